@@ -210,7 +210,7 @@ def test_a_choice_that_cannot_be_asked_here_stays_for_the_other_pages(shown, key
 def test_a_picture_that_cannot_be_read_is_named_and_the_captions_stay(
     shown, screen: Screen, monkeypatch
 ):
-    monkeypatch.setattr(question, "large_picture", lambda name, side: "")
+    monkeypatch.setattr(question, "large_picture", lambda name, *sides: "")
     shown(round="3", quiz="fair")
     assert screen.told["picture"] == "" and screen.told["alt"] and len(screen.told["captions"]) == 2
 

@@ -3,7 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from vlprobe.datasets.world import sprites
 from vlprobe.datasets.world.layout import SIZE, facing, placements
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import BACKGROUNDS, COLORS, COUNTS, OBJECTS, Group, Scene, draw
@@ -159,3 +161,16 @@ def test_all_things_face_one_way_unless_mixed():
         ways = {placement.faces_left for placement in placements(scene)}
         if facing(scene) != "mixed":
             assert ways == {facing(scene) == "left"}
+
+
+@pytest.mark.parametrize("rim", [1, 2, 3, 5])
+@pytest.mark.parametrize("size", [(1, 1), (4, 9), (40, 31)])
+def test_a_rim_is_as_wide_as_pillow_s_own_filter_makes_it(rim: int, size: tuple[int, int]):
+    pixels = np.random.default_rng(rim).integers(0, 256, size, dtype=np.uint8)
+    alpha = Image.fromarray(np.where(pixels > 200, pixels, 0).astype(np.uint8))
+    expected = np.pad(np.asarray(alpha), rim)
+    by_loop = [
+        [expected[y : y + 2 * rim + 1, x : x + 2 * rim + 1].max() for x in range(size[1])]
+        for y in range(size[0])
+    ]
+    assert np.asarray(sprites._widened(alpha, rim)).tolist() == by_loop

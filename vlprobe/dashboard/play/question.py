@@ -12,7 +12,7 @@ from vlprobe.render.quiz import Participant
 from vlprobe.render.sentences import sentence_names
 from vlprobe.views.quiz import QuizRound
 
-SIDE = 720  # pixels of a picture
+SIDE, DRAWN_SIDE = 720, 672  # pixels of a picture, and of a scene of the demo, drawn anew
 
 
 def draw_question(
@@ -46,8 +46,8 @@ def draw_question(
         "place": f"Question {index + 1} of {len(quiz.questions)}",
         "heading": heading,
         "status": heading,
-        "picture": large_picture(question.picture, SIDE),
-        "ahead": large_picture(ahead, SIDE) if ahead and is_told else "",
+        "picture": large_picture(question.picture, SIDE, DRAWN_SIDE),
+        "ahead": large_picture(ahead, SIDE, DRAWN_SIDE) if ahead and is_told else "",
         "alt": question.captions[question.true_index]
         if is_told
         else "The picture of this question",

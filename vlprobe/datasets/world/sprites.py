@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 from PIL import Image, ImageFilter, ImageOps
 
 from vlprobe.datasets.world.creatures import bird, cat, dog, horse, person
@@ -46,11 +47,22 @@ def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
     """The thing as the pen draws it, facing right, with a rim of `rim` pixels."""
     _DRAW[name](pen, tones(color))
     drawn = pen.image
-    rim_alpha = (
-        drawn.getchannel("A")
-        .filter(ImageFilter.MaxFilter(2 * rim + 1))
-        .point([alpha * 150 // 255 for alpha in range(256)])
-    )
+    widened = _widened(drawn.getchannel("A"), rim)
+    rim_alpha = widened.point([alpha * 150 // 255 for alpha in range(256)])
     below = Image.new("RGBA", drawn.size, (255, 255, 255, 0))
     below.putalpha(rim_alpha)
     return Image.alpha_composite(below, drawn)
+
+
+def _widened(alpha: Image.Image, rim: int) -> Image.Image:
+    """The largest value within `rim` pixels either way: Pillow's MaxFilter, by rows and then by
+    columns where it is wide, which takes a tenth of the time.
+    """
+    if rim == 1:
+        return alpha.filter(ImageFilter.MaxFilter(3))
+    pixels = np.asarray(alpha)
+    for _ in range(2):
+        padded = np.pad(pixels, ((rim, rim), (0, 0)))
+        shifted = [padded[start : start + len(pixels)] for start in range(2 * rim + 1)]
+        pixels = np.maximum.reduce(shifted).T
+    return Image.fromarray(np.ascontiguousarray(pixels))
