@@ -203,6 +203,15 @@ def test_no_module_is_a_drawer_for_odds_and_ends(path: Path):
     assert path.stem not in {"utils", "util", "helpers", "common", "base", "misc", "core"}
 
 
+def test_text_is_taken_unescaped_in_one_file_only():
+    unescaped = {
+        path.relative_to(ROOT / "vlprobe").as_posix()
+        for path in PACKAGE
+        if any(name.startswith("markupsafe") for name, _ in imports(path))
+    }
+    assert unescaped == {"render/report/embed.py"}
+
+
 def test_no_function_branches_more_than_fifteen_times():
     ruff = [
         sys.executable,

@@ -5,13 +5,21 @@ import math
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from vlprobe import views
 from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
-from vlprobe.views.records import CaseRow, FailureRow, PointRow, answer_records, records
+from vlprobe.views.records import (
+    AnswerRow,
+    CaseRow,
+    FailureRow,
+    PointRow,
+    answer_records,
+    records,
+)
 from vlprobe.views.runs import question_set
 
 
@@ -72,3 +80,13 @@ def test_a_question_set_can_be_a_key_of_a_cache(compared: Store, key: str, tmp_p
     assert question_set(fewer, key) != asked
     with pytest.raises(dataclasses.FrozenInstanceError):
         asked.key = "other"  # type: ignore[misc]
+
+
+def test_a_column_of_an_answer_that_is_unknown_or_absent_is_no_number():
+    columns = {"rank": np.float32(2), "rank_clean": None, "global": math.nan, "top": "a text"}
+    answer = AnswerRow(0, "m", 0.0, (), columns | {"looked_up": np.int64(10)})
+    assert (answer.number("rank"), answer.number("looked_up")) == (2.0, 10.0)
+    assert all(
+        math.isnan(answer.number(name)) for name in ("rank_clean", "global", "top", "nowhere")
+    )
+    assert (answer.text("top"), answer.text("nowhere")) == ("a text", "")
