@@ -46,7 +46,7 @@ def saved(
     return f"embeddings:{folder}"
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", answered.tiers(PROBES, ("lgip", "prsm")))
 def test_what_was_asked_and_embedded_elsewhere_scores_as_the_model_itself_to_the_bit(
     probe, tmp_path, store
 ):
@@ -132,7 +132,10 @@ def asked(tmp_path_factory):
     return data, folder / "out", store, [row["top"] for row in own]
 
 
-@pytest.mark.parametrize("form", FORMS)
+QUICK = ("JSON lines", "a table of numbers", "lists of a fixed size", "an archive with ids")
+
+
+@pytest.mark.parametrize("form", answered.tiers(FORMS, QUICK))
 def test_every_form_of_file_and_of_keys_is_the_same_model(form, asked, tmp_path):
     data, out, store, expected = asked
     images, texts = (np.load(out / f"{side}.npy") for side in ("pictures", "texts"))
@@ -151,7 +154,7 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("keys", answered.tiers(KEYS, ("labels", "names and texts")))
 def test_a_picture_goes_by_its_name_or_label_and_a_text_by_itself(keys, tiny, tmp_path, store):
     dataset = registry.load_dataset(tiny, store.root)
     rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ def saved(folder: Path, data: str, probe: str, store, **options: object) -> tupl
     return f"scores:{folder}+cosine", matrix
 
 
-@pytest.mark.parametrize("probe", ["lgip", "rococo", "eqben", "prsm"])
+@pytest.mark.parametrize("probe", answered.tiers(["lgip", "rococo", "eqben", "prsm"], ("rococo",)))
 def test_a_matrix_answers_every_probe_about_pictures_as_the_model_that_made_it(
     probe, tmp_path, store
 ):
