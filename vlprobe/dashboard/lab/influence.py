@@ -77,9 +77,6 @@ def occlusion(stored: Questions) -> None:
     if not total:
         quiet(f"{model_name(name)} was not fooled here, so there is no failure to look into.")
         return
-    model = _encoder(name, "encode_images", "pictures")
-    if model is None:
-        return
     table, _ = view(
         views.cases.failures, stored.question_set, failures, turn(total, 1, "failure"), 1
     )
@@ -98,6 +95,8 @@ def occlusion(stored: Questions) -> None:
             f"Asked for: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {answer['top']}",
         )
     )
+    if _encoder(name, "encode_images", "pictures") is None:
+        return
     for column, (title, picture) in zip(
         st.columns(2, gap="medium"), named_pictures.items(), strict=False
     ):
