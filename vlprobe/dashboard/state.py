@@ -242,10 +242,10 @@ def set_labels(table: pd.DataFrame) -> dict[str, str]:
     datasets = words.distinct({name: dataset_name(name) for name in table["dataset"]})
     probes = {name: shown.name or name for name, shown in words.presentations().items()}
     labels = {
-        row.case_key: row.label.replace(
-            f"{row.dataset} · {row.probe}", f"{datasets[row.dataset]} · {probes[row.probe]}", 1
+        key: label.replace(f"{dataset} · {probe}", f"{datasets[dataset]} · {probes[probe]}", 1)
+        for key, label, dataset, probe in zip(
+            *(table[name] for name in ("case_key", "label", "dataset", "probe")), strict=True
         )
-        for row in table.itertuples()
     }
     every = list(labels.values())
     return {
