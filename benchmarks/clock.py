@@ -29,6 +29,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -160,7 +161,10 @@ class Took:
 
 @contextlib.contextmanager
 def serving(cache: Path) -> Iterator[psutil.Process]:
-    """A fresh server, as `vlprobe dashboard` starts one; it answers."""
+    """A fresh server, as `vlprobe dashboard` starts one; it answers. Another one's answer is not taken for its own."""
+    with socket.socket() as other:
+        if other.connect_ex(("127.0.0.1", PORT)) == 0:
+            sys.exit(f"Something answers at port {PORT} already. End it first.")
     server = subprocess.Popen(
         [sys.executable, "-m", "vlprobe", "dashboard", "--port", str(PORT)],
         cwd=ROOT,
@@ -381,6 +385,7 @@ def leave_thumbnails(root: Path, n_pictures: int) -> None:
 
 def main() -> None:
     """Prints a table for each store."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that its server ends, too
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--small", action="store_true", help="a quick try: 15,000 cases a model")
     asked.add_argument("--kept", type=Path, help="a folder to fill once and keep")
