@@ -18,8 +18,14 @@ def chart(figure: go.Figure, key: str, alt: str, clickable: bool = False) -> lis
         The points that were clicked, where they are `clickable`.
     """
     inked(figure)
-    names = {trace.name for trace in figure.data if trace.name and trace.showlegend is not False}
-    is_crowded = len(names) > MOST_IN_LEGEND and figure.layout.showlegend is not False
+    names: set[str] = set()
+
+    def collect(trace: go.Scatter) -> None:
+        if trace.name and trace.showlegend is not False:
+            names.add(str(trace.name))
+
+    figure.for_each_trace(collect)
+    is_crowded = len(names) > MOST_IN_LEGEND and figure["layout"]["showlegend"] is not False
     if is_crowded:
         figure.update_layout(showlegend=False, margin_t=20)
         quiet("Too many models for a legend: point at a mark to read which one it is.")
