@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import component_values, send, wall
 from vlprobe import views
-from vlprobe.dashboard import state
-from vlprobe.dashboard.lab import cases
+from vlprobe.dashboard import case_links, state
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, display_names
 from vlprobe.storage.store import Store
@@ -131,7 +130,7 @@ def test_bins_of_strength_open_as_many_cases_as_they_say(shown, every_probe, key
 
 
 def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypatch):
-    chosen = cases.slice_filter(
+    chosen = case_links.slice_filter(
         state_questions(every_probe, key["visla"], monkeypatch),
         RANDOM,
         ("t2t",),
@@ -140,7 +139,8 @@ def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypat
     )
     assert chosen == Filter(RANDOM, "t2t", bin="lure=0.25 to 0.50")
     at = shown(
-        "explore", **cases.query(state_questions(every_probe, key["visla"], monkeypatch), chosen)
+        "explore",
+        **case_links.query(state_questions(every_probe, key["visla"], monkeypatch), chosen),
     )
     counted = views.cases.outcomes(
         every_probe, views.runs.question_set(every_probe, key["visla"]), chosen
@@ -167,8 +167,8 @@ def test_a_pressed_example_opens_its_case(shown, key, monkeypatch):
 
 
 def test_the_first_model_shown_is_no_control():
-    assert cases.first_model(["control:random", "demo:weak"]) == "demo:weak"
-    assert cases.first_model([RANDOM, CONSTANT]) == RANDOM
+    assert case_links.first_model(["control:random", "demo:weak"]) == "demo:weak"
+    assert case_links.first_model([RANDOM, CONSTANT]) == RANDOM
 
 
 def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(shown, key):

@@ -4,35 +4,55 @@ screens scroll.
 
 import html
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
-from vlprobe.dashboard.state import model_name, quiet
+from vlprobe import views
+from vlprobe.dashboard.state import Questions, model_name, quiet, view
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import breakable, mark, tag
+from vlprobe.render.html.tables import BOLD
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.words import AGREED
 from vlprobe.types import Metric
-from vlprobe.views.leaders import Leader
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts
 
+READING = (
+    f"{BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
+    f"pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates "
+    "count them as wrong."
+)
 
-def headline(
-    table: pd.DataFrame,
-    metrics: Mapping[str, Metric],
-    unit: str,
-    models: Sequence[str],
-    styles: Looks,
-    chances: Mapping[str, float],
-    leaders: Mapping[str, Leader],
-) -> None:
-    """The table of `render.html.tables.headline`, and below it what nobody was asked."""
-    body, unasked = tables.headline(table, metrics, unit, models, styles, chances, leaders)
+
+def all_numbers(stored: Questions, averaging: str, unit: str) -> pd.DataFrame:
+    """Every metric of every model, with its interval, pictures and ties; returns what is shown."""
+    estimates: pd.DataFrame = view(
+        views.estimates.estimates, stored.question_set, "all", averaging, unit
+    )
+    leaders = view(views.leaders.leaders, stored.question_set, averaging, unit)
+    names = sentence_names(stored.models, {model: model_name(model) for model in stored.models})
+    body, unasked = tables.headline(
+        estimates.replace({"model": names}),
+        stored.metrics,
+        unit,
+        list(names.values()),
+        {name: stored.looks[model] for model, name in names.items()},
+        view(views.papers.chances, stored.question_set),
+        {
+            metric: replace(leader, models=tuple(names[model] for model in leader.models))
+            for metric, leader in leaders.items()
+        },
+    )
     st.html(body)
     if unasked:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
+    quiet(READING)
+    return estimates
 
 
 def slices(

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import export, frame, tables
-from vlprobe.dashboard.lab import cases, numbers, opening
+from vlprobe.dashboard import case_links, export, frame, tables
+from vlprobe.dashboard.lab import chart_panels, opening
 from vlprobe.dashboard.lab.chart_panels import chart_of_cases
 from vlprobe.dashboard.lab.paper_page import OPENS, capital, how_it_is_measured
 from vlprobe.dashboard.state import Questions, choose, counts, model_name, plain, quiet, view
@@ -41,7 +41,7 @@ def draw_page() -> None:
     table = _sliced(stored, metric, slicing, of_metric, unit)
     names = _slice_names(table)
     filters = {
-        name: cases.slice_filter(stored, model, metric.kinds, slicing, name) for name in names
+        name: case_links.slice_filter(stored, model, metric.kinds, slicing, name) for name in names
     }
     worst = _most_often(stored, filters)
     heading.title(plain(_heading(stored, model, slicing, worst)), anchor=False)
@@ -56,7 +56,7 @@ def draw_page() -> None:
         chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "These parts have no filter in Explore.")
     with rows:
-        cases.draw_links(
+        case_links.draw_links(
             stored,
             {_called(slicing, name): row_filter for name, row_filter in filters.items()},
         )
@@ -77,7 +77,9 @@ def _draw_table(
     names: Mapping[str, str],
 ) -> None:
     def address(model: str, name: str) -> str:
-        return cases.address(stored, cases.slice_filter(stored, model, metric.kinds, slicing, name))
+        return case_links.address(
+            stored, case_links.slice_filter(stored, model, metric.kinds, slicing, name)
+        )
 
     tables.slices(table, metric, unit, names, stored.models, stored.looks, "Part", address)
     quiet(
@@ -91,8 +93,8 @@ def _draw_all_numbers(stored: Questions, averaging: str, unit: str) -> None:
     """The headline numbers as a figure, every number of every model as a
     table, and both as files.
     """
-    numbers.draw_headlines(stored, averaging, unit)
-    estimates = numbers.draw_table(stored, averaging, unit)
+    chart_panels.draw_headlines(stored, averaging, unit)
+    estimates = tables.all_numbers(stored, averaging, unit)
     with st.container(horizontal=True):
         export.download(estimates, "numbers", "All numbers as CSV")
         export.report_button(stored)
@@ -114,7 +116,7 @@ def _most_often(stored: Questions, filters: Mapping[str, Filter | None]) -> str:
     alike, or no filter says a slice.
     """
     shares = {}
-    for name, slice_filter in list(filters.items())[: cases.MOST_LINKS]:
+    for name, slice_filter in list(filters.items())[: case_links.MOST_LINKS]:
         if slice_filter is None or slice_filter.kind in words.movement_kinds():
             continue
         counted = counts(stored, slice_filter)

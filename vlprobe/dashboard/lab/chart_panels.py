@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import case_links
 from vlprobe.dashboard.chart import ARMS, chart
-from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
 from vlprobe.render.charts.styles import Look
@@ -30,15 +30,29 @@ def chart_of_cases(
     slicing: str = "subtype",
 ) -> None:
     """A figure whose marks, of a model and a slice each, open their cases in Explore."""
-    points = chart(cases.with_names(figure, stored.models), key, alt, clickable=True)
-    cases.open_clicked(
+    points = chart(case_links.with_names(figure, stored.models), key, alt, clickable=True)
+    case_links.open_clicked(
         points,
         stored,
-        lambda model, name: cases.slice_filter(stored, model, kinds, slicing, name),
+        lambda model, name: case_links.slice_filter(stored, model, kinds, slicing, name),
     )
 
 
-def headlines(stored: Questions, averaging: str, unit: str) -> None:
+def draw_headlines(stored: Questions, averaging: str, unit: str) -> None:
+    """The headline numbers, a row each; where there is a trade-off, the way to it."""
+    if presentations()[stored.probe].trade_off:
+        query = {"set": stored.key}
+        st.page_link(
+            "pages/tradeoff.py",
+            label="Steady against alert, as a picture",
+            icon=":material/scatter_plot:",
+            query_params=query,
+        )
+    else:
+        _headlines(stored, averaging, unit)
+
+
+def _headlines(stored: Questions, averaging: str, unit: str) -> None:
     """The headline numbers, a row each."""
     table = view(views.estimates.estimates, stored.question_set, "all", averaging, unit).dropna(
         subset=["value"]
@@ -57,7 +71,7 @@ def headlines(stored: Questions, averaging: str, unit: str) -> None:
     left, right = st.columns([5, 2], gap="medium")
     with left:
         chart(
-            cases.with_names(figure, stored.models),
+            case_links.with_names(figure, stored.models),
             "headlines",
             "A row a number, a mark a model; the table has the numbers.",
         )
@@ -132,11 +146,11 @@ def triplets(stored: Questions) -> None:
 
     def target(model: str, key: str) -> Filter | None:
         name, _, subset = key.partition(" ")
-        return cases.slice_filter(stored, model, stored.metrics[name].kinds, "subtype", subset)
+        return case_links.slice_filter(stored, model, stored.metrics[name].kinds, "subtype", subset)
 
     alt = "Accuracy by subset, a mark a model; the table has the numbers."
-    clicked = chart(cases.with_names(figure, stored.models), "triplets", alt, clickable=True)
-    cases.open_clicked(clicked, stored, target)
+    clicked = chart(case_links.with_names(figure, stored.models), "triplets", alt, clickable=True)
+    case_links.open_clicked(clicked, stored, target)
     quiet(
         ARMS
         + GUESSING

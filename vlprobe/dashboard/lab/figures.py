@@ -8,10 +8,10 @@ from functools import partial
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import case_links
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import begin
-from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.lab.chart_panels import GUESSING, chart_of_cases, mentioned
 from vlprobe.dashboard.state import Questions, attempt, choose, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
@@ -115,7 +115,7 @@ def deviations(stored: Questions, unit: str) -> None:
         quiet("No case here has two pictures.")
         return
     chart(
-        cases.with_names(
+        case_links.with_names(
             charts.dots.distribution(table, metric, unit, stored.looks), stored.models
         ),
         "deviations",
@@ -260,9 +260,12 @@ def depths(stored: Questions) -> None:
             figure.update_layout(showlegend=False, height=280, margin_t=5)
             alt = f"Overlap by depth, {value_label(setting)}, a line a model."
             points = chart(
-                cases.with_names(figure, stored.models), f"depth_{setting}", alt, clickable=True
+                case_links.with_names(figure, stored.models),
+                f"depth_{setting}",
+                alt,
+                clickable=True,
             )
-            cases.open_clicked(points, stored, partial(_of_setting, stored, metric, setting))
+            case_links.open_clicked(points, stored, partial(_of_setting, stored, metric, setting))
     size = view(views.papers.gallery_size, stored.question_set)
     quiet(
         "How to read it: the paper has no figure; these are its table's numbers as curves. Up is "
@@ -277,4 +280,4 @@ def _of_setting(
     stored: Questions, metric: Metric, setting: str, model: str, depth: str
 ) -> Filter | None:
     """The cases of a kind of rewording; of every depth they are the same."""
-    return cases.slice_filter(stored, model, metric.kinds, "subtype", setting)
+    return case_links.slice_filter(stored, model, metric.kinds, "subtype", setting)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame
+from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.lab import cases as lab_cases
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import (
     Questions,
@@ -66,7 +65,7 @@ def pick(probe: str = "") -> Questions:
 def pick_model(stored: Questions) -> str:
     """The picker of the model whose cases are shown."""
     names = {name: model_name(name) for name in stored.models}
-    return choose("Model", "model", names, lab_cases.first_model(stored.models), always=True)
+    return choose("Model", "model", names, case_links.first_model(stored.models), always=True)
 
 
 def stored_kinds(stored: Questions) -> list[str]:
@@ -110,7 +109,7 @@ def draw_examples(stored: Questions, case_filter: Filter, key: str = "examples")
     if not cards:
         return
     label = f"{len(cards)} of {n_pictures:,} examples"
-    draw_cards(cards, kind, label, lab_cases.query(stored, case_filter), key)
+    draw_cards(cards, kind, label, case_links.query(stored, case_filter), key)
 
 
 def draw_cards(

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import export, frame, papers, tables
-from vlprobe.dashboard.lab import cases, opening
+from vlprobe.dashboard import case_links, export, frame, papers, tables
+from vlprobe.dashboard.lab import opening
 from vlprobe.dashboard.lab.opening import Opening
 from vlprobe.dashboard.state import Questions, view
 from vlprobe.render.words import slice_order, wrong
@@ -29,12 +29,12 @@ def draw_rows(begun: Opening) -> None:
     choices = view(views.estimates.choices, begun.questions.question_set)
     subtypes = choices.loc[choices["kind"] == begun.kind, "subtype"].unique()
     filters = {
-        name: cases.slice_filter(begun.questions, begun.model, (begun.kind,), "subtype", name)
+        name: case_links.slice_filter(begun.questions, begun.model, (begun.kind,), "subtype", name)
         for name in sorted(subtypes, key=slice_order)
         if name
     }
     if len(filters) > 1:
-        cases.draw_links(
+        case_links.draw_links(
             begun.questions,
             {capital(wrong(name)): row_filter for name, row_filter in filters.items()},
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame
-from vlprobe.dashboard.lab import cases, opening
+from vlprobe.dashboard import case_links, frame
+from vlprobe.dashboard.lab import opening
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import Questions, model_name, plain, questions, quiet, view
 from vlprobe.render.words import movement_kinds, presentations
@@ -50,7 +50,7 @@ def draw(before: str, after: str) -> None:
         card for card in disagreements.only_base if by_picture[card.images or (card.item,)] is card
     ][: opening.N_EXAMPLES]
     label = f"Repaired: {kind.lies} that fooled {model_name(before)} alone"
-    parameters = cases.query(repaired.questions, repaired.case_filter) | {
+    parameters = case_links.query(repaired.questions, repaired.case_filter) | {
         "other": after,
         "bucket": "only_first",
     }

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import case_links
 from vlprobe.dashboard.chart import ARMS, chart
-from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import plain, quiet, view
 from vlprobe.dashboard.tradeoff.picture import Measured, cases_query
 from vlprobe.dashboard.tradeoff.sentence import Field
@@ -165,9 +165,9 @@ def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -
 
     def target(plain_name: str, name: str) -> Filter | None:
         model = stored_names.get(plain_name, "")
-        return cases.slice_filter(about.questions, model, measured.up.kinds, STRENGTH, name)
+        return case_links.slice_filter(about.questions, model, measured.up.kinds, STRENGTH, name)
 
-    cases.open_clicked(points, about.questions, target)
+    case_links.open_clicked(points, about.questions, target)
     quiet(HOW_STRENGTH + ARMS.strip())
 
 

@@ -7,7 +7,6 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import export, frame, papers, tables
-from vlprobe.dashboard.lab import numbers
 from vlprobe.dashboard.state import address, choose, quiet, view
 from vlprobe.dashboard.tradeoff import by_kind
 from vlprobe.dashboard.tradeoff.picture import Measured
@@ -103,7 +102,7 @@ def draw_folds(about: Field, measured: Measured) -> None:
     with _fold("numbers") as is_open:
         if is_open:
             export.download(
-                numbers.draw_table(stored, measured.averaging, measured.unit), "numbers"
+                tables.all_numbers(stored, measured.averaging, measured.unit), "numbers"
             )
     if stored.probe == "lgip":
         with _fold("paper") as is_open:

@@ -1,4 +1,4 @@
-"""From a mark, a row or an example of Lab to its cases in Explore, with exactly those filters."""
+"""From a mark, a row or an example to its cases in Explore, with exactly those filters."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
