@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.probes.test_common import make
 from vlprobe import registry
-from vlprobe.metrics import estimate
+from vlprobe.metrics import estimate, resampling
 from vlprobe.runs import answers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -30,6 +30,7 @@ def quick(probe: str) -> None:
         (answers, "PART_CASES", 1),
         (answers, "JUDGED_CASES", 2),
         (estimate, "RESAMPLES", 20),
+        (resampling, "RESAMPLES", 20),
     ):
         assert hasattr(module, name)
         setattr(module, name, value)

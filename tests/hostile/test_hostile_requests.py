@@ -225,8 +225,12 @@ def test_no_parameter_of_a_link_opens_a_file_elsewhere(
     at = open_page(monkeypatch, every_probe, page, **query | {"from": names[0]})
     for button in at.button:
         if button.key and button.key.startswith("load_"):
+            is_at_hand = button.label.startswith(
+                "Ask "
+            )  # a stored model without files, or its name
+            assert not is_at_hand or not any(name in button.label for name in names)
             button.click().run()
-            assert any(
+            assert is_at_hand or any(
                 "outside of the folders" in error.value.replace("\\", "") for error in at.error
             )
     assert not at.exception

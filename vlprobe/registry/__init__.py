@@ -12,6 +12,7 @@ libraries are imported where they are used.
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -70,6 +71,7 @@ SHIPPED_MODELS = (  # in the order in which they were made
 )
 
 
+_FORM = re.compile(r"[:@][A-Z]{3,}(?=[@+]|$)")  # :FILE, @IMAGEDIR
 NOUNS = {"models": "model", "datasets": "dataset", "probes": "probe", "rules": "rule set"}
 
 
@@ -97,6 +99,15 @@ def names(folder: str) -> list[str]:
     files or prefixes; then what plug-ins have that may be imported here.
     """
     return [*_own_names(folder), *_names_of_plugins(folder, plugins.named())]
+
+
+def is_form(name: str) -> bool:
+    """Whether one of `names` says what can be typed instead of naming something.
+
+    >>> is_form("csv:FILE"), is_form("rococo:FILE@IMAGEDIR"), is_form("py:/mnt/DATA/mine.py")
+    (True, True, False)
+    """
+    return _FORM.search(name) is not None
 
 
 def _names_of_plugins(folder: str, named: tuple[str, ...]) -> list[str]:

@@ -308,11 +308,7 @@ def _players() -> list[Player]:
         :MOST_MODELS
     ]
     names = names or list(MODELS)
-    listed = [
-        name
-        for name in registry.names("models")
-        if not any(map(str.isupper, name.rpartition(":")[2]))
-    ]
+    listed = [name for name in registry.names("models") if not registry.is_form(name)]
     options = dict.fromkeys([*listed, *ordered(view(views.runs.runs)["model"].unique()), *names])
     st.session_state["play_models"] = names
     st.multiselect(

@@ -1,6 +1,5 @@
 """Fields of the Run page for what an option of a probe or a setting of a run may be."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 import streamlit as st
@@ -92,7 +91,7 @@ def names(folder: str) -> list[str]:
     if folder == "files":
         return []
     earlier: Iterable[str] = view(views.runs.runs)[folder.removesuffix("s")].tolist()
-    complete = [name for name in registry.names(folder) if not re.search("[A-Z]{3}", name)]
+    complete = [name for name in registry.names(folder) if not registry.is_form(name)]
     return sorted(
         dict.fromkeys([*earlier, *complete]), key=lambda name: not name.startswith("demo")
     )

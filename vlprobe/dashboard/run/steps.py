@@ -125,7 +125,7 @@ def dataset(chosen_probes: Sequence[str]) -> str:
             captions=[plain(name) or DRAWN for name in options],
         )
         forms = ", ".join(
-            f"`{name}`" for name in registry.names("datasets") if name.lower() != name
+            f"`{name}`" for name in registry.names("datasets") if registry.is_form(name)
         )
         typed = st.text_input(
             "Or pictures of your own",
