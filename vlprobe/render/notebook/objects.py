@@ -200,9 +200,11 @@ class Results:
     @property
     def table(self) -> pd.DataFrame:
         """Every metric of every model with its 95 % interval: the columns of `vlprobe show`."""
-        return self.by("all")
+        return self.sliced("all")
 
-    def by(self, breakdown: str, averaging: str = "macro", unit: str = "cosine") -> pd.DataFrame:
+    def sliced(
+        self, breakdown: str, averaging: str = "macro", unit: str = "cosine"
+    ) -> pd.DataFrame:
         """The same in slices: by "subtype", "rule", "strength_bin" or "tag:NAME"."""
         return views.estimates.estimates(self.store, self.question_set, breakdown, averaging, unit)
 
