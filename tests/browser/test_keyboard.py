@@ -112,7 +112,9 @@ def test_slides_begin_turn_and_end(page, url: str):
         assert count.inner_text() == f"{place} of 8"
     page.keyboard.press("Escape")
     page.locator("dialog[open]").wait_for(state="detached")
-    page.wait_for_function(ACTIVE, arg="button.start")  # the dialog tells that it closed a task later
+    page.wait_for_function(
+        ACTIVE, arg="button.start"
+    )  # the dialog tells that it closed a task later
 
 
 def test_a_vote_of_the_quiz_and_the_next_question(page, url: str):
