@@ -202,11 +202,9 @@ class Results:
         """Every metric of every model with its 95 % interval: the columns of `vlprobe show`."""
         return self.sliced("all")
 
-    def sliced(
-        self, breakdown: str, averaging: str = "macro", unit: str = "cosine"
-    ) -> pd.DataFrame:
+    def sliced(self, slicing: str, averaging: str = "macro", unit: str = "cosine") -> pd.DataFrame:
         """The same in slices: by "subtype", "rule", "strength_bin" or "tag:NAME"."""
-        return views.estimates.estimates(self.store, self.question_set, breakdown, averaging, unit)
+        return views.estimates.estimates(self.store, self.question_set, slicing, averaging, unit)
 
     def value(self, metric: str, model: str = "") -> float:
         """One number, of the first model where none is named. Raises NotFound."""
