@@ -57,6 +57,16 @@ def test_a_waiting_job_can_be_cancelled_and_resumed(tiny, store):
     assert wait(store, job_id).state == "done"
 
 
+def test_a_job_whose_process_has_no_arguments_yet_is_not_shown_as_gone(tiny, store, monkeypatch):
+    job_id = jobs.write(request(tiny), store)
+    jobs.write_json(store.root / "jobs" / job_id / "status.json", {"state": "queued", "queued": 0})
+    jobs.write_json(store.root / "jobs" / job_id / "process.json", {"pid": os.getpid()})
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda process: [])
+    assert jobs.read(store, job_id).state == "queued"
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda process: ["another"])
+    assert jobs.read(store, job_id).state == "dead"
+
+
 def test_a_killed_job_is_never_shown_as_running(tiny, store):
     import filelock
 

@@ -135,9 +135,7 @@ def resume(store: Store, job_id: str) -> None:
     """
     store.require_writable()
     folder = _folder(store, job_id)
-    with lock(
-        folder / ".lock", lambda: None
-    ):  # of two people who press at once, one is told that it is going
+    with lock(folder / ".lock", lambda: None):  # of two who press at once, one is told
         if not read(store, job_id).ended:
             raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
         (folder / "cancel").unlink(missing_ok=True)
@@ -220,24 +218,25 @@ def _gone(folder: Path) -> str:
     """Why no process works at a job that has not ended, in one line; "" while one does."""
     gone = "Its process is gone: killed, or the machine restarted. Resume it."
     try:
-        return "" if folder.name in psutil.Process(job_files.pid(folder)).cmdline() else gone
+        arguments = psutil.Process(job_files.pid(folder)).cmdline()
+        # A process that is only just being started has no arguments yet.
+        is_at_it = folder.name in arguments or (not arguments and _is_new(folder))
+        return "" if is_at_it else gone
     except FileNotFoundError:  # written right after the process was started
-        with contextlib.suppress(FileNotFoundError):
-            return (
-                ""
-                if abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED
-                else gone
-            )
+        return "" if _is_new(folder) else gone
     except InvalidInput:
         return (
             "Which process is at it is damaged (process.json), so it counts as stopped. Resume it."
         )
-    except (
-        psutil.NoSuchProcess,
-        psutil.AccessDenied,
-    ):  # a zombie is none such; another's process is not ours
-        pass
-    return gone
+    except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such, nor is another's
+        return gone
+
+
+def _is_new(folder: Path) -> bool:
+    """Whether a job said something of itself a moment ago, such as that it begins."""
+    with contextlib.suppress(FileNotFoundError):
+        return abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED
+    return False
 
 
 def jobs(store: Store) -> list[Job]:
