@@ -16,7 +16,7 @@ CARD_FILES = [
     "render/words.py",
     "render/html/cards.py",
     "render/html/cases.py",
-    "dashboard/explore/scores.py",
+    "dashboard/cases/scores.py",
 ]
 
 

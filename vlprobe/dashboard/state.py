@@ -48,9 +48,8 @@ NAMED = 80  # characters of an unknown name that are repeated
 _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
     "unknown", default=None
 )
-_seen: contextvars.ContextVar[str] = contextvars.ContextVar(
-    "seen", default=""
-)  # the store's version in this run
+# The store's version in this run.
+_seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="")
 
 
 def store() -> Store:
@@ -183,6 +182,11 @@ def counts(stored: "Questions", case_filter: Filter) -> dict[str, int]:
     return view(
         views.cases.outcomes, stored.question_set, replace(case_filter, outcome="all", sort="worst")
     )
+
+
+def n_passing(stored: "Questions", case_filter: Filter) -> int:
+    """How many cases pass a filter with its outcome."""
+    return counts(stored, case_filter)[case_filter.outcome]
 
 
 def plain(text: str) -> str:

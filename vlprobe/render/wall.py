@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from vlprobe.registry import is_control
-from vlprobe.render.words import model_name
+from vlprobe.render.words import model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.pattern_groups import TAG, TYPE, words_of
 from vlprobe.views.wall import ModelVerdict, WallCard
 
 Run = tuple[str, str]
@@ -72,6 +73,20 @@ def changed_words(card: WallCard) -> tuple[str, str]:
 def _without_capital(words: str, caption: str) -> str:
     begins = words and caption.startswith(words) and words[1:].islower()
     return words[:1].lower() + words[1:] if begins else words
+
+
+def pattern_words(key: str) -> tuple[str, str]:
+    """What a pattern is called: the words taken out and put in, or a type or a tag and nothing.
+
+    >>> pattern_words("four>five"), pattern_words("type:color"), pattern_words(">knife")
+    (('four', 'five'), ('Colour', ''), ('…', 'knife'))
+    """
+    if key.startswith(TYPE):
+        return value_label(key.removeprefix(TYPE)), ""
+    if key.startswith(TAG):
+        return key.removeprefix(TAG).replace("=", ": ", 1), ""
+    source, target = words_of(key)
+    return source or "…", target or "(nothing)"
 
 
 def judges(card: WallCard) -> list[ModelVerdict]:

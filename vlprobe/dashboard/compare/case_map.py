@@ -10,13 +10,13 @@ import math
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard.cases import choices
 from vlprobe.dashboard.chart import inked
 from vlprobe.dashboard.compare import columns
 from vlprobe.dashboard.compare.folds import fold
 from vlprobe.dashboard.compare.sentence import BETWEEN, CARDS, Contest
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.explore import filters
-from vlprobe.dashboard.state import choose, picked, quiet, turn, turned, view
+from vlprobe.dashboard.state import choose, n_passing, picked, quiet, turn, turned, view
 from vlprobe.render import charts
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import movement_kinds, value_label
@@ -52,7 +52,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
     stored, base, kind = contest.questions, contest.baseline, contest.kind
     names, is_moved = contest.names, kind in movement_kinds()
     area = corners(st.query_params.get("area", ""))
-    case_filter = filters.with_order(Filter(base, kind, outcome="all", other=rival, within=area))
+    case_filter = choices.with_order(Filter(base, kind, outcome="all", other=rival, within=area))
     points, total = view(views.paired_outcomes.scatter, stored.question_set, base, rival, kind)
     left, right = st.columns([5, 2], gap="medium")
     with right:
@@ -91,7 +91,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
                 selection_mode=("box", "lasso"),
             )
     return (
-        case_filter if is_moved else bucket(case_filter, filters.pick_bucket(stored, case_filter))
+        case_filter if is_moved else bucket(case_filter, choices.pick_bucket(stored, case_filter))
     )
 
 
@@ -105,11 +105,11 @@ def corners(text: str) -> tuple[tuple[float, float], ...]:
 
 def _draw_cards(contest: Contest, case_filter: Filter) -> None:
     """A page of the cases that are marked, each on a card."""
-    n_cases = columns.n_passing(contest, case_filter)
+    n_cases = n_passing(contest.questions, case_filter)
     with st.container(horizontal=True, vertical_alignment="bottom", key="map_bar"):
         st.html(tag("p", f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"), width="content")
         st.space("stretch")
-        filters.draw_order(case_filter)
+        choices.draw_order(case_filter)
     if not n_cases:
         quiet("No case is here. Choose others above, or take the area away.")
         return

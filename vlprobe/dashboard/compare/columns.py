@@ -12,7 +12,7 @@ from vlprobe import views
 from vlprobe.dashboard.compare.forest import Parting
 from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.state import counts, quiet, store, view
+from vlprobe.dashboard.state import n_passing, quiet, store, view
 from vlprobe.render import facing
 from vlprobe.render.forest import part_title
 from vlprobe.render.html.elements import mark, tag
@@ -66,7 +66,7 @@ def _sides(contest: Contest, comparison: Comparison, parting: Parting) -> tuple[
     ]
     sizes = row.only_base, row.only_model
     if comparison.is_movement:
-        sizes = tuple(n_passing(contest, side) for side in side_filters)
+        sizes = tuple(n_passing(contest.questions, side) for side in side_filters)
     return Side("left", side_filters[0], sizes[0]), Side("right", side_filters[1], sizes[1])
 
 
@@ -76,11 +76,6 @@ def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
     if kind in movement_kinds():
         return replace(beside, outcome="all", within=MOVED_MORE)
     return replace(beside, outcome="fooled", other_outcome="held")
-
-
-def n_passing(contest: Contest, case_filter: Filter) -> int:
-    """How many cases pass a filter with its outcome."""
-    return counts(contest.questions, case_filter)[case_filter.outcome]
 
 
 def filter_of_case(contest: Contest, parting: Parting) -> Filter:

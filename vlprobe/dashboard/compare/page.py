@@ -8,13 +8,12 @@ import htpy
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame
+from vlprobe.dashboard import cases, frame
+from vlprobe.dashboard.cases import drawer, share
 from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
 from vlprobe.dashboard.compare.sentence import Contest
-from vlprobe.dashboard.explore import drawer, share
-from vlprobe.dashboard.explore import page as explore_page
 from vlprobe.dashboard.play import baseline
-from vlprobe.dashboard.state import model_name, view
+from vlprobe.dashboard.state import model_name, n_passing, view
 from vlprobe.render.verdict import verdict
 from vlprobe.render.words import presentations
 from vlprobe.views.believed import Comparison
@@ -24,7 +23,7 @@ STYLE = Path(__file__).with_name("style.css")
 
 def draw_page() -> None:
     """The whole page."""
-    for sheet in (explore_page.STYLE, STYLE):  # the sentence and the drawer are those of Explore
+    for sheet in (cases.STYLE, STYLE):
         st.html(sheet)
     contest = sentence.contest()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
@@ -45,10 +44,10 @@ def draw_page() -> None:
     measured.draw_details(contest, comparison)
     shared = in_map or side_filter
     with share_slot:
-        share.draw_share(contest.questions, shared, columns.n_passing(contest, shared))
+        share.draw_share(contest.questions, shared, n_passing(contest.questions, shared))
     if "case" in st.query_params:
         drawer_filter = in_map or columns.filter_of_case(contest, parting)
-        drawer.draw_case(contest.questions, drawer_filter, sentence.CARDS)
+        drawer.draw_case(contest.questions, drawer_filter, sentence.CARDS, is_grouped=True)
 
 
 def compared(contest: Contest) -> Comparison:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from vlprobe.dashboard.explore import sentence
-from vlprobe.dashboard.explore.sentence import Subject
+from vlprobe.dashboard.cases import sentence
+from vlprobe.dashboard.cases.sentence import Subject
 from vlprobe.dashboard.state import Questions, carry, model_labels, model_name, not_here, picked
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag

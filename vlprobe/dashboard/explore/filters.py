@@ -6,14 +6,9 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.explore.patterns import chosen_pairs, pattern_words
-from vlprobe.dashboard.explore.sentence import (
-    Subject,
-    pick_dataset,
-    picker_width,
-    shortened,
-    stored_sets,
-)
+from vlprobe.dashboard.cases.choices import TIES, draw_order, pick_bucket, with_order
+from vlprobe.dashboard.cases.sentence import Subject, pick_dataset, shortened, stored_sets
+from vlprobe.dashboard.explore.patterns import chosen_pairs
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.state import (
     Questions,
@@ -22,24 +17,21 @@ from vlprobe.dashboard.state import (
     counts,
     model_labels,
     model_name,
+    n_passing,
     picked,
-    plain,
     quiet,
     search,
     store,
     view,
 )
 from vlprobe.datasets.sources import UNPICTURED
+from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
 from vlprobe.views import bins
 from vlprobe.views.filter import Filter, parse_corners
 from vlprobe.views.paired_outcomes import bucket
 
-ORDERS = {"worst": "Most fooled first", "closest": "Closest calls first", "best": "Best held first"}
-ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
-BETWEEN_TWO = {"difference": "Largest difference first"}
-IN_ORDER = {"dataset": "In the dataset's order"}
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
 PICTURES = {"": "All cases", "here": "Only with a picture here"}
 KEEPS_UNPICTURED = (
@@ -48,7 +40,6 @@ KEEPS_UNPICTURED = (
 BETWEEN_MODELS = "|"  # in the URL, of Compare
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 LAYOUTS = {"": "One card a picture", "every": "Every case"}
-TIES = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
 
 
@@ -230,56 +221,6 @@ def _outcome(stored: Questions, case_filter: Filter) -> str:
     return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
 
 
-def pick_bucket(stored: Questions, case_filter: Filter) -> str:
-    """Who of two models is fooled. Without a choice, where only the first
-    is; all of a marked area.
-    """
-    counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
-    model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
-    options = {
-        "all": f"All {counted['all']:,}",
-        "only_first": f"Only {model} fooled {counted['only_first']:,}",
-        "only_second": f"Only {second} fooled {counted['only_second']:,}",
-        "both_fooled": f"Both fooled {counted['both_fooled']:,}",
-        "both_held": f"Both held {counted['both_held']:,}",
-    }
-    fullest = next(
-        name for name in ("only_first", "only_second", "all") if counted[name] or name == "all"
-    )
-    default = "all" if case_filter.within else fullest
-    return choose("Cases", "bucket", options, default, segments=True, help_=TIES)
-
-
-def orders(case_filter: Filter) -> dict[str, str]:
-    """What cards can be ordered by; the first is what they are ordered by unless somebody chose."""
-    by_margin = ORDERS_MOVED if case_filter.kind in movement_kinds() else ORDERS
-    return (BETWEEN_TWO if case_filter.other else {}) | by_margin | IN_ORDER
-
-
-def with_order(case_filter: Filter) -> Filter:
-    """The filter with the order that the URL names."""
-    possible = orders(case_filter)
-    order = st.query_params.get("sort", "")
-    return replace(case_filter, sort=order if order in possible else next(iter(possible)))
-
-
-def draw_order(case_filter: Filter, suffix: str = "") -> None:
-    """The picker of the order; a change of the other filters may take an order away."""
-    possible = orders(case_filter)
-    default = next(iter(possible))
-    if suffix:
-        choose("Order", "sort", possible, default, suffix=suffix)
-    else:
-        choose(
-            "Order",
-            "sort",
-            possible,
-            default,
-            bare=True,
-            width=picker_width(possible[case_filter.sort]),
-        )
-
-
 def active_filters(case_filter: Filter) -> list[ActiveFilter]:
     """What narrows the wall beside the model, the kind and the outcome "fooled", in
     the order of the popover.
@@ -336,11 +277,6 @@ def drop(parameter: str) -> None:
     _keep_wall()
     if parameter == "bucket":
         st.query_params["bucket"] = "all"
-
-
-def n_passing(stored: Questions, case_filter: Filter) -> int:
-    """How many cases pass a filter with its outcome."""
-    return counts(stored, case_filter)[case_filter.outcome]
 
 
 def nearest_to_drop(stored: Questions, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:

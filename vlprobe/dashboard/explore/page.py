@@ -5,16 +5,18 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame, mixed, tables
-from vlprobe.dashboard.explore import drawer, filters, patterns, sentence, share, wall
-from vlprobe.dashboard.state import view
+from vlprobe.dashboard import cases, frame, mixed, tables
+from vlprobe.dashboard.cases import choices, drawer, sentence, share
+from vlprobe.dashboard.explore import filters, patterns, wall
+from vlprobe.dashboard.state import n_passing, view
 
 STYLE = Path(__file__).with_name("style.css")
 
 
 def draw_page() -> None:
     """The whole page."""
-    st.html(STYLE)
+    for sheet in (cases.STYLE, STYLE):
+        st.html(sheet)
     about = sentence.subject()
     if mixed.is_shown(about.questions, about.kind):
         _draw_mixed(about)
@@ -25,15 +27,15 @@ def draw_page() -> None:
         order = st.container(key="order", width="content")
         case_filter = filters.draw_filters(about)
         with order:
-            filters.draw_order(case_filter)
-        n_cases = filters.n_passing(about.questions, case_filter)
+            choices.draw_order(case_filter)
+        n_cases = n_passing(about.questions, case_filter)
         share.draw_share(about.questions, case_filter, n_cases)
     frame.say_strangers(about.questions)
     patterns.draw_patterns(about.questions, case_filter)
     wall.draw_wall(about.questions, case_filter)
     if "case" in st.query_params:
         size = wall.page_size(about.questions, case_filter.kind)
-        drawer.draw_case(about.questions, case_filter, size)
+        drawer.draw_case(about.questions, case_filter, size, wall.is_grouped())
     _draw_notes(about)
 
 

@@ -9,9 +9,9 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.state import Questions, picked, view
-from vlprobe.render.words import movement_kinds, value_label
+from vlprobe.render.wall import pattern_words
+from vlprobe.render.words import movement_kinds
 from vlprobe.views.filter import MOST_PAIRS, Filter
-from vlprobe.views.pattern_groups import TAG, TYPE, words_of
 from vlprobe.views.patterns import ASKED, Pattern
 
 TITLE = "Patterns"
@@ -21,20 +21,6 @@ NO_RATES = "none: they count words that are believed, and nobody is fooled by a 
 def chosen_pairs() -> tuple[str, ...]:
     """The patterns that the URL names; two of them are "or"."""
     return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
-
-
-def pattern_words(key: str) -> tuple[str, str]:
-    """What a pattern is called: the words taken out and put in, or a type or a tag and nothing.
-
-    >>> pattern_words("four>five"), pattern_words("type:color"), pattern_words(">knife")
-    (('four', 'five'), ('Colour', ''), ('…', 'knife'))
-    """
-    if key.startswith(TYPE):
-        return value_label(key.removeprefix(TYPE)), ""
-    if key.startswith(TAG):
-        return key.removeprefix(TAG).replace("=", ": ", 1), ""
-    source, target = words_of(key)
-    return source or "…", target or "(nothing)"
 
 
 def draw_patterns(stored: Questions, case_filter: Filter) -> None:

@@ -12,6 +12,7 @@ from vlprobe.dashboard.state import (
     Questions,
     counts,
     model_name,
+    n_passing,
     picked,
     renamed,
     store,
@@ -45,7 +46,7 @@ def draw_wall(stored: Questions, case_filter: Filter) -> None:
     """The heading, one page of cards, and the page numbers; or what to do where no case passes."""
     kind = presentations()[stored.probe].kind(case_filter.kind)
     size = page_size(stored, case_filter.kind)
-    n_cases = filters.n_passing(stored, case_filter)
+    n_cases = n_passing(stored, case_filter)
     page = turned(n_cases, size)
     cards, n_pictures, _ = view(
         views.wall.wall, stored.question_set, case_filter, page, size, is_grouped()
@@ -148,8 +149,8 @@ def _draw_nothing(stored: Questions, case_filter: Filter) -> None:
         )
         return
     everything = Filter(case_filter.model, case_filter.kind, outcome="all")
-    n_all = filters.n_passing(stored, everything)
-    n_fooled = filters.n_passing(stored, Filter(case_filter.model, case_filter.kind))
+    n_all = n_passing(stored, everything)
+    n_fooled = n_passing(stored, Filter(case_filter.model, case_filter.kind))
     if n_fooled and filters.active_filters(case_filter):
         label = f"Clear all filters: {n_fooled:,} cases"
         st.button(label, key="drop_all", on_click=filters.clear_filters)

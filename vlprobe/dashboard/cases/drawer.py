@@ -8,15 +8,14 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.cases.pictures import can_be_opened, draw_pictures
+from vlprobe.dashboard.cases.scores import scores
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.explore import filters, wall
-from vlprobe.dashboard.explore.patterns import pattern_words
-from vlprobe.dashboard.explore.pictures import can_be_opened, draw_pictures
-from vlprobe.dashboard.explore.scores import scores
 from vlprobe.dashboard.state import (
     Questions,
     attempt,
     counts,
+    n_passing,
     picked,
     plain,
     renamed,
@@ -28,7 +27,7 @@ from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import drawer
 from vlprobe.render.html.elements import tag
 from vlprobe.render.report import case as report_case
-from vlprobe.render.wall import changed_words, count_text, shorten, top_lists
+from vlprobe.render.wall import changed_words, count_text, pattern_words, shorten, top_lists
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
@@ -53,13 +52,14 @@ def _close() -> None:
 
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
-def draw_case(stored: Questions, case_filter: Filter, size: int) -> None:
+def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: bool) -> None:
     """The case that the URL names, whether or not it passes the filter.
 
     Args:
         stored: The question set.
         case_filter: What is on the wall.
         size: Cards on one of its pages.
+        is_grouped: Whether it has one card a picture; else one a case.
     """
     if problem := st.session_state.pop("problem", ""):
         st.error(plain(problem), icon=":material/error:")
@@ -70,9 +70,9 @@ def draw_case(stored: Questions, case_filter: Filter, size: int) -> None:
         return
     (card,) = view(views.wall.cards, stored.question_set, case_filter, (number,))
     kind = presentations()[stored.probe].kind(card.kind)
-    near = view(views.wall.neighbours, stored.question_set, case_filter, number, wall.is_grouped())
-    n_cards = near.total_pictures if wall.is_grouped() else filters.n_passing(stored, case_filter)
-    _draw_steps(near, n_cards, size, is_picture=wall.is_grouped() and bool(card.images))
+    near = view(views.wall.neighbours, stored.question_set, case_filter, number, is_grouped)
+    n_cards = near.total_pictures if is_grouped else n_passing(stored, case_filter)
+    _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
     draw_pictures(card, kind)
     st.html(drawer.captions(card, kind))
     if kind.body == "rankings":

@@ -1,0 +1,67 @@
+"""Which of two models' cases, and in what order: pickers of the pages that show cards."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.cases.sentence import picker_width
+from vlprobe.dashboard.state import Questions, choose, model_name, plain, view
+from vlprobe.render.words import movement_kinds
+from vlprobe.views.filter import Filter
+
+ORDERS = {"worst": "Most fooled first", "closest": "Closest calls first", "best": "Best held first"}
+ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
+BETWEEN_TWO = {"difference": "Largest difference first"}
+IN_ORDER = {"dataset": "In the dataset's order"}
+TIES = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
+
+
+def pick_bucket(stored: Questions, case_filter: Filter) -> str:
+    """Who of two models is fooled. Without a choice, where only the first
+    is; all of a marked area.
+    """
+    counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
+    model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
+    options = {
+        "all": f"All {counted['all']:,}",
+        "only_first": f"Only {model} fooled {counted['only_first']:,}",
+        "only_second": f"Only {second} fooled {counted['only_second']:,}",
+        "both_fooled": f"Both fooled {counted['both_fooled']:,}",
+        "both_held": f"Both held {counted['both_held']:,}",
+    }
+    fullest = next(
+        name for name in ("only_first", "only_second", "all") if counted[name] or name == "all"
+    )
+    default = "all" if case_filter.within else fullest
+    return choose("Cases", "bucket", options, default, segments=True, help_=TIES)
+
+
+def orders(case_filter: Filter) -> dict[str, str]:
+    """What cards can be ordered by; the first is what they are ordered by unless somebody chose."""
+    by_margin = ORDERS_MOVED if case_filter.kind in movement_kinds() else ORDERS
+    return (BETWEEN_TWO if case_filter.other else {}) | by_margin | IN_ORDER
+
+
+def with_order(case_filter: Filter) -> Filter:
+    """The filter with the order that the URL names."""
+    possible = orders(case_filter)
+    order = st.query_params.get("sort", "")
+    return replace(case_filter, sort=order if order in possible else next(iter(possible)))
+
+
+def draw_order(case_filter: Filter, suffix: str = "") -> None:
+    """The picker of the order; a change of the other filters may take an order away."""
+    possible = orders(case_filter)
+    default = next(iter(possible))
+    if suffix:
+        choose("Order", "sort", possible, default, suffix=suffix)
+    else:
+        choose(
+            "Order",
+            "sort",
+            possible,
+            default,
+            bare=True,
+            width=picker_width(possible[case_filter.sort]),
+        )
