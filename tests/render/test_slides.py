@@ -37,7 +37,6 @@ def contestant(model: str, share: float = 0.2, **changes: object) -> Contestant:
         "n_lies": 0 if math.isnan(share) else 1000,
         "n_believed": n_believed,
         "n_tied": 0,
-        "n_unknown": 0,
         "share": share,
         "low": share - 0.01,
         "high": share + 0.01,

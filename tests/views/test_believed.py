@@ -103,7 +103,7 @@ def test_ties_are_believed_and_what_has_no_answer_is_in_no_share():
     compared = scene(pattern, NAMES[:2])
     row = compared.rows[0]
     assert (row.n_lies, row.n_left_out, row.only_base) == (16, 7, 6)
-    assert (compared.baseline.n_tied, compared.baseline.n_unknown) == (6, 2)
+    assert (compared.baseline.n_tied, compared.baseline.n_lies) == (6, 21)
     assert compared.baseline.share == pytest.approx(6 / 21)
     assert compared.rivals[0].n_lies == 18
     check_by_second_route(compared, cases(pattern))

@@ -41,7 +41,6 @@ class Contestant:
     n_lies: int
     n_believed: int
     n_tied: int  # among the believed ones
-    n_unknown: int  # that it could not answer
     share: float  # of lies believed, or the mean movement
     low: float
     high: float
@@ -278,7 +277,6 @@ def _contestant(
         n_lies=n_lies,
         n_believed=0 if cells.is_movement else cells.total(f"fooled_{side}"),
         n_tied=cells.total(f"tied_{side}"),
-        n_unknown=cells.total("n_cases") - n_lies,
         share=share.value,
         low=share.low,
         high=share.high,

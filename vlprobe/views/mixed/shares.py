@@ -32,12 +32,6 @@ class ModelTurn:
     wins: tuple[bool | None, ...]  # by share, in the order of SHARES; None: not asked
     turn: Turn | None  # None: it was not asked at every share
 
-    @property
-    def asked_shares(self) -> tuple[int, ...]:
-        """The shares whose answer is known."""
-        pairs = zip(SHARES, self.wins, strict=True)
-        return tuple(share for share, has_won in pairs if has_won is not None)
-
 
 def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
     """The first candidates of the whole gallery without the item's own mixture, best first."""
