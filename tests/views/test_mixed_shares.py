@@ -85,9 +85,17 @@ def test_ranks_and_the_first_five_are_those_of_the_gallery_with_another_mixture(
                     (case.item, True) if at == OWN else (beside[at].item, beside[at].is_mixture)
                     for at in standing.order
                 ]
-                assert named == by_score[:5]
-                place = 1 + by_score.index((case.item, True))
-                assert standing.own_rank in ((place,) if place <= 5 else (place, 0))
+                # Of two that score alike to the last bits, either may stand first.
+                assert len(set(named)) == 5
+                assert [scores[name] for name in named] == pytest.approx(
+                    [scores[name] for name in by_score[:5]], abs=1e-6
+                )
+                places = [
+                    place
+                    for place, name in enumerate(by_score, 1)
+                    if abs(scores[name] - own) < 1e-6
+                ]
+                assert standing.own_rank in (places if places[-1] <= 5 else [*places, 0])
 
 
 def test_the_stored_answer_stands_at_the_share_of_the_run(mixed_store: Store, asked: QuestionSet):
