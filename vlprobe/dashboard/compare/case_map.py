@@ -13,9 +13,9 @@ from vlprobe import views
 from vlprobe.dashboard.cases import choices
 from vlprobe.dashboard.chart import inked
 from vlprobe.dashboard.compare import columns
-from vlprobe.dashboard.compare.folds import fold
 from vlprobe.dashboard.compare.sentence import BETWEEN, CARDS, Contest
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.state import choose, n_passing, picked, quiet, turn, turned, view
 from vlprobe.render import charts
 from vlprobe.render.html.elements import tag

@@ -11,8 +11,8 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import frame, tables
-from vlprobe.dashboard.compare.folds import fold
 from vlprobe.dashboard.compare.sentence import Contest
+from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.state import quiet, store, view
 from vlprobe.render import charts
 from vlprobe.render.html import compare

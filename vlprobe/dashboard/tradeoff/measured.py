@@ -1,12 +1,10 @@
 """How it is measured: the pickers behind that name, and the folds with every number."""
 
-import contextlib
-from collections.abc import Iterator
-
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import export, frame, papers, tables
+from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.state import address, choose, quiet, view
 from vlprobe.dashboard.tradeoff import by_kind
 from vlprobe.dashboard.tradeoff.picture import Measured
@@ -14,7 +12,6 @@ from vlprobe.dashboard.tradeoff.sentence import Field
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import presentations
 
-BETWEEN = "|"  # names of folds in the URL
 PRINTED = {"shown": "Shown", "hidden": "Hidden"}
 PRINTED_HELP = (
     "What the paper prints of nine models on COCO: other pictures, so a rough comparison only."
@@ -96,45 +93,19 @@ def draw_share(about: Field, measured: Measured) -> None:
 def draw_folds(about: Field, measured: Measured) -> None:
     """What is behind the picture."""
     stored = about.questions
-    with _fold("kinds") as is_open:
+    with fold("kinds", *FOLDS["kinds"]) as is_open:
         if is_open:
             by_kind.draw_kinds(about, measured)
-    with _fold("numbers") as is_open:
+    with fold("numbers", *FOLDS["numbers"]) as is_open:
         if is_open:
             export.download(
                 tables.all_numbers(stored, measured.averaging, measured.unit), "numbers"
             )
     if stored.probe == "lgip":
-        with _fold("paper") as is_open:
+        with fold("paper", *FOLDS["paper"]) as is_open:
             if is_open:
                 papers.paper(stored)
-    with _fold("details") as is_open:
+    with fold("details", *FOLDS["details"]) as is_open:
         if is_open:
             frame.notes(stored)
             tables.about(view(views.runs.facts, stored.question_set))
-
-
-@contextlib.contextmanager
-def _fold(name: str) -> Iterator[bool]:
-    """A fold whose content is made only while it is open; the URL names those that are.
-    Gives whether it is open.
-    """
-    label, icon = FOLDS[name]
-    key = f"fold_{name}"
-    st.session_state[key] = name in _open_folds()
-    with st.expander(label, icon=icon, key=key, on_change=_toggle, args=(name,)):
-        yield st.session_state[key]
-
-
-def _open_folds() -> list[str]:
-    return [name for name in st.query_params.get("open", "").split(BETWEEN) if name]
-
-
-def _toggle(name: str) -> None:
-    names = [each for each in _open_folds() if each != name]
-    if st.session_state[f"fold_{name}"]:
-        names.append(name)
-    if names:
-        st.query_params["open"] = BETWEEN.join(names)
-    else:
-        st.query_params.pop("open", None)
