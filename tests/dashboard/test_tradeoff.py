@@ -14,6 +14,7 @@ from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send
 from tests.views.conftest import MODELS, filled  # noqa: F401 (fixture)
 from vlprobe import views
+from vlprobe.dashboard import case_links
 from vlprobe.dashboard.tradeoff import by_kind, picture, sentence
 from vlprobe.dashboard.tradeoff.sentence import Field
 from vlprobe.render import numbers
@@ -183,9 +184,17 @@ def test_a_panel_s_links_lead_to_the_failures_of_that_type(shown, key: str, fill
     stored = views.runs.question_set(filled, key)
     about = Field(sentence.Questions(stored, MODELS, {}), MODELS)
     base = {"set": key, "model": FIRST}
-    assert picture.cases_query(about, FIRST) == base | {"kind": "flip"}
-    assert by_kind.kind_query(about, FIRST, "color") == base | {"kind": "flip", "type": "color"}
-    assert by_kind.kind_query(about, FIRST, "combined") == base | {"kind": "combined"}
+    queries = [
+        case_links.query(about.questions, lies)
+        for lies in (
+            picture.lies(about, FIRST),
+            by_kind.lies_of_kind(about, FIRST, "color"),
+            by_kind.lies_of_kind(about, FIRST, "combined"),
+        )
+    ]
+    assert queries[0] == base | {"kind": "flip"}
+    assert queries[1] == base | {"kind": "flip", "type": "color"}
+    assert queries[2] == base | {"kind": "combined"}
     labels = {link.proto.label for link in shown(set=key, open="kinds").get("page_link")}
     assert {model_name(model).replace(":", "\\:") for model in MODELS} <= labels
 

@@ -15,6 +15,7 @@ from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
 from vlprobe.views import bins
 from vlprobe.views.filter import Filter
+from vlprobe.views.unit_counts import BUCKETS
 
 MOST_LINKS = 40  # rows that are links; a table has the rest
 PARAMETERS = {  # of Explore's address, by the fields of a filter
@@ -24,7 +25,9 @@ PARAMETERS = {  # of Explore's address, by the fields of a filter
     "rule": "rule",
     "tag": "tag",
     "bin": "bin",
+    "other": "other",
 }
+BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
 Target = Callable[[str, str], Filter | None]  # of a model and the key of a mark
 
 
@@ -71,8 +74,14 @@ def query(stored: Questions, case_filter: Filter, case_id: str = "") -> dict[str
         for name, parameter in PARAMETERS.items()
         if getattr(case_filter, name)
     }
-    if case_filter.outcome != "fooled" and case_filter.kind not in movement_kinds():
-        parameters["outcome"] = case_filter.outcome
+    if case_filter.kind not in movement_kinds():
+        outcomes = case_filter.outcome, case_filter.other_outcome
+        if case_filter.other:
+            parameters["bucket"] = BUCKET_NAMES.get(outcomes, "all")
+        elif case_filter.outcome != "fooled":
+            parameters["outcome"] = case_filter.outcome
+    if case_filter.within:
+        parameters["area"] = ";".join(f"{x:.5f},{y:.5f}" for x, y in case_filter.within)
     if case_id:
         parameters["case"] = case_id
     return {"set": stored.key, **parameters}

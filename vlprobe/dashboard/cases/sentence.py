@@ -86,7 +86,7 @@ def subject() -> Subject:
     keys = [candidate.key for candidate in _likely(sets)]
     stored = questions(_current("set", keys, keys[0]))
     model = _current("model", stored.models, most_asked(stored))
-    kinds_here = kinds(stored)
+    kinds_here = stored_kinds(stored)
     kind = _current("kind", kinds_here, kinds_here[0])
     return Subject(stored, model, kind)
 
@@ -182,10 +182,10 @@ def _forget_link() -> None:
     st.query_params.clear()
 
 
-def kinds(stored: Questions) -> list[str]:
+def stored_kinds(stored: Questions) -> list[str]:
     """The kinds of cases that a question set has, the first is shown first."""
-    asked_kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
-    return [kind for kind in views.runs.kinds(stored.probe) if kind in asked_kinds]
+    kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
+    return [kind for kind in views.runs.kinds(stored.probe) if kind in kinds]
 
 
 def draw_sentence(about: Subject) -> None:
@@ -229,7 +229,7 @@ def picker_width(text: str) -> int:
 def pick_kind(about: Subject) -> None:
     """Every kind that was asked anywhere; one of another probe leads to that probe's questions."""
     probes = {stored.probe for stored in stored_sets()}
-    options = {kind: _lie(about.questions.probe, kind) for kind in kinds(about.questions)}
+    options = {kind: _lie(about.questions.probe, kind) for kind in stored_kinds(about.questions)}
     for probe, presentation in presentations().items():
         if probe in probes and probe != about.questions.probe:
             options |= {f"{probe}{BETWEEN}{kind}": _lie(probe, kind) for kind in presentation.kinds}

@@ -9,9 +9,11 @@ import htpy
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import case_links
 from vlprobe.dashboard.compare.forest import Parting
 from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import n_passing, quiet, store, view
 from vlprobe.render import facing
 from vlprobe.render.forest import part_title
@@ -25,7 +27,6 @@ from vlprobe.views.records import answer_records
 from vlprobe.views.wall import WallCard
 
 SHOWN = 6  # cards in a column
-EXPLORE = "pages/explore.py"
 # Of kinds in which nobody is fooled: margins of which the first model's is clearly the lower one.
 MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
@@ -117,10 +118,10 @@ def _draw_side(contest: Contest, side: Side) -> None:
         )
         if side.n_cases:
             st.page_link(
-                EXPLORE,
+                page_file("explore"),
                 label="See all",
                 help=f"All {side.n_cases:,} in Explore",
-                query_params=explore_query(contest, side.case_filter),
+                query_params=case_links.query(stored, side.case_filter),
             )
     if not side.n_cases:
         st.html(tag("p", "None.", class_="vp-quiet"))
@@ -129,20 +130,6 @@ def _draw_side(contest: Contest, side: Side) -> None:
     key = f"{side.name}_cards"
     values = card_values(contest, side.case_filter, cards, f"Only {model}, not {rival}")
     component("wall")(key=key, data=values, on_open_change=functools.partial(open_case, key))
-
-
-def explore_query(contest: Contest, case_filter: Filter) -> dict[str, str]:
-    """What the URL of Explore says for exactly the cases of this column."""
-    query = {
-        "set": contest.questions.key,
-        "model": case_filter.model,
-        "kind": case_filter.kind,
-        "other": case_filter.other,
-        "type": case_filter.subtype,
-        "bucket": "only_first" if case_filter.other_outcome else "",
-        "area": ";".join(f"{x:.5f},{y:.5f}" for x, y in case_filter.within),
-    }
-    return {name: value for name, value in query.items() if value}
 
 
 def card_values(

@@ -9,6 +9,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import case_links, export, frame, tables
+from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.lab import chart_panels, opening
 from vlprobe.dashboard.lab.chart_panels import chart_of_cases
 from vlprobe.dashboard.lab.paper_page import OPENS, capital, how_it_is_measured
@@ -102,7 +103,7 @@ def _draw_all_numbers(stored: Questions, averaging: str, unit: str) -> None:
 
 def _any(stored: Questions, model: str, metric: Metric) -> Filter | None:
     """All that fools the model, of the first kind that the metric judges."""
-    kinds = [kind for kind in opening.stored_kinds(stored) if kind in metric.kinds]
+    kinds = [kind for kind in stored_kinds(stored) if kind in metric.kinds]
     return opening.Opening(stored, model, kinds[0]).believed if kinds else None
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import case_links, frame
+from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import (
@@ -66,12 +67,6 @@ def pick_model(stored: Questions) -> str:
     """The picker of the model whose cases are shown."""
     names = {name: model_name(name) for name in stored.models}
     return choose("Model", "model", names, case_links.first_model(stored.models), always=True)
-
-
-def stored_kinds(stored: Questions) -> list[str]:
-    """The kinds of cases that a question set has, the first is shown first."""
-    asked_kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
-    return [kind for kind in views.runs.kinds(stored.probe) if kind in asked_kinds]
 
 
 def draw(probe: str) -> Opening:

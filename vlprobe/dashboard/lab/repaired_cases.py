@@ -2,17 +2,19 @@
 not fool the model after.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import case_links, frame
+from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.lab import opening
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import Questions, model_name, plain, questions, quiet, view
 from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.wall import Disagreements
 
 N_READ = 60  # cases, of which those with the same picture are shown once
@@ -50,10 +52,8 @@ def draw(before: str, after: str) -> None:
         card for card in disagreements.only_base if by_picture[card.images or (card.item,)] is card
     ][: opening.N_EXAMPLES]
     label = f"Repaired: {kind.lies} that fooled {model_name(before)} alone"
-    parameters = case_links.query(repaired.questions, repaired.case_filter) | {
-        "other": after,
-        "bucket": "only_first",
-    }
+    of_two = bucket(replace(repaired.case_filter, other=after), "only_first")
+    parameters = case_links.query(repaired.questions, of_two)
     opening.draw_cards(cards, kind, label, parameters, KEY)
     st.page_link(
         page_file("explore"),
@@ -70,9 +70,8 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
         stored = questions(key)
-        asked_kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
-        for kind in views.runs.kinds(stored.probe):
-            if kind in asked_kinds and kind not in movement_kinds():
+        for kind in stored_kinds(stored):
+            if kind not in movement_kinds():
                 case_filter = Filter(before, kind)
                 disagreements = view(
                     views.wall.disagreements,

@@ -7,6 +7,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import components, frame
+from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import ahead, large_picture
 from vlprobe.dashboard.state import (
@@ -77,8 +78,7 @@ def _pick_set() -> Questions:
 
 def _pick_kind(stored: Questions) -> str:
     """Which kind of question; not asked where there is one."""
-    asked_kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
-    kinds = [kind for kind in views.runs.kinds(stored.probe) if kind in asked_kinds]
+    kinds = stored_kinds(stored)
     if len(kinds) < 2:
         return kinds[0] if kinds else next(iter(views.runs.kinds(stored.probe)))
     presented = presentations()[stored.probe]

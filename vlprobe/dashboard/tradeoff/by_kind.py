@@ -10,8 +10,9 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import case_links
 from vlprobe.dashboard.chart import ARMS, chart
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import plain, quiet, view
-from vlprobe.dashboard.tradeoff.picture import Measured, cases_query
+from vlprobe.dashboard.tradeoff.picture import Measured, lies
 from vlprobe.dashboard.tradeoff.sentence import Field
 from vlprobe.registry import is_control
 from vlprobe.render import charts, numbers
@@ -23,7 +24,6 @@ from vlprobe.views.bins import STRENGTH, STRENGTHS
 from vlprobe.views.filter import Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_by_type, published_values
 
-EXPLORE = "pages/explore.py"
 KINDS = {name: f"{value_label(name)} flips" for name in TYPES} | {
     COMBINED: "Flips of a reworded caption"
 }
@@ -119,23 +119,21 @@ def _draw_panel(
     open_clicked(about, chart(figure, f"type_{kind}", alt, True), kind)
     with st.popover("Failures", icon=":material/image_search:", width="stretch"):
         for model in about.models:
-            st.page_link(
-                EXPLORE, label=plain(names[model]), query_params=kind_query(about, model, kind)
-            )
+            query = case_links.query(about.questions, lies_of_kind(about, model, kind))
+            st.page_link(page_file("explore"), label=plain(names[model]), query_params=query)
 
 
 def open_clicked(about: Field, points: Sequence[Mapping], kind: str) -> None:
     """A clicked mark of a model opens what fools it; printed marks have no cases."""
     models = [str(point["customdata"][0]) for point in points if point.get("customdata")]
     if models:
-        st.switch_page(EXPLORE, query_params=kind_query(about, models[0], kind))
+        query = case_links.query(about.questions, lies_of_kind(about, models[0], kind))
+        st.switch_page(page_file("explore"), query_params=query)
 
 
-def kind_query(about: Field, model: str, kind: str) -> dict[str, str]:
-    """What the URL of Explore says for the lies of a type that a model believes."""
-    if kind == COMBINED:
-        return {"set": about.questions.key, "model": model, "kind": COMBINED}
-    return cases_query(about, model, kind)
+def lies_of_kind(about: Field, model: str, kind: str) -> Filter:
+    """The lies of a type that a model believes."""
+    return Filter(model, COMBINED) if kind == COMBINED else lies(about, model, kind)
 
 
 def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -> None:

@@ -9,7 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import case_links
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import counts, store, view
 from vlprobe.dashboard.tradeoff.sentence import Field, pin, pinned
@@ -24,7 +26,6 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.records import PointRow, PrintedRow, records
 from vlprobe.views.wall import WallCard
 
-EXPLORE = "pages/explore.py"
 LARGE = 680  # pixels a side of the pinned picture, twice its size on the page
 LEGEND = (
     ("ring", "published models, on other pictures"),
@@ -119,7 +120,7 @@ def draw_picture(about: Field, measured: Measured, best: str) -> None:
         on_open_change=functools.partial(_remember, about),
     )
     if target := st.session_state.pop("tradeoff_open", None):
-        st.switch_page(EXPLORE, query_params=target)
+        st.switch_page(page_file("explore"), query_params=target)
 
 
 def _pin() -> None:
@@ -131,7 +132,8 @@ def _remember(about: Field) -> None:
     """What is opened once the page has run: a callback cannot change the page."""
     model = st.session_state["tradeoff"].get("open")
     if model in about.models:
-        st.session_state["tradeoff_open"] = cases_query(about, str(model))
+        query = case_links.query(about.questions, lies(about, str(model)))
+        st.session_state["tradeoff_open"] = query
 
 
 def kind_of_lie(metric: Metric) -> str:
@@ -139,12 +141,11 @@ def kind_of_lie(metric: Metric) -> str:
     return metric.kinds[0]
 
 
-def cases_query(about: Field, model: str, subtype: str = "") -> dict[str, str]:
-    """What the URL of Explore says for the lies that a model believes."""
+def lies(about: Field, model: str, subtype: str = "") -> Filter:
+    """The lies that a model believes, of one type or of all."""
     sides = presentations()[about.questions.probe].trade_off
     kind = kind_of_lie(about.questions.metrics[sides.ups[0]]) if sides else ""
-    query = {"set": about.questions.key, "model": model, "kind": kind, "type": subtype}
-    return {name: value for name, value in query.items() if value}
+    return Filter(model, kind, subtype)
 
 
 def _examples(about: Field, measured: Measured, model: str, best: str) -> dict[str, dict]:
