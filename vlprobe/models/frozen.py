@@ -1,5 +1,5 @@
 """What every frozen torch model here shares: its arithmetic, unit vectors, padded texts, and a
-digest of all it is.
+digest of all it is; and what a dual encoder says of itself.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models.modules import TorchModel
+from vlprobe.types import Capabilities, DualEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +35,33 @@ LENGTHS_TEXTS = (
 # largest difference in a coordinate of a unit vector that cutting columns may make
 CUT_TOLERANCE = 1e-6
 PAD = -1  # no text there: unlike a tokenizer's own padding, never a word
+
+
+class TorchDualEncoder(DualEncoder):
+    """A dual encoder with one vector a text, on a device."""
+
+    dim: int  # of an embedding of a text
+    device: str
+    precision = "fp32"
+    cuts_columns = False  # whether a short text takes less time than a long one
+
+    @property
+    def image_dim(self) -> int:
+        """Of an embedding of a picture: `dim`, or a multiple of it."""
+        return self.dim
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Embeddings of both sides."""
+        return Capabilities(
+            embeds_texts=True,
+            embeds_images=True,
+            dim=self.dim,
+            image_dim=self.image_dim,
+            device=self.device,
+            precision=self.precision,
+            cuts_columns=self.cuts_columns,
+        )
 
 
 def check_precision(precision: str) -> str:

@@ -15,9 +15,14 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
-from vlprobe.models.frozen import CUT_TOLERANCE, FINGERPRINT_TEXTS, LENGTHS_TEXTS, pick_device
+from vlprobe.models.frozen import (
+    CUT_TOLERANCE,
+    FINGERPRINT_TEXTS,
+    LENGTHS_TEXTS,
+    TorchDualEncoder,
+    pick_device,
+)
 from vlprobe.models.modules import TransformersModel
-from vlprobe.types import Capabilities, DualEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -85,7 +90,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder
         return HfEncoder(name, folder, model, kind, config, device, precision)
 
 
-class HfEncoder(DualEncoder):
+class HfEncoder(TorchDualEncoder):
     """A dual encoder of transformers, frozen.
 
     Columns after the end of the longest text of a batch are not run where a check on texts of
@@ -149,19 +154,6 @@ class HfEncoder(DualEncoder):
             alone = np.concatenate([self.encode_texts(row[None]) for row in tokens])
             self.cuts_columns = bool(np.abs(alone - whole).max() <= CUT_TOLERANCE)
         self.precision = precision
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Embeddings of both sides."""
-        return Capabilities(
-            embeds_texts=True,
-            embeds_images=True,
-            dim=self.dim,
-            image_dim=self.dim,
-            device=self.device,
-            precision=self.precision,
-            cuts_columns=self.cuts_columns,
-        )
 
     def facts(self) -> dict[str, str]:
         """What was built, in words."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from vlprobe.models import frozen
+from vlprobe.models.frozen import TorchDualEncoder
 from vlprobe.models.modules import TorchModel
-from vlprobe.types import Capabilities, DualEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Tower = Callable[[torch.Tensor], torch.Tensor]
 
 
-class ModuleEncoder(DualEncoder):
+class ModuleEncoder(TorchDualEncoder):
     """A module with a tower for pictures and one for texts. It is neither moved nor changed.
 
     Args:
@@ -46,18 +46,6 @@ class ModuleEncoder(DualEncoder):
         self.device = str(next(module.parameters()).device)
         self.digest = frozen.digest({"version": version}, cast(TorchModel, module))
         self.dim = self.encode_texts(self.tokenize(["a text"])).shape[1]
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Embeddings of both sides."""
-        return Capabilities(
-            embeds_texts=True,
-            embeds_images=True,
-            dim=self.dim,
-            image_dim=self.dim,
-            device=self.device,
-            cuts_columns=False,
-        )
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to an array."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vlprobe.models import amd, frozen
+from vlprobe.models.frozen import TorchDualEncoder
 from vlprobe.models.modules import OpenClipModel
 from vlprobe.models.open_clip_words import quick
-from vlprobe.types import Capabilities, DualEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CPU_TEXTS = 32  # that go through the tower at once where columns are cut
 
 
-class OpenClipEncoder(DualEncoder):
+class OpenClipEncoder(TorchDualEncoder):
     """An OpenCLIP model as a DualEncoder, frozen.
 
     A causal text tower that pools at the end-of-text token cannot see the columns after it; they
@@ -74,19 +74,6 @@ class OpenClipEncoder(DualEncoder):
             each_cut = np.concatenate([self.encode_texts(row[None]) for row in tokens])
             self.cuts_columns = bool(np.abs(each_cut - whole).max() <= frozen.CUT_TOLERANCE)
         self.precision = precision
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Embeddings of both sides."""
-        return Capabilities(
-            embeds_texts=True,
-            embeds_images=True,
-            dim=self.dim,
-            image_dim=self.dim,
-            device=self.device,
-            precision=self.precision,
-            cuts_columns=self.cuts_columns,
-        )
 
     @property
     def module(self) -> OpenClipModel:
