@@ -20,7 +20,8 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 
 KINDS = ["clip", "siglip", "siglip2-fixed", "siglip2", "align", "altclip", "flava", "chinese_clip"]
-CUT = {"clip", "align", "altclip", "flava", "chinese_clip"}
+KINDS += ["metaclip_2"]
+CUT = {"clip", "align", "altclip", "flava", "chinese_clip", "metaclip_2"}
 TEXTS = tiny_hf.TEXTS
 
 
@@ -68,7 +69,7 @@ def own_texts(kind: str, folder: Path, texts: list[str], **changes) -> np.ndarra
             ]
         }
     else:
-        length = {"clip": 90, "align": 64, "chinese_clip": 52}.get(kind, 77)
+        length = {"clip": 90, "metaclip_2": 90, "align": 64, "chinese_clip": 52}.get(kind, 77)
         inputs = dict(
             tokenizer(
                 texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
@@ -266,7 +267,7 @@ def damage(kind: str, folder: Path) -> str:
     elif kind == "another architecture":
         (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
     elif kind == "has its own prefix":
-        (folder / "config.json").write_text(json.dumps({"model_type": "blip"}))
+        (folder / "config.json").write_text(json.dumps({"model_type": "vilt"}))
     elif kind == "a value of the wrong kind":
         (folder / "config.json").write_text(
             json.dumps({"model_type": "clip", "projection_dim": "wide"})

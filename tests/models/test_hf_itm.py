@@ -23,12 +23,16 @@ tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
-KINDS = ["blip", "blip-2", "vilt"]
+KINDS = ["blip", "blip-2", "vilt", "flava", "bridgetower"]
+TWO_SIDED = ["blip", "blip-2", "flava"]
+CONTEXT = {"blip": 35, "blip-2": 35, "vilt": 40, "flava": 77, "bridgetower": 50}
 TEXTS = tiny_hf.TEXTS
 MODELS = {
     "blip": transformers.BlipForImageTextRetrieval,
     "blip-2": transformers.Blip2ForImageTextRetrieval,
     "vilt": transformers.ViltForImageAndTextRetrieval,
+    "flava": transformers.FlavaForPreTraining,
+    "bridgetower": transformers.BridgeTowerForImageAndTextRetrieval,
 }
 
 
@@ -68,20 +72,22 @@ def parts(kind: str, folder: Path) -> tuple:
 def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torch.Tensor:
     """One pair through transformers' own forward pass."""
     model, tokenizer, processor = parts(kind, folder)
-    inputs = dict(
-        tokenizer(
-            text, truncation=True, max_length=40 if kind == "vilt" else 35, return_tensors="pt"
-        )
-    )
+    inputs = dict(tokenizer(text, truncation=True, max_length=CONTEXT[kind], return_tensors="pt"))
     inputs |= processor(images=image, return_tensors="pt")
-    if kind != "vilt":
+    if kind in ("blip", "blip-2"):
         inputs.pop("token_type_ids", None)
         inputs |= {"use_itm_head" if kind == "blip" else "use_image_text_matching_head": itm}
     if kind == "blip" and itm:
         inputs["input_ids"][0, 0] = 131  # [ENC], as in BLIP's released retrieval
+    if kind == "flava":
+        inputs |= {"return_loss": False}
     with torch.inference_mode():
         out = model(**inputs)
-    return getattr(out, {"blip": "itm_score", "blip-2": "logits_per_image", "vilt": "logits"}[kind])
+    if kind == "flava":
+        if itm:
+            return out.itm_logits
+        return out.contrastive_logits_per_image / model.flava.logit_scale.exp().item()
+    return getattr(out, {"blip": "itm_score", "blip-2": "logits_per_image"}.get(kind, "logits"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,7 +108,7 @@ def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
     assert model.capabilities.score_type == ("logit" if kind == "vilt" else "probability")
 
 
-@pytest.mark.parametrize("kind", ["blip", "blip-2"])
+@pytest.mark.parametrize("kind", TWO_SIDED)
 def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
     folder, model = made(kind)
     images = tiny_hf.pictures(len(TEXTS))
@@ -161,7 +167,8 @@ def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(
 
     monkeypatch.setattr(type(model), "match", counted)
     left, right = np.array([4, 0, 0, 2, 4, 0]), np.array([0, 1, 5, 1, 0, 1])
-    found = Encoder(model, batch_size=batch).pairs(photos, [*TEXTS, TEXTS[1].upper()], left, right)
+    again = TEXTS[1] if kind == "bridgetower" else TEXTS[1].upper()  # its tokenizer keeps case
+    found = Encoder(model, batch_size=batch).pairs(photos, [*TEXTS, again], left, right)
     # the fifth pair is the first again, the last and, to a lower-casing tokenizer, the third the second
     assert sum(asked) == 3
     assert found[0] == found[4] and found[1] == found[2] == found[5]
@@ -215,7 +222,7 @@ def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there
     )
     np.testing.assert_allclose(found["scores"][0].as_py(), expected, atol=1e-6)
     cosine = found["text_scores"][0].as_py()[0]
-    if kind == "vilt":
+    if kind not in TWO_SIDED:
         assert np.isnan(cosine)
     else:
         one, two = encoder.texts(["a cat", "a dog"])
@@ -303,7 +310,7 @@ def test_a_head_without_embeddings_is_told_in_one_line_that_it_cannot_search(pro
         execute(request, store)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["blip-2", "vilt", "flava", "bridgetower"])
 def test_a_run_over_cases_is_complete_whatever_the_head(kind, made, tmp_path):
     folder, _ = made(kind)
     store = Store(tmp_path / "cache")

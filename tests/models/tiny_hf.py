@@ -74,6 +74,15 @@ def byte_pairs():
     )
 
 
+def roberta():
+    """RoBERTa's tokenizer with no merges, as BridgeTower has: a token a byte."""
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *alphabet, "<mask>"]
+    return transformers.RobertaTokenizer(
+        vocab={piece: row for row, piece in enumerate(pieces)}, merges=[]
+    )
+
+
 def unigrams():
     """XLM-R's tokenizer, as AltCLIP has."""
     pieces = ["<s>", "<pad>", "</s>", "<unk>", *(f"▁{word}" for word in words()), *words()]
@@ -132,6 +141,18 @@ def drawn(architecture: type, config, seed: int = 0):
     return model
 
 
+def flava(text: dict):
+    """The config of a tiny FLAVA."""
+    return transformers.FlavaConfig(
+        image_config=VISION | {"vocab_size": 8},
+        text_config=text,
+        multimodal_config=WIDTH,
+        image_codebook_config={"hidden_size": 4, "vocab_size": 8},
+        hidden_size=16,
+        projection_dim=12,
+    )
+
+
 def dual(kind: str, folder: Path):
     """Writes a tiny dual encoder of that type; returns the model."""
     text = WIDTH | {"vocab_size": 600, "max_position_embeddings": 90}
@@ -179,14 +200,14 @@ def dual(kind: str, folder: Path):
         model = drawn(transformers.AltCLIPModel, made)
     elif kind == "flava":
         tokenizer, image = bert(), transformers.FlavaImageProcessorPil(size=SIZE, crop_size=SIZE)
-        made = transformers.FlavaConfig(
-            image_config=VISION,
-            text_config=text,
-            multimodal_config=WIDTH,
-            hidden_size=16,
-            projection_dim=12,
+        model = drawn(transformers.FlavaModel, flava(text))
+    elif kind == "metaclip_2":
+        tokenizer, image = unigrams(), transformers.CLIPImageProcessorPil(**CROP)
+        ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+        made = transformers.MetaClip2Config(
+            text_config=text | ids, vision_config=VISION, projection_dim=12
         )
-        model = drawn(transformers.FlavaModel, made)
+        model = drawn(transformers.MetaClip2Model, made)
     else:
         tokenizer, image = bert(), transformers.ChineseCLIPImageProcessorPil(**CROP)
         made = transformers.ChineseCLIPConfig(
@@ -227,11 +248,31 @@ def matching(kind: str, folder: Path):
         )
         model = drawn(transformers.Blip2ForImageTextRetrieval, made)
         image = transformers.BlipImageProcessorPil(size=SIZE)
+    elif kind == "flava":
+        text = WIDTH | {"vocab_size": 132, "max_position_embeddings": 90}
+        model = drawn(transformers.FlavaForPreTraining, flava(text))
+        image = transformers.FlavaImageProcessorPil(size=SIZE, crop_size=SIZE)
+    elif kind in ("bridgetower", "bridgetower-itc"):
+        tokenizer = roberta()
+        ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+        text = WIDTH | ids | {"vocab_size": 300, "max_position_embeddings": 90}
+        made = transformers.BridgeTowerConfig(
+            text_config=text | {"num_hidden_layers": 3, "hidden_size": 64},
+            vision_config=VISION | {"num_hidden_layers": 3, "hidden_size": 64},  # heads of 64
+            contrastive_hidden_size=12,
+            logit_scale_init_value=2.6,
+            **WIDTH | {"hidden_size": 64},
+        )
+        heads = {"bridgetower": "ImageAndTextRetrieval", "bridgetower-itc": "ContrastiveLearning"}
+        model = drawn(getattr(transformers, f"BridgeTowerFor{heads[kind]}"), made)
+        image = transformers.BridgeTowerImageProcessorPil(
+            size={"shortest_edge": 32}, crop_size={"shortest_edge": 32}, size_divisor=8
+        )
     else:
         made = transformers.ViltConfig(**VISION, vocab_size=132, max_position_embeddings=40)
         model = drawn(transformers.ViltForImageAndTextRetrieval, made)
         image = transformers.ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=8)
-    assert len(tokenizer) <= 130, len(tokenizer)
+    assert len(tokenizer) <= 130 or kind.startswith("bridgetower"), len(tokenizer)
     for part in (model, tokenizer, image):
         part.save_pretrained(folder)
     return model

@@ -1,4 +1,5 @@
-"""Dual encoders of transformers: hf:OWNER/NAME from the hub, hf:FOLDER from a disk.
+"""Dual encoders of transformers: hf:OWNER/NAME from the hub, hf:FOLDER from a disk. Of a model that
+has a matching head beside its towers it is the towers, by their cosine; hf-itm: is the head.
 
 SigLIP pools the last column, whatever is there, and its pads are seen by the others: texts are
 padded to the length it was trained with, never to the longest of a batch. SigLIP 2 was trained on
@@ -22,6 +23,9 @@ from vlprobe.models.frozen import (
     TorchDualEncoder,
     pick_device,
 )
+from vlprobe.models.matching.blip import Blip2Towers, BlipTowers
+from vlprobe.models.matching.bridgetower import BridgeTowerTowers
+from vlprobe.models.matching.heads import Towers
 from vlprobe.models.modules import TransformersModel
 
 if TYPE_CHECKING:
@@ -38,6 +42,8 @@ class Kind:
     # after all that a causal tower looks at; masked out; part of the text
     pads: Literal["after", "masked", "seen"]
     context: int = 0  # columns of text that it was trained with; 0: as many as it has positions
+    # whether it reads the first column, without a word, of a text that has no end-of-text id
+    needs_end: bool = False
 
 
 KINDS = {
@@ -48,12 +54,18 @@ KINDS = {
     "altclip": Kind("AltCLIPModel", "masked", 77),
     "flava": Kind("FlavaModel", "masked", 77),
     "chinese_clip": Kind("ChineseCLIPModel", "masked", 52),
+    "metaclip_2": Kind("MetaClip2Model", "after", needs_end=True),
 }
-ELSEWHERE = {"blip": "hf-itm", "blip-2": "hf-itm", "vilt": "hf-itm"}
+TOWERS: dict[str, type[Towers]] = {
+    "blip": BlipTowers,
+    "blip-2": Blip2Towers,
+    "bridgetower": BridgeTowerTowers,
+}
+ELSEWHERE = {"vilt": "hf-itm"}
 
 
 def names() -> list[str]:
-    """Typical names; any repository or folder that holds one of KINDS can be typed."""
+    """Typical names; any repository or folder that holds one of KINDS or TOWERS can be typed."""
     return [
         "hf:openai/clip-vit-base-patch32",
         "hf:google/siglip-base-patch16-224",
@@ -61,6 +73,9 @@ def names() -> list[str]:
         "hf:kakaobrain/align-base",
         "hf:BAAI/AltCLIP",
         "hf:facebook/flava-full",
+        "hf:facebook/metaclip-2-worldwide-huge-quickgelu",
+        "hf:Salesforce/blip-itm-base-coco",
+        "hf:BridgeTower/bridgetower-large-itm-mlm-itc",
     ]
 
 
@@ -69,18 +84,25 @@ def check_name(name: str) -> None:
     hub.local_folder(name)
 
 
-def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder":
+def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder | Towers":
     """The model of that name. Raises InvalidInput or MissingDependency."""
     hub.need(name, "transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)
     config = hub.read_config(folder)
     model_type = str(config.get("model_type"))
+    if model_type in TOWERS:
+        with hub.opening(name):
+            towers = TOWERS[model_type].opened(name, folder, config, device, precision)
+            towers.encode_images(towers.preprocess(Image.new("RGB", (64, 64)))[None])
+            towers.encode_texts(towers.tokenize(["a"]))
+        return towers
     kind = KINDS.get(model_type)
     if kind is None:
         prefix = ELSEWHERE.get(model_type)
         raise InvalidInput(
-            f"'{name}' is a model of type '{model_type}'. Expected one of: {', '.join(KINDS)}."
+            f"'{name}' is a model of type '{model_type}'. "
+            f"Expected one of: {', '.join([*KINDS, *TOWERS])}."
             + (f" Load it as {prefix}:{name.partition(':')[2]}." if prefix else "")
         )
     import transformers
@@ -142,6 +164,11 @@ class HfEncoder(TorchDualEncoder):
         # precision rounds by more than the tolerance whenever a shape changes.
         self.precision = "fp32"
         tokens = self.tokenize(LENGTHS_TEXTS)
+        if kind.needs_end and not (tokens == text.eos_token_id).any(axis=1).all():
+            raise InvalidInput(
+                f"The tokenizer of '{name}' does not end a text with the id {text.eos_token_id}, at which "
+                "its model reads it. Expected the tokenizer that the model was trained with."
+            )
         whole = self.encode_texts(tokens, cut=False)
         self.dim = whole.shape[1]
         vectors = self.encode_images(self.preprocess(Image.new("RGB", (64, 64)))[None])

@@ -64,7 +64,7 @@ def _refuse_misfit(
     if probe.needs == "gallery" and not (capabilities.embeds_images and capabilities.embeds_texts):
         raise InvalidInput(
             f"Probe '{probe.name}' searches a gallery, and '{name}' has no embeddings to search with: it looks "
-            "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2), or another probe."
+            "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2, FLAVA), or another probe."
         )
 
 

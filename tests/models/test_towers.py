@@ -1,0 +1,126 @@
+"""One checkpoint by the cosine of its towers (hf:) and by its matching head (hf-itm:)."""
+
+import numpy as np
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring.gallery import similarity_matrix
+from vlprobe.storage.store import Store
+
+tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+TEXTS = tiny_hf.TEXTS
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folders = {}
+
+    def make(kind: str):
+        if kind not in folders:
+            folders[kind] = tmp_path_factory.mktemp(kind)
+            tiny_hf.matching(kind, folders[kind])
+        return folders[kind]
+
+    return make
+
+
+def vectors(model) -> tuple[np.ndarray, np.ndarray]:
+    images = np.stack([model.preprocess(image) for image in tiny_hf.pictures(3)])
+    return model.encode_images(images), model.encode_texts(model.tokenize(TEXTS))
+
+
+def test_the_towers_of_bridgetower_are_those_of_its_whole_forward_pass(made):
+    folder = made("bridgetower-itc")
+    images, texts = vectors(registry.load_model(f"hf:{folder}", "cpu"))
+    whole = transformers.BridgeTowerForContrastiveLearning.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    for row, text in enumerate(TEXTS):
+        inputs = tokenizer(text, truncation=True, max_length=50, return_tensors="pt")
+        pixels = processor(images=tiny_hf.pictures(3)[row % 3], return_tensors="pt")
+        with torch.inference_mode():
+            out = whole(**inputs, pixel_values=pixels["pixel_values"])
+        assert np.abs(texts[row] - out.text_embeds[0].numpy()).max() <= 1e-6
+        assert np.abs(images[row % 3] - out.image_embeds[0].numpy()).max() <= 1e-6
+
+
+@pytest.mark.parametrize("kind", ["blip", "blip-2"])
+def test_the_towers_alone_give_the_similarity_that_the_whole_model_gives(kind, made):
+    folder = made(kind)
+    towers = registry.load_model(f"hf:{folder}", "cpu")
+    found = similarity_matrix(*vectors(towers))
+    names = {"blip": "Blip", "blip-2": "Blip2"}
+    whole = getattr(transformers, f"{names[kind]}ForImageTextRetrieval").from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    pixels = processor(images=tiny_hf.pictures(3), return_tensors="pt")["pixel_values"]
+    head = "use_itm_head" if kind == "blip" else "use_image_text_matching_head"
+    for column, text in enumerate(TEXTS):
+        inputs = tokenizer(text, truncation=True, max_length=35, return_tensors="pt")
+        asked = {key: inputs[key] for key in ("input_ids", "attention_mask")} | {head: False}
+        with torch.inference_mode():
+            out = whole.eval()(pixel_values=pixels, **asked)
+        own = out.itm_score if kind == "blip" else out.logits_per_image
+        assert found[:, column] == pytest.approx(own[:, 0].numpy(), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["blip", "flava"])
+def test_one_checkpoint_by_cosine_and_by_head_is_two_models_with_the_same_embeddings(
+    kind, made, tmp_path
+):
+    folder = made(kind)
+    names = (f"hf:{folder}", f"hf-itm:{folder}")
+    towers, head = (registry.load_model(name, "cpu") for name in names)
+    assert towers.digest != head.digest
+    assert towers.capabilities.score_type == "cosine" and not towers.capabilities.scores_pairs
+    assert head.capabilities.scores_pairs and head.capabilities.score_type == "probability"
+    for cosine, beside in zip(vectors(towers), vectors(head), strict=True):
+        assert np.abs(cosine - beside).max() <= 1e-6
+    if kind == "flava":
+        return
+    store = Store(tmp_path / "cache")
+    request = Request(names, make_tiny(tmp_path / "data"), "lgip", device="cpu", limit=2)
+    one, two = execute(request, store)
+    assert one["key"] != two["key"] and one["case_key"] == two["case_key"]
+    margins = [
+        store.run(manifest["key"]).table("scores").to_pandas()["margin"] for manifest in (one, two)
+    ]
+    assert not np.allclose(*margins)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "kind", "told"),
+    [
+        ("hf", "bridgetower", "holds no BridgeTowerForContrastiveLearning: .* are missing"),
+        ("hf", "bridgetower without its size", "no contrastive side.*Load its matching head as hf"),
+        ("hf", "vilt", "of type 'vilt'. Expected one of.*Load it as hf-itm:"),
+        ("hf-itm", "bridgetower-itc", "holds no BridgeTowerForImageAndTextRetrieval: 2 of"),
+        ("hf-itm", "towers of flava", r"holds no FlavaForPreTraining: \d+ of .*itm_head"),
+        ("hf-itm", "metaclip_2", "of type 'metaclip_2'.*Dual encoders are loaded as hf:"),
+        ("hf", "metaclip_2 with another tokenizer", "does not end a text with the id 2, at which"),
+    ],
+)
+def test_a_checkpoint_without_what_is_asked_for_is_one_line(prefix, kind, told, tmp_path):
+    model, _, change = kind.partition(" with")
+    if kind == "towers of flava":
+        tiny_hf.dual("flava", tmp_path)
+    elif model == "metaclip_2":
+        tiny_hf.dual(model, tmp_path)
+    else:
+        tiny_hf.matching(model, tmp_path)
+    if change.endswith("size"):
+        config = tmp_path / "config.json"
+        config.write_text(config.read_text().replace('"contrastive_hidden_size": 12,', ""))
+    if change.endswith("tokenizer"):
+        (tmp_path / "tokenizer.json").unlink()
+        tiny_hf.byte_pairs().save_pretrained(tmp_path)
+    with pytest.raises(InvalidInput, match=told) as error:
+        registry.load_model(f"{prefix}:{tmp_path}", "cpu")
+    assert "\n" not in str(error.value)
