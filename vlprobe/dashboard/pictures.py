@@ -8,6 +8,7 @@ from PIL import Image
 from vlprobe.datasets import drawn
 from vlprobe.errors import VlprobeError
 from vlprobe.scoring import pictures, thumbnails
+from vlprobe.storage import containers
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
 
@@ -44,7 +45,9 @@ def changed_at(picture: Picture) -> tuple[int, ...]:
     what it is now; 0 where there is no file.
     """
     paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
-    return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)
+    return tuple(
+        containers.status(path).st_mtime_ns if containers.is_file(path) else 0 for path in paths
+    )
 
 
 def _address(picture: Picture, side: int, drawn_side: int) -> str:

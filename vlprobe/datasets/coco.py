@@ -24,6 +24,11 @@ def check_name(name: str) -> None:
     check_json_head(_captions_file(split_unpictured(name)[0]))
 
 
+def takes(path: Path) -> bool:
+    """Whether a path that was typed without a prefix can be read here."""
+    return path.is_dir() and any((path / "annotations").glob("captions_*.json"))
+
+
 def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their ids, captions in the order of theirs. Raises InvalidInput."""
     path, keeps_all = split_unpictured(name)

@@ -30,6 +30,11 @@ def check_name(name: str) -> None:
         check_records_head(file)
 
 
+def takes(path: Path) -> bool:
+    """Whether a path that was typed without a prefix can be read here."""
+    return path.is_dir() and any(file.suffix.lower() in SUFFIXES for file in path.iterdir())
+
+
 def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their names. Raises InvalidInput."""
     folder = _folder(name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.storage import files
+from vlprobe.storage import containers, files
 from vlprobe.types import Item, Picture
 
 AVAILABLE = "available"  # the option that leaves out rows whose picture is not there
@@ -103,7 +103,7 @@ def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], li
     marked, n_missing = [], 0
     for item in items:
         picture = item.image
-        if picture and not files.is_file(picture.path):
+        if picture and not containers.is_file(picture.path):
             n_missing += 1
             item = replace(item, image=replace(picture, absent=_absent_name(picture.path.name)))
         marked.append(item)
@@ -254,7 +254,7 @@ class _PictureFinder:
         path = self.folder / name
         stem = path.with_suffix("") if path.suffix in SUFFIXES else path
         for candidate in (path, *(stem.with_name(stem.name + suffix) for suffix in SUFFIXES)):
-            if files.is_file(candidate):
+            if containers.is_file(candidate):
                 return candidate
         match = COCO_FILE_NAME.fullmatch(path.name)
         same_id = self._coco_files().get(match[1]) if match else None

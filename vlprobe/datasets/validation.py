@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
-from vlprobe.storage import files
+from vlprobe.storage import containers, files
 from vlprobe.types import Item, Picture
 
 MAX_CHARACTERS = 20_000  # of a caption: far more than any model reads
@@ -109,7 +109,7 @@ def _refuse_texts(name: str, item: Item) -> None:
 
 def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
     """Raises InvalidInput where an image file does not exist."""
-    missing = [file for file in images if not files.is_file(file)]
+    missing = [file for file in images if not containers.is_file(file)]
     if missing:
         raise InvalidInput(
             f"{len(missing)} of {len(images)} images of '{name}' are missing (first: '{missing[0]}'). "

@@ -166,10 +166,29 @@ def require_plugin(name: str) -> None:
     plugins.require(name, {folder: _taken(folder) for folder in plugins.GROUPS})
 
 
-def _absent(folder: str, name: str) -> NotFound:
+def _absent(folder: str, name: str) -> NotFound | InvalidInput:
+    if folder == "datasets" and (prefix := _prefix_of_path(name)):
+        return InvalidInput(
+            f"'{name}' is a path without a prefix that says how to read it. Write '{prefix}:{name}'."
+        )
     installed, _ = installed_plugins(folder)
     every_name = [*names(folder), *(plugin.name for plugin in installed)]
     return NotFound(NOUNS[folder], name, dict.fromkeys(every_name))
+
+
+def _prefix_of_path(name: str) -> str:
+    """The prefix with which a path that was typed alone can be read; "" of any other name, and of a path that may
+    not be read. A family of datasets may define `takes(path)`.
+    """
+    for text in (name, name.partition("+")[0], name.rpartition("@")[0]):
+        try:
+            path = files.parse_path(text)
+            for family in families("datasets").values() if text else ():
+                if (takes := getattr(family, "takes", None)) and takes(path):
+                    return family.PREFIX
+        except (InvalidInput, OSError):
+            return ""
+    return ""
 
 
 def _family(folder: str, name: str) -> Family | guarded.Family:

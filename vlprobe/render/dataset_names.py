@@ -12,4 +12,5 @@ DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is t
     "queries": "Queries ({})",
     "rococo": "RoCOCO ({})",
     "csv": "Table ({})",
+    "table": "Table ({})",
 }

@@ -125,6 +125,8 @@ def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
     ('Drawn scenes', 'Photographs (val2017)', 'mine')
     >>> dataset_name("pairs:/data/valse@/data/val2017+unpictured"), dataset_name("triplets:swap_obj.json@/data")
     ('Pairs (valse)', 'Triplets (swap_obj)')
+    >>> dataset_name("table:/data/test.parquet+image=photo")
+    'Table (test)'
     """
     if name in renamed:
         return renamed[name]
@@ -172,8 +174,8 @@ def _distinct_tails(names: Sequence[str]) -> list[str]:
 
 def _source_file(path: str) -> str:
     """FILE of FILE@IMAGEDIR+OPTION, without its ending."""
-    bare = re.sub(r"(\+[a-z0-9]+)+$", "", path).rpartition("@")
-    return re.sub(r"\.(jsonl?|csv|tsv)$", "", bare[0] or bare[2])
+    bare = re.sub(r"(\+[a-z0-9]+(=[^+]*)?)+$", "", path).rpartition("@")
+    return re.sub(r"\.(jsonl?|csv|tsv|parquet|arrow|tar)$", "", bare[0] or bare[2])
 
 
 def _scores_name(name: str) -> str:

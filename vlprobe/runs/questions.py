@@ -13,6 +13,7 @@ from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.runs import case_workers
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
+from vlprobe.storage import containers
 from vlprobe.storage.store import Entry
 from vlprobe.types import Picture
 
@@ -33,7 +34,7 @@ def stored(context: RunContext) -> bool:
         if picture and picture.absent
     }
     paths = (Picture.from_name(name).path for name in picture_names(context.case_entry))
-    return all(path in absent or path.exists() for path in paths)
+    return all(path in absent or containers.is_file(path) for path in paths)
 
 
 def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:

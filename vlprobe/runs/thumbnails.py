@@ -5,7 +5,7 @@ from dataclasses import replace
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.questions import picture_names
 from vlprobe.scoring.thumbnails import digests_of
-from vlprobe.storage import thumbnails
+from vlprobe.storage import containers, thumbnails
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
 from vlprobe.storage.thumbnails import Usage
@@ -53,7 +53,9 @@ def _used(store: Store) -> set[str] | None:
     try:
         for case_key in {manifest["case_key"] for manifest in manifests}:
             paths = [Picture.from_name(name).path for name in picture_names(store.cases(case_key))]
-            used.update(digests_of(store.root, [path for path in paths if path.exists()]))
+            used.update(
+                digests_of(store.root, [path for path in paths if containers.is_file(path)])
+            )
     except InvalidInput:  # damaged or closed, and told as such
         return None
     return used

@@ -17,7 +17,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
-from vlprobe.storage import files
+from vlprobe.storage import containers, files
 from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Picture
 
@@ -44,7 +44,11 @@ def read_bytes(path: Path) -> bytes:
         return drawing
     refuse_outside(path)
     try:
-        content = files.read(path)
+        if box := containers.crop_box(path):
+            return _cropped(path, box)
+        content = containers.read(path)
+        if content is None:
+            content = files.read(path)
     except FileNotFoundError:
         raise InvalidInput(
             f"Image '{path}' does not exist. Expected the file that the dataset names; put it there or drop its row."
@@ -56,6 +60,26 @@ def read_bytes(path: Path) -> bytes:
     if not content:
         raise InvalidInput(f"Image '{path}' is empty (0 bytes). Fetch it again or drop its row.")
     return content
+
+
+def _cropped(path: Path, box: tuple[int, int, int, int]) -> bytes:
+    """That part of a picture as BMP, which has the same bytes under every version of PIL."""
+    left, top, width, height = box
+    image = decode(read_bytes(path.parent), str(path.parent))
+    edges = (
+        max(left, 0),
+        max(top, 0),
+        min(left + width, image.width),
+        min(top + height, image.height),
+    )
+    if edges[0] >= edges[2] or edges[1] >= edges[3]:
+        raise InvalidInput(
+            f"'{path}' is no part of that picture, which is {image.width} x {image.height}. "
+            "Expected a box inside of it: left, top, width, height."
+        )
+    buffer = io.BytesIO()
+    image.crop(edges).save(buffer, format="BMP")
+    return buffer.getvalue()
 
 
 def decode(content: bytes, name: str, least_side: int = 0) -> Image.Image:
@@ -174,11 +198,12 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
     file = cache / DIGEST_MEMO
     memo = _read_memo(file)
     keys = [os.path.abspath(path) for path in paths]
-    stamps = [[status.st_size, status.st_mtime_ns] for status in map(os.stat, keys)]
+    statuses = map(containers.status, map(Path, keys))
+    stamps = [[status.st_size, status.st_mtime_ns] for status in statuses]
     unknown = {key: row for row, key in enumerate(keys) if memo.get(key, [])[:2] != stamps[row]}
     if unknown:
         with ThreadPoolExecutor() as pool:
-            fresh = pool.map(lambda row: digest(read_bytes(paths[row])), unknown.values())
+            fresh = pool.map(lambda row: _file_digest(paths[row]), unknown.values())
             rows = zip(unknown.items(), fresh, strict=True)
             memo = memo | {key: [*stamps[row], file_digest] for (key, row), file_digest in rows}
         with contextlib.suppress(
@@ -186,6 +211,13 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
         ):  # it only saves time, and the cache may be read-only
             files.write_bytes(file, json.dumps(memo).encode(), durable=False)
     return [memo[key][2] for key in keys]
+
+
+def _file_digest(path: Path) -> str:
+    """Of a part of a picture, that of the whole and of the part's place: no decoder has a say in it."""
+    if containers.crop_box(path):
+        return digest(read_bytes(path.parent) + path.name.encode())
+    return digest(read_bytes(path))
 
 
 def _read_memo(file: Path) -> dict[str, list]:

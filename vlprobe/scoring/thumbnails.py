@@ -18,7 +18,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
-from vlprobe.storage import access, shipped
+from vlprobe.storage import access, containers, shipped
 from vlprobe.storage import thumbnails as stored
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
@@ -90,7 +90,7 @@ def thumbnail(root: Path, name: str) -> bytes:
     """
     picture = Picture.from_name(name)
     paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
-    if not any(path.is_absolute() or path.exists() for path in paths):
+    if not any(path.is_absolute() or containers.is_file(path) for path in paths):
         return _memory.get((root, name), lambda: _shipped_or_drawn(root, picture))
     for path in paths:
         access.refuse_outside(path)
@@ -113,7 +113,7 @@ def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
     distinct = list(dict.fromkeys(names))
     with contextlib.suppress(InvalidInput, OSError):  # said of each picture below
         readable = [Picture.from_name(name).path for name in distinct]
-        digests_of(root, [path for path in readable if path.exists()])  # all in one look
+        digests_of(root, [path for path in readable if containers.is_file(path)])  # all in one look
     sources = _makers.map(functools.partial(_address_or_none, root), distinct)
     return dict(zip(distinct, sources, strict=True))
 
@@ -134,7 +134,7 @@ def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
 
 def _version(path: Path) -> FileVersion:
     try:
-        status = os.stat(path)
+        status = containers.status(path)
     except (OSError, ValueError):
         pictures.read_bytes(path)  # says what is wrong
         raise InvalidInput(f"Image '{path}' cannot be read. Check the file.") from None

@@ -8,7 +8,7 @@ import pandas as pd
 
 from vlprobe.datasets import drawn
 from vlprobe.errors import StoredDamage
-from vlprobe.storage import annotations
+from vlprobe.storage import annotations, containers
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views import bins, pattern_groups
@@ -135,7 +135,7 @@ def _cases_of_pictures(
 def _are_here(names: Sequence[str]) -> bool:
     """Whether there is a file of each picture, or a scene of which it is drawn."""
     paths = [Picture.from_name(name).path for name in names]
-    return bool(paths) and all(path.exists() or drawn.scene_of(path) for path in paths)
+    return bool(paths) and all(containers.is_file(path) or drawn.scene_of(path) for path in paths)
 
 
 def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:

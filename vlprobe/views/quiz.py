@@ -14,6 +14,7 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.metrics import estimate
 from vlprobe.metrics.crossed import CrossedMean, crossed_means
+from vlprobe.storage import containers
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
@@ -260,7 +261,7 @@ def _readable(
 def _may_be_shown(name: str) -> bool:
     """Whether a picture's file is there; a relative name is that of a drawn one, which can be drawn anew."""
     path = Picture.from_name(name).path
-    return path.is_file() or not path.is_absolute()
+    return containers.is_file(path) or not path.is_absolute()
 
 
 def _question(row: CaseRow, picture_code: int, margins: dict[str, float], seed: int) -> Question:

@@ -7,6 +7,7 @@ from vlprobe.datasets import drawn
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import cases as html_cases
 from vlprobe.render.html.elements import tag
+from vlprobe.storage import containers
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.wall import WallCard
@@ -34,7 +35,7 @@ def draw_pictures(card: WallCard, kind: KindPresentation) -> None:
 def can_be_opened(name: str) -> bool:
     """Whether a picture's file is there, or it is a scene that is drawn when it is asked for."""
     path = Picture.from_name(name).path
-    return path.exists() or drawn.scene_of(path) is not None
+    return containers.is_file(path) or drawn.scene_of(path) is not None
 
 
 def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, str]]:

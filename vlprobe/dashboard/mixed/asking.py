@@ -1,6 +1,5 @@
 """Asks models at every share of one mixture, and keeps what they said for all pages and people."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from vlprobe.errors import VlprobeError
 from vlprobe.runs.playground import Player
 from vlprobe.scoring import mixtures, pictures
 from vlprobe.scoring.mixtures import ShareScores
+from vlprobe.storage import containers
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
 from vlprobe.views.mixed.case import MixedCase
@@ -122,7 +122,7 @@ def _made(case: MixedCase) -> list[Image.Image]:
 
 def _opened(picture: Picture) -> Image.Image:
     """As a model is shown it; of a drawn scene whose file is gone, drawn again to the pixel."""
-    if not picture.path.exists() and (image := drawn.draw(picture)):
+    if not containers.is_file(picture.path) and (image := drawn.draw(picture)):
         return image
     return pictures.open_picture(picture)
 
@@ -137,7 +137,7 @@ def _key(case: MixedCase, digest: str) -> tuple | None:
 
 def _stamp(picture: Picture) -> tuple[str, int, int]:
     try:
-        status = os.stat(picture.path)
+        status = containers.status(picture.path)
     except OSError:
         return str(picture.path), 0, 0
     return str(picture.path), status.st_size, status.st_mtime_ns

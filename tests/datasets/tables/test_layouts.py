@@ -1,0 +1,257 @@
+"""A few rows of each dataset's released layout, and the cases that must come out of them."""
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from tests.datasets.tables.released import ON_DISK, RELEASED
+from vlprobe import registry
+from vlprobe.datasets import audit, table
+from vlprobe.datasets.tables import layouts, reader
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.probes import eqben, visla
+from vlprobe.scoring import pictures as scoring_pictures
+from vlprobe.types import Item
+
+
+def summary(item: Item) -> tuple:
+    pictures = [picture for picture in (item.image, item.foil_image) if picture]
+    return (
+        item.id,
+        [picture.path.name for picture in pictures],
+        list(item.captions),
+        list(item.foils),
+        item.tags.get("subset"),
+    )
+
+
+def paint(folder: Path, *names: str) -> Path:
+    """Pictures of these names, no two alike, in this folder and wherever the names lead below it."""
+    for number, name in enumerate(dict.fromkeys(names)):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (12, 12), (number * 7 % 256, len(name), 90)).save(file)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every picture that the rows above name."""
+    return paint(tmp_path_factory.mktemp("pictures"), *ON_DISK)
+
+
+@pytest.mark.parametrize(
+    ("layout", "file", "content", "expected"), RELEASED, ids=[row[1] for row in RELEASED]
+)
+def test_a_released_layout_is_recognised_linted_and_gives_its_cases(
+    layout: str, file: str, content: str, expected: list[tuple], pictures: Path, tmp_path: Path
+):
+    path = tmp_path / file
+    path.write_text(content)
+    items = registry.load_dataset(f"table:{path}@{pictures}", tmp_path / "cache").items
+    assert [summary(item) for item in items] == expected
+    named = f"table:{path}@{pictures}+layout={layout}" if layout else f"table:{path}@{pictures}"
+    assert table.load(named, tmp_path / "cache").items == tuple(items)
+    findings = {finding.name: finding for finding in audit.check(items, tmp_path / "cache")}
+    assert findings["repeated_caption"].of == len(items)
+    assert ("unchanged" in findings) == any(item.foils for item in items)
+    for item in items:
+        if item.foils:
+            cases, dropped = eqben.PROBE.cases(item, {}, 0)
+            assert not dropped
+            assert len(cases) == (1 if item.foil_image else len(item.foils))
+            assert all(case.texts[0] == item.captions[0] for case in cases)
+        if len(item.captions) == 2 and item.foils:
+            kinds = {case.edit.kind for case in visla.PROBE.cases(item, {}, 0)[0]}
+            assert kinds == {"t2t", "i2t"}
+
+
+def test_every_layout_has_rows_here():
+    elsewhere = {"vismin", "bivlc", "naturalbench", "svo"}
+    assert {row[0] for row in RELEASED} - {""} | elsewhere == set(layouts.NAMES)
+
+
+def test_the_page_of_the_docs_names_every_layout_and_every_kind_of_file():
+    page = (Path(__file__).parents[3] / "docs" / "tables.md").read_text()
+    listed = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert listed == list(layouts.NAMES)
+    for suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow", ".feather", ".tar"):
+        assert f"`{suffix}`" in page
+        reader.require_kind(Path(f"x{suffix}"))
+
+
+def encoded(color: str) -> dict:
+    buffer = BytesIO()
+    Image.new("RGB", (8, 8), color).save(buffer, format="PNG")
+    return {"bytes": buffer.getvalue(), "path": None}
+
+
+def write_parquet(path: Path, rows: list[dict]) -> Path:
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=2)
+    return path
+
+
+def test_bivlc_and_vismin_have_their_pictures_inside_of_the_table(tmp_path: Path):
+    bivlc = {
+        "image": encoded("red"),
+        "caption": "A man and a ball.",
+        "negative_caption": "A man, a child and a ball.",
+        "negative_image": encoded("blue"),
+        "type": "add",
+        "subtype": "obj",
+    }
+    vismin = {
+        "image_0": encoded("red"),
+        "text_0": "A cat left of a dog.",
+        "image_1": encoded("green"),
+        "text_1": "A dog left of a cat.",
+        "id": "r_1",
+        "category": "relation",
+        "bounding_boxes": "[]",
+    }
+    for name, row, subset in (("bivlc", bivlc, "add"), ("vismin", vismin, "relation")):
+        file = write_parquet(tmp_path / f"{name}.parquet", [row])
+        (item,) = table.load(f"table:{file}", tmp_path / "cache").items
+        assert item.tags["subset"] == subset
+        assert item.image and item.foil_image
+        assert item.captions and item.foils
+        assert scoring_pictures.open_picture(item.image).getpixel((0, 0)) == (255, 0, 0)
+        assert scoring_pictures.open_picture(item.foil_image).getpixel((0, 0)) != (255, 0, 0)
+
+
+def test_a_question_of_naturalbench_is_a_pair_for_each_question(tmp_path: Path):
+    row = {
+        "Index": 4,
+        "Question_0": "Is the squirrel climbing up?",
+        "Image_0_Question_0": "Yes",
+        "Image_1_Question_0": "No",
+        "Question_1": "Is the squirrel climbing down?",
+        "Image_0_Question_1": "No",
+        "Image_1_Question_1": "Yes",
+        "Question_Type": "yes_no",
+        "Source": "flickr",
+    }
+    row |= {"Image_0": encoded("red"), "Image_1": encoded("blue")}
+    file = write_parquet(tmp_path / "test.parquet", [row])
+    first, second = table.load(f"table:{file}", tmp_path / "cache").items
+    assert (first.captions, first.foils) == (
+        ("Is the squirrel climbing up? Yes",),
+        ("Is the squirrel climbing up? No",),
+    )
+    assert (second.captions, second.foils) == (
+        ("Is the squirrel climbing down? No",),
+        ("Is the squirrel climbing down? Yes",),
+    )
+    assert first.image == second.image and first.cluster == second.cluster != ""
+    assert first.tags == {"subset": "yes_no", "source": "flickr"}
+
+
+def test_svo_probes_are_pairs_where_two_rows_show_the_same_pictures_the_other_way_round(
+    tmp_path: Path,
+):
+    paint(tmp_path, "20.jpg", "21.jpg", "22.jpg")
+    file = tmp_path / "svo_probes.csv"
+    file.write_text(
+        "sentence,pos_triplet,neg_triplet,pos_url,neg_url,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
+        'A girl sits.,"girl,sit,shore","girl,run,shore",http://x/a.jpg,http://x/b.jpg,20,21,False,True,False\n'
+        'A girl runs.,"girl,run,shore","girl,sit,shore",http://x/b.jpg,http://x/a.jpg,21,20,False,True,False\n'
+        'A boy sits.,"boy,sit,shore","girl,sit,shore",http://x/c.jpg,http://x/a.jpg,22,20,True,False,False\n'
+    )
+    loaded = table.load(f"table:{file}", tmp_path / "cache")
+    assert [summary(item)[1:4] for item in loaded.items] == [
+        (["20.jpg", "21.jpg"], ["A girl sits."], ["A girl runs."])
+    ]
+    assert "1 of 3 rows have no row that tells what their second picture shows" in loaded.notes[0]
+    pictures_and_captions = f"table:{file}+image=pos_image_id+caption=sentence"
+    assert len(table.load(pictures_and_captions, tmp_path / "cache").items) == 3
+
+
+def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
+    paint(tmp_path, "a.png", "b.png")
+    file = tmp_path / "odd.csv"
+    file.write_text(
+        "photo,Says,lie,split,who\na.png,True.,False.,test,me\nb.png,Yes.,No.,train,you\n"
+    )
+    name = f"table:{file}+image=photo+caption=says+foil=lie+subset=who+split=train"
+    (item,) = table.load(name, tmp_path / "cache").items
+    assert summary(item) == ("odd/1", ["b.png"], ["Yes."], ["No."], "you")
+    for option, reason in (
+        ("foil=truth", "no column 'truth'"),
+        ("split=dev", "no rows of the split 'dev'. Expected one of: test, train"),
+        ("layout=aro", "not laid out as aro: that has the columns bbox_h"),
+        ("colour=red", "'colour=red' in .* is no option"),
+    ):
+        with pytest.raises(InvalidInput, match=reason):
+            table.load(f"table:{file}+image=photo+caption=says+{option}", tmp_path / "cache")
+    with pytest.raises(NotFound, match=r"No layout named 'winogroud'. Did you mean 'winoground'"):
+        table.load(f"table:{file}+layout=winogroud", tmp_path / "cache")
+
+
+def test_a_table_that_fits_nothing_is_told_with_its_columns(tmp_path: Path):
+    file = tmp_path / "odd.csv"
+    file.write_text("photo,says\na.png,x\n")
+    with pytest.raises(
+        InvalidInput, match=r"fits no layout. It has the columns photo, says. Expected"
+    ):
+        table.load(f"table:{file}", tmp_path / "cache")
+
+
+def test_a_path_without_a_prefix_gets_the_right_one_offered(tmp_path: Path):
+    paint(tmp_path, "a.png")
+    file = tmp_path / "x.csv"
+    file.write_text("image,caption\na.png,x\n")
+    (tmp_path / "coco" / "annotations").mkdir(parents=True)
+    (tmp_path / "coco" / "annotations" / "captions_val2017.json").write_text("{}")
+    for path, prefix in ((file, "table"), (tmp_path, "folder"), (tmp_path / "coco", "coco")):
+        for name in (str(path), f"{path}@{tmp_path}+available"):
+            with pytest.raises(InvalidInput, match=f"Write '{prefix}:{path}"):
+                registry.check_name("datasets", name)
+    with pytest.raises(NotFound):
+        registry.check_name("datasets", "nothing-here")
+
+
+def test_a_row_that_repeats_another_is_counted_and_left_out(tmp_path: Path):
+    paint(tmp_path, "a.png")
+    file = tmp_path / "x.jsonl"
+    line = json.dumps({"image": "a.png", "caption": "A dog.", "negative": "A cat."})
+    file.write_text(f"{line}\n{line}\n")
+    loaded = table.load(f"table:{file}", tmp_path / "cache")
+    assert len(loaded.items) == 1
+    assert "1 of 2 rows say what an earlier row says" in loaded.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        (
+            "x.csv",
+            b"image,caption,negative\na.png,,No.\n",
+            "row 1, column 'caption': expected text",
+        ),
+        ("x.csv", b"image,caption\na.png,b,c\n", "line 2: 3 fields, but 2 columns"),
+        ("x.csv", b'image,caption\na.png,"b\n', "line 2: unexpected end of data"),
+        ("x.csv", "image,caption\na.png,Caf\xe9\n".encode("latin-1"), "is not UTF-8"),
+        ("x.csv", "image,caption\na.png,dog\n".encode("utf-16"), "is not UTF-8"),
+        ("x.csv", b"", "has no columns"),
+        ("x.csv", b"image,image,caption\na,b,c\n", "two columns of one name"),
+        ("x.json", b'{"image": "a.png"}', "holds no rows. Expected"),
+        ("x.json", b'[{"image": "a.png"}, 3]', "entry 1 is neither an object nor a list"),
+        ("x.json", b'[["a", "b", "c", "d"], ["a"]]', "not laid out alike in all its rows"),
+        ("x.parquet", b"PAR1" + bytes(50), "is no whole table"),
+        ("x.arrow", b"ARROW1" + bytes(50), "is no whole table"),
+        ("x.csv.gz", b"\x1f\x8b", "is packed"),
+        ("x.xlsx", b"PK", "ends in '.xlsx'. Expected a table"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_one_line(
+    file: str, content: bytes, reason: str, tmp_path: Path
+):
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(InvalidInput, match=reason) as refusal:
+        table.load(f"table:{tmp_path / file}", tmp_path / "cache")
+    assert "\n" not in str(refusal.value)

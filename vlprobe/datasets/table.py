@@ -1,0 +1,67 @@
+"""Tables of any layout: `table:FILE` in .csv, .tsv, .json, .jsonl, .parquet, .arrow or a webdataset .tar.
+
+    table:FILE               pictures beside the file, or inside of it
+    table:FILE@IMAGEDIR      add +available to use only the rows whose pictures are there, or
+                             +unpictured to keep the others too, for scores from a file (scores:)
+    +layout=NAME             one of `tables.layouts`; else the first that its columns fit
+    +image=COLUMN +caption=COLUMN +foil=COLUMN +caption2=COLUMN +image2=COLUMN +id=COLUMN +subset=COLUMN
+                             which column is what
+    +split=VALUE             only the rows with that value in the column `split`
+
+Pairs, foils and triplets that share a picture are one cluster: they are resampled together.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from vlprobe.datasets import sources
+from vlprobe.datasets.file_formats import check_records_head
+from vlprobe.datasets.tables import cases, layouts, reader
+from vlprobe.datasets.tables import names as table_names
+from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
+from vlprobe.types import Item, Picture
+
+PREFIX = "table"
+
+
+def names() -> list[str]:
+    """The form of a name; FILE and IMAGEDIR stand for paths."""
+    return ["table:FILE", "table:FILE@IMAGEDIR"]
+
+
+def check_name(name: str) -> None:
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    file = table_names.parse(name).file
+    reader.require_kind(file)
+    if file.suffix.lower() in reader.TEXTUAL:
+        check_records_head(file)
+
+
+def takes(path: Path) -> bool:
+    """Whether a path that was typed without a prefix can be read here."""
+    return path.is_file() and path.suffix.lower() in reader.SUFFIXES
+
+
+def load(name: str, cache: Path) -> LoadedDataset:
+    """Rows in the order of the file. Raises NotFound or InvalidInput."""
+    parsed = table_names.parse(name)
+    table = reader.read(parsed.file)
+    layout = layouts.recognised(
+        str(parsed.file), table.names, parsed.values.get("layout", ""), parsed.columns
+    )
+    rows = cases.rows_of(table, layout, parsed.values.get("split", ""))
+    items, notes = sources.attach_pictures(
+        parsed.source, [(row.item, row.images) for row in rows.rows], knows_unpictured=True
+    )
+    boxes = {row.item.id: row.box for row in rows.rows if row.box}
+    items = [_cropped(item, boxes[item.id]) if item.id in boxes else item for item in items]
+    if layout.kind != "captions":
+        items = clustered_by_picture(items, cache)
+    return validated(name, items, cache, notes + rows.notes)
+
+
+def _cropped(item: Item, box: str) -> Item:
+    """The item with that part of its picture alone."""
+    if item.image is None:
+        return item
+    return replace(item, image=Picture(item.image.path / box, absent=item.image.absent))

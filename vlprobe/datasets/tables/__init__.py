@@ -1,0 +1,1 @@
+"""Tables of any layout: read into columns, recognised, and turned into items."""

@@ -1,0 +1,293 @@
+"""The one place that turns a table of a known layout into items.
+
+A row becomes what today's probes ask about: a minimal pair (two pictures, two captions), foils (a
+picture, a caption, captions that do not fit), a triplet (two captions that mean the same, and a
+foil), or a picture and its captions.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from vlprobe.datasets import sources
+from vlprobe.datasets.tables import fields
+from vlprobe.datasets.tables.layouts import Kind, Layout
+from vlprobe.datasets.tables.reader import Table
+from vlprobe.types import Item
+
+MOST_TAG_VALUES = 1000  # of a column; one with more is text, and no tag
+VOTES = 2  # of VALSE's three annotators
+
+
+class Unpictured(NamedTuple):
+    """An item without its pictures, the names of these, and the part of them that is meant."""
+
+    item: Item
+    images: list[str]
+    box: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a table holds, and what a reader of the numbers must know of it."""
+
+    rows: list[Unpictured]
+    notes: list[str]
+
+
+class Reading(fields.Fields):
+    """A table as it is turned into items, row by row."""
+
+    def __init__(self, table: Table, layout: Layout, split: str) -> None:
+        super().__init__(table, layout)
+        self.chosen = self.rows_of_split(split)
+        self.notes: list[str] = []
+        if layout.votes in table.columns:
+            self._leave_out_doubtful()
+        self.tags, self.unread = self._tag_columns()
+        ids = [self.role("id")[row] for row in self.chosen]
+        self.has_ids = all(ids) and len(set(ids)) == len(ids)
+
+    def _leave_out_doubtful(self) -> None:
+        votes = self.table.values(self.layout.votes)
+        doubtful = [row for row in self.chosen if votes[row] and int(votes[row]) < VOTES]
+        why = (
+            f"have a foil that fewer than {VOTES} annotators told from the caption and are left out"
+        )
+        keys = [f"row {row + 1}" for row in doubtful]
+        self.notes += sources.count_note(keys, len(self.chosen), why)
+        left_out = set(doubtful)
+        self.chosen = [row for row in self.chosen if row not in left_out]
+
+    def _tag_columns(self) -> tuple[dict[str, Sequence[Any]], list[str]]:
+        """The columns that results can be sliced by, and those that are not read."""
+        used = {*self.layout.columns.values(), *self.layout.needs, *self.layout.box}
+        further = [
+            name for name in self.table.columns if name not in used and name != self.layout.votes
+        ]
+        tags = {}
+        for name in further:
+            if name not in self.layout.no_tags and self.n_values(name) <= MOST_TAG_VALUES:
+                tags[name] = self.table.values(name)
+        unread = [name for name in further if name not in tags]
+        return tags, [*unread, *self.table.skipped]
+
+    def tags_of(self, row: int) -> dict[str, str]:
+        """The tags of a row, the subset first."""
+        subset = self.role("subset")[row] or self.table.file.stem
+        further = {name: values[row].strip() for name, values in self.tags.items()}
+        return {"subset": subset, **{name: value for name, value in further.items() if value}}
+
+    def key(self, row: int) -> str:
+        """The id of a row's item: its number where the table has no ids, or has one twice."""
+        return f"{self.table.file.stem}/{self.role('id')[row] if self.has_ids else row}"
+
+
+def rows_of(table: Table, layout: Layout, split: str = "") -> Rows:
+    """The items of a table.
+
+    Args:
+        table: As it was read.
+        layout: Which of its columns mean what.
+        split: The value of the column `split` whose rows are used; "" for all rows.
+
+    Raises:
+        InvalidInput: a row lacks what its layout needs; the row and the column are told.
+    """
+    reading = Reading(table, layout, split)
+    rows: list[Unpictured] = []
+    first_with: dict[object, str] = {}
+    repeated = []
+    for row in MAKERS[layout.kind](reading):
+        content = (tuple(row.images), row.box, row.item.captions, row.item.foils)
+        if first_with.setdefault(content, row.item.id) != row.item.id:
+            repeated.append(row.item.id)
+        else:
+            rows.append(row)
+    repetition = "say what an earlier row says and are left out"
+    notes = [
+        *reading.notes,
+        *sources.count_note(repeated, len(rows) + len(repeated), repetition),
+    ]
+    if reading.unread:
+        notes.append(
+            f"Columns of {table.file.name} that are not read: {', '.join(reading.unread)}."
+        )
+    return Rows(rows, notes)
+
+
+def _pairs(reading: Reading) -> Iterator[Unpictured]:
+    images, foil_images = reading.role("image"), reading.role("image2")
+    captions, foils = reading.role("caption"), reading.role("foil")
+    for row in reading.chosen:
+        item = Item(
+            reading.key(row),
+            None,
+            (reading.text(captions[row], row, "caption"),),
+            reading.tags_of(row),
+            (reading.text(foils[row], row, "foil"),),
+        )
+        names = [
+            reading.image(images[row], row, "image"),
+            reading.image(foil_images[row], row, "image2"),
+        ]
+        yield Unpictured(item, names)
+
+
+def _foils(reading: Reading) -> Iterator[Unpictured]:
+    images, captions, foils = map(reading.role, ("image", "caption", "foil"))
+    seconds = reading.role("caption2")
+    without = []
+    for row in reading.chosen:
+        texts = [reading.text(captions[row], row, "caption")]
+        texts += [text for text in reading.texts(seconds[row]) if text]
+        wrong = [text for text in reading.texts(foils[row]) if text]
+        if not wrong:
+            without.append(f"row {row + 1}")
+            continue
+        item = Item(reading.key(row), None, tuple(texts), reading.tags_of(row), tuple(wrong))
+        yield Unpictured(item, [reading.image(images[row], row, "image")], reading.box(row))
+    reading.notes += sources.count_note(
+        without, len(reading.chosen), "have no foil and are left out"
+    )
+
+
+def _options(reading: Reading) -> Iterator[Unpictured]:
+    """Captions to choose from: a list whose first is right, or columns and the number of the right one."""
+    images = reading.role("image")
+    listed = "caption" in reading.layout.columns
+    names = [f"caption_{n}" for n in range(100) if f"caption_{n}" in reading.table.names]
+    answers = [] if listed else reading.values("correct_answer")
+    columns = [reading.role("caption")] if listed else [reading.values(name) for name in names]
+    for row in reading.chosen:
+        texts = [text for column in columns for text in reading.texts(column[row])]
+        right = 0 if listed else reading.number(answers[row], row, "correct_answer")
+        if len(texts) < 2 or not 0 <= right < len(texts) or not all(texts):
+            column = "caption" if listed else "correct_answer"
+            raise reading.fault(row, column, "two or more captions, one of which is right")
+        foils = tuple(text for number, text in enumerate(texts) if number != right)
+        item = Item(reading.key(row), None, (texts[right],), reading.tags_of(row), foils)
+        yield Unpictured(item, [reading.image(images[row], row, "image")])
+
+
+def _statements(reading: Reading) -> Iterator[Unpictured]:
+    """MMVP-VLM: two rows after each other are a pair; a picture is TYPE/ID.jpg."""
+    numbers, texts, types = map(reading.role, ("image", "caption", "subset"))
+    if len(reading.chosen) % 2:
+        raise reading.fault(reading.chosen[-1], "image", "a second row that makes a pair with it")
+    for row, second in zip(reading.chosen[::2], reading.chosen[1::2], strict=True):
+        if types[row] != types[second]:
+            raise reading.fault(second, "subset", f"'{types[row]}' as in the row before")
+        item = Item(
+            f"{reading.table.file.stem}/{numbers[row]}-{numbers[second]}",
+            None,
+            (reading.text(texts[row], row, "caption"),),
+            reading.tags_of(row),
+            (reading.text(texts[second], second, "caption"),),
+        )
+        yield Unpictured(item, [f"{types[n]}/{numbers[n]}.jpg" for n in (row, second)])
+
+
+def _questions(reading: Reading) -> Iterator[Unpictured]:
+    """NaturalBench: each question has another answer for each picture; question and answer are a text."""
+    images, foil_images = reading.role("image"), reading.role("image2")
+    same = []
+    for number in (0, 1):
+        questions = reading.values(f"question_{number}")
+        answers, foil_answers = (
+            reading.values(f"image_{image}_question_{number}") for image in (0, 1)
+        )
+        for row in reading.chosen:
+            question = reading.text(questions[row], row, f"question_{number}")
+            right, wrong = (
+                reading.text(column[row], row, f"image_{image}_question_{number}")
+                for image, column in enumerate((answers, foil_answers))
+            )
+            if right == wrong:
+                same.append(f"row {row + 1}")
+                continue
+            item = Item(
+                f"{reading.key(row)}-{number}",
+                None,
+                (f"{question} {right}",),
+                reading.tags_of(row),
+                (f"{question} {wrong}",),
+            )
+            names = [
+                reading.image(images[row], row, "image"),
+                reading.image(foil_images[row], row, "image2"),
+            ]
+            yield Unpictured(item, names)
+    predicate = "have one answer for both pictures and are left out"
+    reading.notes += sources.count_note(same, 2 * len(reading.chosen), predicate, "questions")
+
+
+def _probes_of_verbs(reading: Reading) -> Iterator[Unpictured]:
+    """SVO-Probes: a sentence, a picture that it fits and one that it does not. Two rows that have the same two
+    pictures the other way round are a pair; no other row says what the second picture shows.
+    """
+    images, foil_images = reading.role("image"), reading.role("image2")
+    sentences = reading.role("caption")
+    right_triplets, wrong_triplets = reading.values("pos_triplet"), reading.values("neg_triplet")
+    waiting: dict[tuple[str, ...], int] = {}
+    n_paired = 0
+    for row in reading.chosen:
+        sides = ((images[row], right_triplets[row]), (foil_images[row], wrong_triplets[row]))
+        first = waiting.pop((*sides[1], *sides[0]), None)
+        if first is None:
+            waiting[(*sides[0], *sides[1])] = row
+            continue
+        n_paired += 2
+        item = Item(
+            f"{reading.table.file.stem}/{first}-{row}",
+            None,
+            (reading.text(sentences[first], first, "caption"),),
+            reading.tags_of(first),
+            (reading.text(sentences[row], row, "caption"),),
+        )
+        yield Unpictured(item, [images[first], images[row]])
+    if n_paired < len(reading.chosen):
+        reading.notes.append(
+            f"{len(reading.chosen) - n_paired} of {len(reading.chosen)} rows have no row that tells what their "
+            "second picture shows and are left out; +image=pos_image_id+caption=sentence reads pictures and captions."
+        )
+
+
+def _captions(reading: Reading) -> Iterator[Unpictured]:
+    """One item for each picture; a further column is a tag where all rows of each picture agree on it."""
+    images, captions = reading.role("image"), reading.role("caption")
+    is_inside = reading.layout.columns["image"] in reading.table.pictures
+    texts: dict[str, list[str]] = {}
+    rows: dict[str, list[int]] = {}
+    for row in reading.chosen:
+        name = reading.image(images[row], row, "image")
+        rows.setdefault(name, []).append(row)
+        texts.setdefault(name, []).extend(
+            reading.text(text, row, "caption") for text in reading.texts(captions[row]) or [""]
+        )
+    differing = {
+        name
+        for name, values in reading.tags.items()
+        if any(len({values[row] for row in group}) > 1 for group in rows.values() if group[1:])
+    }
+    reading.unread += sorted(differing)
+    tags = {name: values for name, values in reading.tags.items() if name not in differing}
+    if subset := reading.layout.columns.get("subset"):
+        tags[subset] = reading.role("subset")
+    for name, group in rows.items():
+        labels = {tag: str(values[group[0]]).strip() for tag, values in tags.items()}
+        labels = {tag: value for tag, value in labels.items() if value}
+        key = reading.key(group[0]) if is_inside or reading.has_ids else name
+        yield Unpictured(Item(key, None, tuple(texts[name]), labels), [name])
+
+
+MAKERS: Mapping[Kind, Callable[[Reading], Iterator[Unpictured]]] = {
+    "pair": _pairs,
+    "foils": _foils,
+    "triplet": _foils,
+    "captions": _captions,
+    "options": _options,
+    "questions": _questions,
+    "rows": _statements,
+    "svo": _probes_of_verbs,
+}

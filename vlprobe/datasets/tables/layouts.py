@@ -1,0 +1,196 @@
+"""The layouts that are recognised in a table: which of its columns mean what.
+
+Facts from the releases of each dataset, as of November 2026. Column names are compared without case.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from vlprobe.errors import InvalidInput, NotFound
+
+Kind = Literal["pair", "foils", "triplet", "captions", "options", "questions", "rows", "svo"]
+BOXES = (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), ("x", "y", "width", "height"))
+# Columns by which a layout without a name is known, best first
+IMAGES = ("image", "filename", "file_name", "filepath", "image_path", "image_file", "jpg", "png")
+CAPTIONS = ("caption", "captions", "title", "text", "sentence", "txt", "sentences")
+FOILS = (
+    *("negative_caption", "negative", "negatives", "neg_caption", "foil", "foils", "hard_negs"),
+    *("hard_negative", "false_caption"),
+)
+IDS = ("__key__", "id")
+ROLES = ("image", "image2", "caption", "caption2", "foil", "id", "subset")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns mean what.
+
+    `image2` is the picture that the foil fits, `caption2` a second caption that means the same.
+    """
+
+    name: str
+    kind: Kind
+    columns: Mapping[str, str]  # role to column, lower-case
+    box: tuple[str, ...] = ()  # x, y, width and height of the part of the picture that is meant
+    needs: tuple[str, ...] = ()  # further columns by which it is known
+    no_tags: Collection[str] = field(default=())
+    rooted: bool = (
+        False  # whether its names of pictures begin with a slash that means the folder of pictures
+    )
+    votes: str = ""  # a column with the annotators that told the foil from the caption
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The columns by which it is known."""
+        optional = ("id", "subset")
+        roles = {column for role, column in self.columns.items() if role not in optional}
+        return frozenset({*roles, *self.needs, *self.box})
+
+
+def _pair(name: str, first: str, second: str, foil: str, foil_image: str, **more: str) -> Layout:
+    columns = {"image": first, "image2": foil_image, "caption": second, "foil": foil, **more}
+    return Layout(name, "pair", columns)
+
+
+def _foils(name: str, image: str, caption: str, foil: str, **more: str) -> Layout:
+    return Layout(name, "foils", {"image": image, "caption": caption, "foil": foil, **more})
+
+
+def _boxed(layout: Layout, box: tuple[str, ...]) -> Layout:
+    return replace(layout, box=box)
+
+
+CREPE_FOILS = ("hard_negs", *(f"valid_hard_negs_{kind}" for kind in ("atom", "comp", "combined")))
+ANSWERS = tuple(f"image_{image}_question_{text}" for image in (0, 1) for text in (0, 1))
+LAYOUTS = (
+    _pair("winoground", "image_0", "caption_0", "caption_1", "image_1"),
+    _pair("eqben", "image0", "caption0", "caption1", "image1"),
+    _pair("colorswap", "image_1", "caption_1", "caption_2", "image_2"),
+    _pair("vismin", "image_0", "text_0", "text_1", "image_1", subset="category"),
+    replace(
+        _pair("vismin-files", "image_path", "caption", "edited_caption", "edited_image_path"),
+        rooted=True,
+    ),
+    _pair("bivlc", "image", "caption", "negative_caption", "negative_image", subset="type"),
+    Layout(
+        "naturalbench",
+        "questions",
+        {"image": "image_0", "image2": "image_1", "id": "index", "subset": "question_type"},
+        needs=("question_0", "question_1", *ANSWERS),
+    ),
+    Layout(
+        "mmvp-vlm",
+        "rows",
+        {"image": "question id", "caption": "statement", "subset": "type"},
+        needs=("type",),
+    ),
+    Layout(
+        "svo",
+        "svo",
+        {"image": "pos_image_id", "image2": "neg_image_id", "caption": "sentence"},
+        needs=("pos_triplet", "neg_triplet"),
+        no_tags=("pos_url", "neg_url"),
+    ),
+    Layout(
+        "whatsup",
+        "options",
+        {"image": "image_path", "caption": "caption_options"},
+    ),
+    Layout(
+        "negbench-mcq",
+        "options",
+        {"image": "image_path", "subset": "correct_answer_template"},
+        needs=("correct_answer", "caption_0", "caption_1"),
+    ),
+    _boxed(
+        _foils("aro", "image_path", "true_caption", "false_caption", subset="relation_name"),
+        BOXES[0],
+    ),
+    *(_boxed(_foils("crepe", "image_id", "caption", column), BOXES[1]) for column in CREPE_FOILS),
+    *(_foils("crepe", "image_id", "caption", column) for column in CREPE_FOILS),
+    replace(
+        _foils("valse", "image_file", "caption", "foil", subset="linguistic_phenomena"),
+        votes="mturk.caption",
+    ),
+    _foils("negclip", "filepath", "title", "neg_caption"),
+    Layout(
+        "sugarcrepe-pp",
+        "triplet",
+        {
+            "image": "filename",
+            "caption": "caption",
+            "caption2": "caption2",
+            "foil": "negative_caption",
+        },
+    ),
+    _foils("sugarcrepe", "filename", "caption", "negative_caption"),
+    _foils("foil-it", "image", "caption", "foil"),
+    _foils("vl-checklist", "image", "pos", "neg"),
+    Layout("negbench", "captions", {"image": "filepath", "caption": "captions"}),
+    Layout("open_clip", "captions", {"image": "filepath", "caption": "title"}),
+)
+NAMES = tuple(dict.fromkeys(layout.name for layout in LAYOUTS))
+
+
+def recognised(file: str, present: Collection[str], name: str, named: Mapping[str, str]) -> Layout:
+    """The layout of a table with these columns.
+
+    Args:
+        file: For an error.
+        present: Its columns, lower-case.
+        name: Of the layout that `+layout=` asks for; "" for the first that fits.
+        named: Role to column, as options name them; what they name is not looked for.
+
+    Raises:
+        NotFound: no layout of that name.
+        InvalidInput: no layout fits, or an option names a column that is not there.
+    """
+    named = {role: column.lower() for role, column in named.items()}
+    for role, column in named.items():
+        if column not in present:
+            raise InvalidInput(f"'{file}' has no column '{column}' ({role}). {_having(present)}")
+    if name and name not in NAMES:
+        raise NotFound("layout", name, NAMES)
+    if name or not named:
+        for layout in LAYOUTS:
+            if name in ("", layout.name) and layout.required <= set(present):
+                return replace(layout, columns={**_id(present), **layout.columns, **named})
+        if name:
+            needed = " or ".join(
+                dict.fromkeys(
+                    ", ".join(sorted(layout.required)) for layout in LAYOUTS if layout.name == name
+                )
+            )
+            raise InvalidInput(
+                f"'{file}' is not laid out as {name}: that has the columns {needed}. {_having(present)}"
+            )
+    return _plain(file, present, named)
+
+
+def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Layout:
+    """A picture and its captions, and foils where there is a column of them."""
+    columns = {**_id(present), **named}
+    for role, candidates in (("image", IMAGES), ("caption", CAPTIONS), ("foil", FOILS)):
+        column = next((column for column in candidates if column in present), "")
+        if role not in columns and column and column not in columns.values():
+            columns[role] = column
+    if "caption" not in columns or "image" not in columns:
+        raise InvalidInput(
+            f"'{file}' fits no layout. {_having(present)} Expected those of one of {', '.join(NAMES)}, or a picture "
+            f"({', '.join(IMAGES[:5])} ...) and a caption ({', '.join(CAPTIONS[:4])} ...); "
+            "name them with +image=COLUMN+caption=COLUMN, and +foil=COLUMN if there is one."
+        )
+    kind: Kind = "captions"
+    if "foil" in columns:
+        kind = "pair" if "image2" in columns else "triplet" if "caption2" in columns else "foils"
+    return Layout("", kind, columns)
+
+
+def _id(present: Collection[str]) -> dict[str, str]:
+    name = next((name for name in IDS if name in present), "")
+    return {"id": name} if name else {}
+
+
+def _having(present: Collection[str]) -> str:
+    return f"It has the columns {', '.join(sorted(present)) or 'none'}."

@@ -1,0 +1,71 @@
+"""Names of tables: table:FILE, table:FILE@IMAGEDIR, and options after plus signs."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vlprobe.datasets.sources import AVAILABLE, UNPICTURED, Source
+from vlprobe.datasets.tables.layouts import ROLES
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
+
+OPTION = re.compile(rf"({AVAILABLE}|{UNPICTURED})|(layout|split|{'|'.join(ROLES)})=([^+]+)")
+EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, " + ", ".join(
+    f"{role}=COLUMN" for role in ROLES
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A name, parsed."""
+
+    name: str
+    file: Path
+    images: Path | None  # the folder of pictures, where the name has one
+    words: frozenset[str]  # options without a value
+    values: Mapping[str, str]  # options with one
+
+    @property
+    def source(self) -> Source:
+        """Where its pictures are."""
+        return Source(self.name, (self.file,), self.images or self.file.parent, self.words)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Role to column, as the options name them."""
+        return {role: column for role, column in self.values.items() if role in ROLES}
+
+
+def parse(name: str) -> TableName:
+    """The parts of a name. A path that exists as it is written may hold @ and +.
+
+    Raises:
+        InvalidInput: no file is named, what follows a plus sign is no option, or the folder of
+            pictures is not there.
+    """
+    prefix, _, path = name.partition(":")
+    if not path:
+        raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE, a table.")
+    words: set[str] = set()
+    values: dict[str, str] = {}
+    while not files.parse_path(path).exists() and "+" in path:
+        path, _, option = path.rpartition("+")
+        match = OPTION.fullmatch(option)
+        if not match:
+            raise InvalidInput(
+                f"'{option[:80]}' in '{name}' is no option, or there is no such file. Expected {EXPECTED}."
+            )
+        if match[1]:
+            words.add(match[1])
+        else:
+            values.setdefault(match[2], match[3])
+    images = None
+    if not files.parse_path(path).exists() and "@" in path:
+        path, _, folder = path.rpartition("@")
+        images = files.parse_path(folder)
+        if not images.is_dir():
+            raise InvalidInput(
+                f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR."
+            )
+    return TableName(name, files.parse_path(path), images, frozenset(words), values)

@@ -1,0 +1,159 @@
+"""Tar files, read where they lie: which members they have and where the bytes of each are.
+
+Nothing is unpacked, so that no name of a member is ever a path on this machine. Links, devices and
+folders are no members. Compressed tars are refused: nobody knows their size before.
+"""
+
+import functools
+import mmap
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from vlprobe.errors import InvalidInput
+
+BLOCK = 512
+MOST_MEMBERS = 5_000_000
+LONGEST_NAME = 65_536
+MOST_BYTES = 1 << 30  # of one member
+REGULAR = b"0\x007"  # types of members that are files
+LONG_NAME, LONG_LINK, EXTENDED, GLOBAL = b"L", b"K", b"x", b"g"
+
+
+class Member(NamedTuple):
+    """Where the bytes of a member are."""
+
+    start: int
+    n_bytes: int
+
+
+def has(file: Path, name: str) -> bool:
+    """Whether a tar has a file of this name. Raises InvalidInput or OSError."""
+    return name in members(file)
+
+
+def read(file: Path, name: str) -> bytes:
+    """The bytes of a member.
+
+    Raises:
+        InvalidInput: no such member, or it is too large.
+        OSError: the tar cannot be read.
+    """
+    member = members(file).get(name)
+    if member is None:
+        raise InvalidInput(f"'{file}' has no member '{name}'.")
+    if member.n_bytes > MOST_BYTES:
+        raise InvalidInput(
+            f"'{name}' in '{file}' has {member.n_bytes:,} bytes. Expected at most {MOST_BYTES:,}."
+        )
+    with file.open("rb") as handle:
+        handle.seek(member.start)
+        return handle.read(member.n_bytes)
+
+
+def members(file: Path) -> dict[str, Member]:
+    """The files of a tar by name, in their order; callers must not modify it.
+
+    A tar is gone through once, and again only after it has changed.
+
+    Raises:
+        InvalidInput: it is no tar, is cut short, or has more than MOST_MEMBERS members.
+        OSError: it cannot be read.
+    """
+    status = os.stat(file)
+    return _members(str(file), status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def _members(file: str, n_bytes: int, changed: int) -> dict[str, Member]:
+    if n_bytes < BLOCK:
+        raise _no_tar(file, 0)
+    with open(file, "rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as tar:
+        return _scan(file, tar, n_bytes)
+
+
+def _scan(file: str, tar: mmap.mmap, n_bytes: int) -> dict[str, Member]:
+    found: dict[str, Member] = {}
+    place, long_name, long_size, count = 0, "", -1, 0
+    while place + BLOCK <= n_bytes:
+        header = tar[place : place + BLOCK]
+        size = _size(header)
+        if size is None:
+            if not any(header):
+                return found
+            raise _no_tar(file, place)
+        kind, start = header[156:157], place + BLOCK
+        if long_size >= 0 and kind not in (LONG_NAME, LONG_LINK, EXTENDED, GLOBAL):
+            size = long_size
+        if start + size > n_bytes:
+            raise InvalidInput(
+                f"'{file}' is cut short: it ends within '{long_name or _name(header)}'. Fetch it again."
+            )
+        place = start + (size + BLOCK - 1) // BLOCK * BLOCK
+        if kind in (LONG_NAME, EXTENDED):
+            if size > LONGEST_NAME:
+                raise _no_tar(file, start - BLOCK)
+            text = tar[start : start + size]
+            if kind == LONG_NAME:
+                long_name = _text(text)
+            else:
+                long_name, long_size = _extended(text, long_name)
+            continue
+        if kind in (LONG_LINK, GLOBAL):
+            continue
+        count += 1
+        if count > MOST_MEMBERS:
+            raise InvalidInput(
+                f"'{file}' has more than {MOST_MEMBERS:,} members. Divide it into several tars."
+            )
+        if kind in REGULAR or not kind:
+            found[(long_name or _name(header)).removeprefix("./")] = Member(start, size)
+        long_name, long_size = "", -1
+    raise InvalidInput(f"'{file}' is cut short: it has no end. Fetch it again.")
+
+
+def _size(header: bytes) -> int | None:
+    """The size that a header states; None where it is no header."""
+    field = header[124:136]
+    try:
+        is_binary = field[0] == 0x80  # for 8 GiB and more
+        octal = field.rstrip(b" \0") or b"0"
+        size = int.from_bytes(field[1:], "big") if is_binary else int(octal, 8)
+        stated = int(header[148:156].strip(b" \0"), 8)
+    except ValueError:
+        return None
+    # The sum of all bytes, those of the sum itself counted as blanks.
+    return size if sum(header) - sum(header[148:156]) + 256 == stated else None
+
+
+def _name(header: bytes) -> str:
+    name = _text(header[:100])
+    if header[257:263] == b"ustar\0" and header[345]:
+        return f"{_text(header[345:500])}/{name}"
+    return name
+
+
+def _text(field: bytes) -> str:
+    return field.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+
+
+def _extended(text: bytes, name: str) -> tuple[str, int]:
+    """The name and the size in an extended header; -1 where it has no size."""
+    size = -1
+    while text:
+        length, *_ = text.split(b" ", 1)
+        if not length.isdigit() or not len(length) < int(length) <= len(text):
+            break
+        key, _, value = text[len(length) + 1 : int(length) - 1].partition(b"=")
+        if key == b"path":
+            name = value.decode("utf-8", "surrogateescape")
+        elif key == b"size" and value.isdigit():
+            size = int(value)
+        text = text[int(length) :]
+    return name, size
+
+
+def _no_tar(file: str, place: int) -> InvalidInput:
+    return InvalidInput(
+        f"'{file}' is no tar, or damaged at byte {place:,}. Expected a tar that is not compressed; fetch it again."
+    )
