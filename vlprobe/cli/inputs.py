@@ -71,9 +71,14 @@ def perturb(
 
 @click.command()
 @click.argument("dataset")
+@click.option(
+    "--no-pictures",
+    is_flag=True,
+    help="Look at the texts alone; pictures of a table need not be here.",
+)
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def check(ctx: click.Context, dataset: str, how: str) -> None:
+def check(ctx: click.Context, dataset: str, no_pictures: bool, how: str) -> None:
     """Count what is wrong with DATASET before you believe a score on it."""
     import pandas as pd
 
@@ -83,7 +88,10 @@ def check(ctx: click.Context, dataset: str, how: str) -> None:
 
     typed(dataset)
     root = Store(ctx.obj or DEFAULT).root
-    findings = audit.check(registry.load_dataset(dataset, root).items, root)
+    if no_pictures:
+        findings = audit.check_texts(dataset, root)
+    else:
+        findings = audit.check(registry.load_dataset(dataset, root).items, root)
     rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in findings]
     print_table(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
 

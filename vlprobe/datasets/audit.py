@@ -13,12 +13,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from vlprobe import registry
 from vlprobe.datasets.validation import image_digests
 from vlprobe.perturb import language
 from vlprobe.types import Item
 
 EXAMPLES = 5
+MOST_JUDGED = 1_000  # captions whose language is told without their pictures: a millisecond each
 NOT_ENGLISH = "not_english"
+REPEATED = (
+    "repeated_caption",
+    "Two captions of the item are the same (P1 = P2): a comparison between them is won without reading.",
+)
+SHARED = (
+    "shared_caption",
+    "The same caption belongs to another image too (without images: to another item), so "
+    "that a search for it has several right answers.",
+)
+FOREIGN = (
+    NOT_ENGLISH,
+    "The caption is not in English, as far as its letters and words tell: edits of captions "
+    "follow English grammar and English templates, so that numbers on its edits mean nothing.",
+)
 WORD = re.compile(r"\w+")
 GLUED_LETTERS = 3  # an inserted word is looked for inside other words if it has so many
 GLUED_TIMES = 5  # and is inserted on its own this many times as often
@@ -43,25 +61,46 @@ class Alteration(NamedTuple):
     foil: str
 
 
-def check(items: Sequence[Item], cache: Path) -> list[Finding]:
+def check_texts(name: str, cache: Path) -> list[Finding]:
+    """The defects of a dataset's texts; pictures go by their names, where its family can tell them unopened.
+
+    Raises:
+        VlprobeError: it cannot be read.
+    """
+    registry.check_name("datasets", name)
+    family = registry.families("datasets").get(name.partition(":")[0])
+    if lint := getattr(family, "lint", None):
+        return lint(name, cache)
+    return check(registry.load_dataset(name, cache).items, cache, sees_pictures=False)
+
+
+def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> list[Finding]:
     """Looks for every kind of defect that the items can have; one that they cannot have is not in
     the list.
 
     Args:
         items: Of any dataset; without foils only captions and pictures are looked at.
         cache: Where the digests of image files are kept.
+        sees_pictures: Whether pictures are looked at; else their paths stand for them, and of many captions a sample is
+            judged by its language.
 
     Raises:
         InvalidInput: an image file cannot be read.
     """
-    digests = image_digests(items, cache)
+    digests = image_digests(items, cache) if sees_pictures else _paths(items)
+    captions = [(item.id, caption) for item in items for caption in item.captions]
+    judged = range(len(captions)) if sees_pictures else drawn_rows(len(captions))
     findings = [
         *_caption_findings(items, digests),
-        _language_finding(items),
-        *_picture_findings(items, digests),
+        language_finding([captions[row] for row in judged], len(captions)),
+        *(_picture_findings(items, digests) if sees_pictures else ()),
     ]
     alterations = [row for item in items for row in _item_alterations(item)]
     return findings + (_alteration_findings(items, alterations) if alterations else [])
+
+
+def _paths(items: Sequence[Item]) -> dict[Path, str]:
+    return {item.image.path: str(item.image.path) for item in items if item.image}
 
 
 def _item_alterations(item: Item) -> list[Alteration]:
@@ -80,7 +119,8 @@ class _Words(dict[str, tuple[str, ...]]):
         return self[text]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """The text as CLIP's tokenizer sees it: case and blanks do not count."""
     return " ".join(text.casefold().split())
 
 
@@ -95,22 +135,16 @@ def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
     images_by_caption: dict[str, set[str]] = {}
     for item in items:
         for caption in item.captions:
-            images_by_caption.setdefault(_plain(caption), set()).add(_image_identity(item, digests))
+            images_by_caption.setdefault(plain(caption), set()).add(_image_identity(item, digests))
     return [
         _finding(
-            "repeated_caption",
-            "Two captions of the item are the same (P1 = P2): a comparison between them is won without reading.",
-            (
-                (item.id, len(set(map(_plain, item.captions))) < len(item.captions))
-                for item in items
-            ),
+            *REPEATED,
+            ((item.id, len(set(map(plain, item.captions))) < len(item.captions)) for item in items),
         ),
         _finding(
-            "shared_caption",
-            "The same caption belongs to another image too (without images: to another item), so "
-            "that a search for it has several right answers.",
+            *SHARED,
             (
-                (item.id, len(images_by_caption[_plain(caption)]) > 1)
+                (item.id, len(images_by_caption[plain(caption)]) > 1)
                 for item in items
                 for caption in item.captions
             ),
@@ -118,14 +152,27 @@ def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
     ]
 
 
-def _language_finding(items: Sequence[Item]) -> Finding:
-    foreign = language.foreign_captions({text for item in items for text in item.captions})
-    return _finding(
-        NOT_ENGLISH,
-        "The caption is not in English, as far as its letters and words tell: edits of captions "
-        "follow English grammar and English templates, so that numbers on its edits mean nothing.",
-        ((item.id, caption in foreign) for item in items for caption in item.captions),
-    )
+def drawn_rows(n_captions: int) -> np.ndarray:
+    """The numbers of the captions whose language is judged where it would take too long to judge all: the same
+    ones each time, in order.
+    """
+    if n_captions <= MOST_JUDGED:
+        return np.arange(n_captions)
+    return np.sort(np.random.default_rng(42).choice(n_captions, MOST_JUDGED, replace=False))
+
+
+def language_finding(rows: Sequence[tuple[str, str]], n_captions: int) -> Finding:
+    """The captions in other languages.
+
+    Args:
+        rows: The id of an item and a caption, of those that are judged.
+        n_captions: How many there are in all.
+    """
+    name, meaning = FOREIGN
+    if len(rows) < n_captions:
+        meaning = f"Of {n_captions:,} captions, {len(rows):,} were drawn and looked at. {meaning}"
+    foreign = language.foreign_captions({caption for _, caption in rows})
+    return _finding(name, meaning, ((item, caption in foreign) for item, caption in rows))
 
 
 def _image_identity(item: Item, digests: Mapping[Path, str]) -> str:

@@ -14,9 +14,10 @@ Pairs, foils and triplets that share a picture are one cluster: they are resampl
 from dataclasses import replace
 from pathlib import Path
 
-from vlprobe.datasets import sources
+from vlprobe.datasets import audit, sources
 from vlprobe.datasets.file_formats import check_records_head
 from vlprobe.datasets.tables import cases, layouts, reader
+from vlprobe.datasets.tables import lint as table_lint
 from vlprobe.datasets.tables import names as table_names
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.types import Item, Picture
@@ -42,13 +43,37 @@ def takes(path: Path) -> bool:
     return path.is_file() and path.suffix.lower() in reader.SUFFIXES
 
 
-def load(name: str, cache: Path) -> LoadedDataset:
-    """Rows in the order of the file. Raises NotFound or InvalidInput."""
+def lint(name: str, cache: Path) -> list[audit.Finding]:
+    """The defects of the texts, as `audit.check` finds them; no picture is opened, none has to be here.
+
+    Raises NotFound or InvalidInput.
+    """
+    parsed, table, layout = _read(name)
+    split = parsed.values.get("split", "")
+    if not split and table_lint.is_columnar(table, layout):
+        return table_lint.check(table, layout)
+    items = [_named(row) for row in cases.rows_of(table, layout, split).rows]
+    return audit.check(items, cache, sees_pictures=False)
+
+
+def _named(row: cases.Unpictured) -> Item:
+    """The item of a row with pictures that are only named."""
+    pictures = [Picture(Path(name), absent=name) for name in row.images]
+    return replace(row.item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
+
+
+def _read(name: str) -> tuple[table_names.TableName, reader.Table, layouts.Layout]:
     parsed = table_names.parse(name)
     table = reader.read(parsed.file)
     layout = layouts.recognised(
         str(parsed.file), table.names, parsed.values.get("layout", ""), parsed.columns
     )
+    return parsed, table, layout
+
+
+def load(name: str, cache: Path) -> LoadedDataset:
+    """Rows in the order of the file. Raises NotFound or InvalidInput."""
+    parsed, table, layout = _read(name)
     rows = cases.rows_of(table, layout, parsed.values.get("split", ""))
     items, notes = sources.attach_pictures(
         parsed.source, [(row.item, row.images) for row in rows.rows], knows_unpictured=True

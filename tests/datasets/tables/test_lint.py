@@ -1,0 +1,99 @@
+import csv
+import random
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from vlprobe.cli import main
+from vlprobe.datasets import audit, table
+from vlprobe.datasets.tables import lint
+from vlprobe.errors import InvalidInput
+
+TEXTS = [
+    *("A red dog.", "a RED  dog.", "Two cats on a mat.", "Ein Hund schläft auf dem großen Sofa."),
+    *("A bus.", "The bus is late today.", "Straße", "STRASSE", "A man rides a horse."),
+]
+
+
+def write(file: Path, rows: list[dict]) -> Path:
+    with file.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return file
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_have_the_defects_that_items_have(seed: int, with_ids: bool, tmp_path: Path):
+    draw = random.Random(seed)
+    rows = []
+    for number in range(60):
+        name = f"{draw.randrange(25)}.png"
+        Image.new("L", (4, 4), int(name[:-4])).save(tmp_path / name)
+        rows.append(
+            {"image": name, "caption": f" {draw.choice(TEXTS)} "}
+            | ({"id": number} if with_ids else {})
+        )
+    file = write(tmp_path / "x.csv", rows)
+    name = f"table:{file}"
+    assert lint.is_columnar(*table._read(name)[1:])
+    items = table.load(name, tmp_path / "cache").items
+    whole = audit.check(items, tmp_path / "cache")
+    expected = [finding for finding in whole if finding.name != "shared_image"]
+    assert table.lint(name, tmp_path / "cache") == expected
+    assert sum(finding.count for finding in expected) > 10
+
+
+def test_no_picture_needs_to_be_here_and_foils_are_linted_too(tmp_path: Path):
+    rows = [
+        {"image": f"{n}.jpg", "caption": "A dog.", "negative": foil}
+        for n, foil in enumerate(["A cat.", "a dog", "Dog a."])
+    ]
+    file = write(tmp_path / "x.csv", rows)
+    findings = {f.name: f.count for f in audit.check_texts(f"table:{file}", tmp_path / "cache")}
+    assert (findings["unchanged"], findings["order_only"], findings["shared_caption"]) == (1, 1, 3)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_command_looks_at_texts_alone(tmp_path: Path):
+    file = write(tmp_path / "x.csv", [{"image": "absent.jpg", "caption": text} for text in TEXTS])
+    command = ["--cache", str(tmp_path / "cache"), "check", f"table:{file}", "--format", "csv"]
+    shown = CliRunner().invoke(main.main, [*command, "--no-pictures"])
+    assert shown.exit_code == 0
+    assert "repeated_caption,1,1,absent.jpg" in shown.stdout
+    refused = CliRunner().invoke(main.main, command)
+    assert refused.exit_code == 1
+    assert "lack a picture" in refused.stderr
+
+
+def test_other_datasets_are_linted_by_their_paths(tmp_path: Path):
+    Image.new("L", (4, 4)).save(tmp_path / "a.png")
+    rows = [{"image": "a.png", "caption": "A dog."}, {"image": "a.png", "caption": "a dog."}]
+    file = write(tmp_path / "x.csv", rows)
+    findings = {f.name: f.count for f in audit.check_texts(f"csv:{file}", tmp_path / "cache")}
+    assert findings == {"repeated_caption": 1, "shared_caption": 0, "not_english": 0}
+
+
+def test_of_many_captions_the_same_sample_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(audit, "MOST_JUDGED", 5)
+    rows = [{"image": f"{n}.jpg", "caption": f"A red dog number {n}."} for n in range(40)]
+    file = write(tmp_path / "x.csv", rows)
+    first, again = (table.lint(f"table:{file}", tmp_path / "cache")[2] for _ in range(2))
+    assert first == again
+    assert first.of == 5
+    assert first.meaning.startswith("Of 40 captions, 5 were drawn")
+
+
+@pytest.mark.parametrize(("text", "length"), [("  ", 0), ("x" * 20_001, 20_001)])
+def test_a_caption_without_or_with_too_many_letters_is_told_with_its_row(
+    text: str, length: int, tmp_path: Path
+):
+    rows = [{"image": "a.jpg", "caption": "A dog."}, {"image": "b.jpg", "caption": text}]
+    file = write(tmp_path / "x.csv", rows)
+    with pytest.raises(InvalidInput, match=rf"row 2, column 'caption': it has {length:,} letters"):
+        table.lint(f"table:{file}", tmp_path / "cache")

@@ -1,0 +1,121 @@
+"""The texts of a table of pictures and captions, linted as columns: no item is made, no picture opened.
+
+Finds what `audit.check` finds in the texts of the same table. Memory is that of the columns and of a
+few whole numbers a row.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vlprobe.datasets import audit
+from vlprobe.datasets.audit import Finding
+from vlprobe.datasets.tables.layouts import Layout
+from vlprobe.datasets.tables.reader import Table
+from vlprobe.datasets.validation import MAX_CHARACTERS
+from vlprobe.errors import InvalidInput
+
+BLOCK_ROWS = 65_536
+MOST_JUDGED = (
+    1_000  # captions whose language is told, a millisecond each; of more a sample is drawn
+)
+IN_SAMPLE = "Of {:,} captions, {:,} were drawn and looked at. "
+
+
+def is_columnar(table: Table, layout: Layout) -> bool:
+    """Whether each row of a table has one picture by name, and one text for its caption."""
+    columns = [layout.columns.get(role, "") for role in ("image", "caption")]
+    if layout.kind != "captions" or not set(columns) <= table.columns.keys():
+        return False
+    image, caption = (table.columns[column] for column in columns)
+    return not (
+        pa.types.is_nested(image.type)
+        or pa.types.is_nested(caption.type)
+        or pc.any(pc.match_substring(image, "://")).as_py()
+        or pc.any(pc.match_substring_regex(caption, r"^\s*\[")).as_py()
+    )
+
+
+def check(table: Table, layout: Layout) -> list[Finding]:
+    """The defects of the captions, where the table `is_columnar`.
+
+    Raises:
+        InvalidInput: a row has no caption, no picture, or a caption that is too long.
+    """
+    names = _filled(table, layout, "image")
+    captions = _filled(table, layout, "caption")
+    ids = _ids(table, layout, names)
+    images = _codes(names)
+    texts = _codes(pa.chunked_array(_plain_blocks(captions), pa.string()))
+    n_images = int(images.max(initial=-1)) + 1
+    # Each text of each picture once, as one number.
+    distinct = np.unique(texts * n_images + images)
+    is_shared = np.bincount(distinct // n_images)[texts] > 1
+    n_texts = np.bincount(images, minlength=n_images)
+    repeats = np.bincount(distinct % n_images, minlength=n_images) < n_texts
+    first_rows = np.unique(images, return_index=True)[1]
+    by_image = np.argsort(images, kind="stable")
+    return [
+        _finding(audit.REPEATED, repeats, ids, first_rows),
+        _finding(audit.SHARED, is_shared[by_image], ids, first_rows[images[by_image]]),
+        _language(captions, ids, first_rows[images]),
+    ]
+
+
+def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
+    """The column of a role without blanks around its texts. Raises InvalidInput where one is empty or too long."""
+    column = layout.columns[role]
+    texts = pc.utf8_trim_whitespace(table.columns[column])
+    lengths = pc.utf8_length(texts).to_numpy()
+    for row in np.flatnonzero((lengths == 0) | (lengths > MAX_CHARACTERS))[:1]:
+        raise InvalidInput(
+            f"'{table.file}', row {row + 1}, column '{column}': it has {lengths[row]:,} letters. "
+            f"Expected 1 to {MAX_CHARACTERS:,}."
+        )
+    return texts
+
+
+def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What the item of each row is called."""
+    column = table.columns.get(layout.columns.get("id", ""))
+    if column is None or pa.types.is_nested(column.type):
+        return names
+    is_whole = len(column.unique()) == len(column) and not pc.any(pc.equal(column, "")).as_py()
+    return pc.binary_join_element_wise(table.file.stem, column, "/") if is_whole else names
+
+
+def _plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
+    for start in range(0, len(captions), BLOCK_ROWS):
+        block = captions.slice(start, BLOCK_ROWS).to_pylist()
+        yield pa.array(list(map(audit.plain, block)), pa.string())
+
+
+def _codes(texts: pa.ChunkedArray) -> np.ndarray:
+    """A whole number for each text, the same for equal ones, in the order in which they first occur."""
+    if not len(texts):
+        return np.zeros(0, dtype=np.int64)
+    encoded = texts.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64)
+
+
+def _finding(
+    kind: tuple[str, str], marked: np.ndarray, ids: pa.ChunkedArray, rows: np.ndarray
+) -> Finding:
+    """From whether each of all that could have a defect has it, and the row that names each."""
+    name, meaning = kind
+    having = rows[marked]
+    distinct = having[np.sort(np.unique(having, return_index=True)[1])][: audit.EXAMPLES]
+    examples = tuple(ids.take(pa.array(distinct)).to_pylist())
+    return Finding(name, meaning, int(marked.sum()), len(marked), examples)
+
+
+def _language(captions: pa.ChunkedArray, ids: pa.ChunkedArray, rows: np.ndarray) -> Finding:
+    by_image = np.argsort(rows, kind="stable")
+    drawn = by_image[audit.drawn_rows(len(captions))]
+    names, texts = (
+        column.take(pa.array(numbers)).to_pylist()
+        for column, numbers in ((ids, rows[drawn]), (captions, drawn))
+    )
+    return audit.language_finding(list(zip(names, texts, strict=True)), len(captions))
