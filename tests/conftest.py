@@ -2,6 +2,7 @@
 
 import csv
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
@@ -11,16 +12,21 @@ os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # read at the first import of torch: two processes share two cores
 
+# Else each process of each run compiles every test and every module anew: a third of what collecting takes.
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+
 # Tests look at what they stored; those of the shipped results name their folder themselves.
 os.environ["VLPROBE_SHIPPED"] = ""
 
 import pytest
 from PIL import Image, ImageDraw
 from streamlit.components.v2 import manifest_scanner
+from xdist.scheduler import LoadFileScheduling
 
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
+sys.dont_write_bytecode = False
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parent.parent / "shared" / "data"
 CAPTIONS = [
@@ -55,11 +61,27 @@ LONGEST = [  # begun first, so that no process is left with one of them at the e
     "runs/test_jobs.py",
 ]
 
+TOGETHER = ("tests/browser/",)  # one server and one browser
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest files first; `loadfile` deals files out in this order."""
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+class Files(LoadFileScheduling):
+    """Deals out files; those in TOGETHER are one, because what they share takes longer to start than a test."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((name for name in TOGETHER if nodeid.startswith(name)), "") or (
+            super()._split_scope(nodeid)
+        )
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist nothing is dealt out
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Files | None:
+    return Files(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session", autouse=True)
