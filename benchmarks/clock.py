@@ -1,17 +1,22 @@
-"""From the press, or the address, to the picture: `python benchmarks/clock.py [--small] [--kept FOLDER]`.
+"""From the press, or the address, to the picture: `python benchmarks/clock.py [--small] [--kept FOLDER] [--only PAGE]`.
 
-On the shipped results over an empty cache, then on the store of `benchmarks/wall.py`: eight models x 1.5 million cases,
-20,000 distinct JPEGs of 640 x 480, with the thumbnails that a run leaves. With --small 15,000 cases a model and 200
-pictures; with --kept the store is filled once and kept. Chromium's clock, in milliseconds:
+On the shipped results over an empty cache; on the store of `benchmarks/wall.py`: eight models x 1.5 million cases,
+20,000 distinct JPEGs of 640 x 480, with the thumbnails that a run leaves; and on eight models x 15,000 cases of 60
+JPEGs of 24 megapixels. With --small 15,000 cases a model and 200 pictures in the second; with --kept both stores are
+filled once and kept. Chromium's clock, in milliseconds:
 
     at once     the page's address is entered as soon as a fresh server answers
     first       pressed in the row of a fresh server after a look at Home, so its first time in the process
     again       pressed once more, in the same tab
     changed     another model is chosen, or what else the page changes by: the median and the slowest of three
 
-each until the first picture that was not there before is decoded (`img.decode()`), wherever it is in shadow roots; on
-a page without pictures, until its text is there and its script has ended (*). Then, on the results that come with
-vlprobe:
+each until the first picture that was not there before is decoded (`img.decode()`), wherever it is in shadow roots;
+where there is none, or the same once more, until the page's text is there and its script has ended (*); "none" where
+the page has ended and shows nothing new. On Explore also
+
+    a case      a card is pressed, until its large picture is decoded
+
+and on the results that come with vlprobe:
 
     patterns    another model is chosen, until its patterns are there
     slider      the strength of a mixture is moved by a key, until the frame with the new mixture is drawn; the demo
@@ -25,6 +30,7 @@ meanwhile. What is above its goal is listed at the end.
 
 import argparse
 import contextlib
+import math
 import os
 import re
 import shutil
@@ -37,12 +43,13 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
+from playwright.sync_api import Error as PressError
 from playwright.sync_api import sync_playwright
 from store import fill
 from wall import photographs
@@ -52,9 +59,12 @@ PORT = 8599
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 PATIENCE = 60_000  # milliseconds
+PRESSES = 15_000  # milliseconds that something to press is waited for
+GIVES_UP = 6_000  # milliseconds after its end in which a page has shown nothing new: it will not
 GOALS = {"at once": 1500, "first": 1000, "again": 300, "changed": 300}
 PATTERNS_GOAL, SLIDER_GOAL = 500, 300
-SMALL = 15_000, 200
+BIG, SMALL, LARGE = (1_500_000, 20_000), (15_000, 200), (15_000, 60)  # cases, pictures
+PHOTOGRAPH, LARGE_PHOTOGRAPH = (640, 480), (6000, 4000)  # pixels
 PAGES = {
     "Home": "",
     "Explore": "explore",
@@ -65,6 +75,7 @@ PAGES = {
     "Run": "run",
     "Lab": "lab",
 }
+LARGE_PAGES = ("Home", "Explore", "Compare", "Play", "Present")  # that show large pictures
 CHANGES = 3
 LOOK = 5_000  # milliseconds that somebody looks at Home
 late: list[str] = []  # what took longer than its goal
@@ -73,13 +84,17 @@ N_DRAWN = 20  # distinct drawings that the JPEGs of `photographs` are of
 WATCH = """
 (() => {
   const now = () => performance.timeOrigin + performance.now();
-  const all = (selector, root = document, into = []) => {
-    for (const element of root.querySelectorAll("*")) {
-      if (element.matches(selector)) into.push(element);
-      if (element.shadowRoot) all(selector, element.shadowRoot, into);
-    }
-    return into;
+  const roots = new Set([document]);  // noted as they are made: to look for them again and again would slow the page
+  const attach = Element.prototype.attachShadow;
+  Element.prototype.attachShadow = function (options) {
+    const root = attach.call(this, options);
+    roots.add(root);
+    return root;
   };
+  const shown = () => [...roots].filter((root) => root === document || root.host.isConnected);
+  const all = (selector) => shown().flatMap((root) => [...root.querySelectorAll(selector)]);
+  const main = () => document.querySelector("[data-testid=stMain]")?.innerText || "";
+  const text = () => main() + shown().slice(1).map((root) => root.textContent).join("");
   const visible = (element) => {
     const box = element.getBoundingClientRect();
     return box.width >= 60 && box.height >= 40 && box.top < innerHeight && box.bottom > 0 && box.right > 0;
@@ -98,13 +113,13 @@ WATCH = """
   clock.mark = (selector) => {
     clock.seen = new Map(all("img").map((image) => [image, image.src]));
     clock.old = new Set(selector ? all(selector) : []);
-    clock.heading = document.querySelector("[data-testid=stMain]")?.innerText || "";
-    clock.path = location.pathname;
+    clock.text = text();
   };
-  // The time at which the first new picture was decoded; negative where the page has ended without one.
-  clock.picture = async (patience) => {
+  // The time at which the first new picture was decoded; negative where the page has ended without one, but with
+  // other text; 0 where nothing is new.
+  clock.picture = async (patience, givesUp) => {
     const until = now() + patience;
-    let quiet = 0;
+    let quiet = 0, still = 0;
     while (now() < until) {
       for (const image of pictures()) {
         if (clock.seen.get(image) === image.src || !image.src || image.closest("[data-stale=true]")) continue;
@@ -114,9 +129,10 @@ WATCH = """
         }
         if (image.decoded_of === image.src && image.naturalWidth > 1) return image.decoded_at;
       }
-      const text = document.querySelector("[data-testid=stMain]")?.innerText || "";
-      quiet = idle() && text.length > 40 && text !== clock.heading ? quiet || now() : 0;
+      still = idle() ? still || now() : 0;
+      quiet = still && main().length > 40 && text() !== clock.text ? quiet || now() : 0;
       if (quiet && now() - quiet > 1500) return -quiet;
+      if (still && now() - still > givesUp) return 0;
       await turn();
     }
     return 0;
@@ -143,20 +159,35 @@ WATCH = """
   window.clock = clock;
 })();
 """
+PICTURE = f"clock.picture({PATIENCE}, {GIVES_UP})"
 
 
 @dataclass(frozen=True)
 class Took:
     """One wait, milliseconds by the clock and of the server's processors."""
 
-    clock: float
+    clock: float  # infinite where nothing new was shown
     cpu: float
     pictured: bool = True
 
     @property
     def text(self) -> str:
         """As it is printed; a star where there was no picture."""
-        return f"{self.clock:,.0f}{'' if self.pictured else '*'}"
+        return milliseconds(self.clock) + ("" if self.pictured else "*")
+
+
+def milliseconds(clock: float) -> str:
+    """As it is printed."""
+    return "none" if math.isinf(clock) else f"{clock:,.0f}"
+
+
+def middle(took: Sequence[Took]) -> Took:
+    """The medians of several."""
+    return Took(
+        statistics.median(each.clock for each in took),
+        statistics.median(each.cpu for each in took),
+        all(each.pictured for each in took),
+    )
 
 
 @contextlib.contextmanager
@@ -199,23 +230,25 @@ class Tab:
         return 1000 * (times.user + times.system)
 
     def _took(self, began: float, ended: float, worked: float) -> Took:
-        if not ended:
-            raise TimeoutError(f"no picture at {self.page.url}")
-        return Took(abs(ended) - began, self._worked() - worked, ended > 0)
+        worked = self._worked() - worked
+        return Took(abs(ended) - began, worked, ended > 0) if ended else Took(math.inf, worked)
 
     def enter(self, address: str) -> Took:
         """An address is entered."""
         worked, began = self._worked(), 1000 * time.time()
         self.page.goto(f"http://127.0.0.1:{PORT}/{address}", wait_until="commit")
         self.page.evaluate("clock.mark()")
-        return self._took(began, self.page.evaluate(f"clock.picture({PATIENCE})"), worked)
+        return self._took(began, self.page.evaluate(PICTURE), worked)
 
     def press(self, action: Callable[[], object], until: str = "", selector: str = "") -> Took:
         """What is pressed last counts; until the first new picture, or what `until` says of the page."""
         worked = self._worked()
         self.page.evaluate("selector => clock.mark(selector)", selector)
-        action()
-        ended = self.page.evaluate(until or f"clock.picture({PATIENCE})")
+        try:
+            action()
+        except PressError:  # what was to be pressed is not there
+            return Took(math.inf, self._worked() - worked)
+        ended = self.page.evaluate(until or PICTURE)
         return self._took(self.page.evaluate("clock.pressed"), ended, worked)
 
     def settle(self) -> None:
@@ -262,10 +295,9 @@ def told(title: str, times: dict[str, Took], changed: list[Took]) -> None:
         f"{times[name].text:>9}{times[name].cpu:7.0f}" for name in ("at once", "first", "again")
     )
     if changed:
-        clocks = [each.clock for each in changed]
-        star = "" if all(each.pictured for each in changed) else "*"
-        line += f"{f'{statistics.median(clocks):,.0f}{star}':>9}{max(clocks):8,.0f}"
-        line += f"{statistics.median(each.cpu for each in changed):7.0f}"
+        median = middle(changed)
+        longest = milliseconds(max(each.clock for each in changed))
+        line += f"{median.text:>9}{longest:>8}{median.cpu:7.0f}"
     print(f"{title:11}{line}", flush=True)
 
 
@@ -293,17 +325,31 @@ def pages(browser: Any, cache: Path, titles: list[str]) -> None:
             tab.settle()
             times["again"] = tab.press(tab.link(title))
             changed = changes(tab, title)
+            opened = cases(tab) if title == "Explore" else []
         told(title, times, changed)
-        taken = [(name, each.clock) for name, each in times.items()]
+        if opened:
+            line("  a case", opened)
         if title == "Home":
-            taken = [pair for pair in taken if pair[0] != "first"]
+            del times["first"]
         if changed:
-            taken.append(("changed", statistics.median(each.clock for each in changed)))
+            times["changed"] = middle(changed)
         late.extend(
-            f"{title}, {name}: {clock:,.0f} for {GOALS[name]:,}"
-            for name, clock in taken
-            if clock > GOALS[name]
+            f"{title}, {name}: {milliseconds(each.clock)} for {GOALS[name]:,}"
+            for name, each in times.items()
+            if each.clock > GOALS[name]
         )
+
+
+def cases(tab: Tab) -> list[Took]:
+    """Cards that are opened, each until the large picture of its case is decoded."""
+    took = []
+    for number in range(CHANGES):
+        tab.settle()
+        took.append(tab.press(tab.page.locator("button.card").nth(number).click))
+        tab.settle()
+        tab.page.keyboard.press("Escape")
+        tab.page.locator("[role=dialog]").first.wait_for(state="hidden")
+    return took
 
 
 def patterns(tab: Tab) -> list[Took]:
@@ -340,26 +386,25 @@ def mixtures(tab: Tab) -> dict[str, list[Took]]:
 def tab_of(browser: Any, server: psutil.Process) -> Iterator[Tab]:
     """A tab that can do what is timed."""
     page = browser.new_page()
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(PRESSES)
     yield Tab(page, server)
     page.close()
 
 
 def line(name: str, took: list[Took], goal: int | None = None) -> None:
     """Median and slowest of a few."""
-    clocks = [each.clock for each in took]
-    cpu = statistics.median(each.cpu for each in took)
-    said = f"{statistics.median(clocks):9,.0f}{max(clocks):9,.0f}{cpu:7.0f}"
+    median, longest = middle(took), max(each.clock for each in took)
+    said = f"{milliseconds(median.clock):>9}{milliseconds(longest):>9}{median.cpu:7.0f}"
     print(f"{name:24}{said}{goal or '':>7}", flush=True)
-    if goal and statistics.median(clocks) > goal:
-        late.append(f"{name}: {statistics.median(clocks):,.0f} for {goal:,}")
+    if goal and median.clock > goal:
+        late.append(f"{name}: {milliseconds(median.clock)} for {goal:,}")
 
 
-def filled(root: Path, n_cases: int, n_pictures: int) -> Path:
+def filled(root: Path, n_cases: int, n_pictures: int, size: tuple[int, int]) -> Path:
     """The store of `benchmarks/wall.py` in this folder; it is filled where it is empty."""
     if not (root / "question-set").exists():
         key = fill(root, n_cases, n_pictures)
-        photographs(root / "data", n_pictures, (640, 480), "")
+        photographs(root / "data", n_pictures, size, "")
         (root / "question-set").write_text(key)
     if not (root / "thumbnails").exists():
         leave_thumbnails(root, n_pictures)
@@ -383,26 +428,40 @@ def leave_thumbnails(root: Path, n_pictures: int) -> None:
         stored.write(cache, digest, drawn[number % N_DRAWN])
 
 
+def extras(browser: Any, empty: Path, chosen: Sequence[str]) -> None:
+    """What is timed on the results that come with vlprobe alone."""
+    with serving(empty) as server, tab_of(browser, server) as tab:
+        print(f"Home, chromium's cache empty, a fresh server: {tab.enter('').text} ms")
+        tab.settle()
+        print(f"{'':24}{'median':>9}{'slowest':>9}{'cpu':>7}{'goal':>7}")
+        if "patterns" in chosen:
+            line("patterns", patterns(tab), PATTERNS_GOAL)
+        if "mixtures" in chosen:
+            for name, took in mixtures(tab).items():
+                line(name, took, SLIDER_GOAL if name != "its models asked" else None)
+
+
 def main() -> None:
     """Prints a table for each store."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that its server ends, too
-    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    asked.add_argument("--small", action="store_true", help="a quick try: 15,000 cases a model")
-    asked.add_argument("--kept", type=Path, help="a folder to fill once and keep")
-    asked.add_argument("--pages", nargs="*", choices=PAGES, default=list(PAGES))
-    asked.add_argument(
-        "--stores", nargs="*", choices=("shipped", "big"), default=["shipped", "big"]
-    )
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--small", action="store_true", help="a quick try: 15,000 cases a model")
+    parser.add_argument("--kept", type=Path, help="a folder to fill once and keep")
+    parts = [*PAGES, "patterns", "mixtures"]
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts, metavar="PAGE")
+    stores = ["shipped", "big", "large"]
+    parser.add_argument("--stores", nargs="+", choices=stores, default=stores)
+    given = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         sys.exit("There is no chromium here: apt-get install chromium")
-    sizes = SMALL if given.small else (1_500_000, 20_000)
+    titles = [title for title in PAGES if title in given.only]
+    n_cases, n_pictures = SMALL if given.small else BIG
     with (
         tempfile.TemporaryDirectory(prefix="vlprobe-clock-") as folder,
         sync_playwright() as driver,
     ):
-        root = given.kept or Path(folder) / "big"
+        kept = given.kept or Path(folder) / "kept"
         empty = Path(folder) / "empty"
         browser = driver.chromium.launch_persistent_context(
             f"{folder}/profile",
@@ -411,22 +470,18 @@ def main() -> None:
             viewport={"width": 1280, "height": 900},
         )
         browser.add_init_script(WATCH)
-        with serving(empty) as server, tab_of(browser, server) as tab:
-            print(f"Home, chromium's cache empty, a fresh server: {tab.enter('').text} ms")
-            tab.settle()
-            if "shipped" in given.stores:
-                print(f"{'':24}{'median':>9}{'slowest':>9}{'cpu':>7}{'goal':>7}")
-                line("patterns", patterns(tab), PATTERNS_GOAL)
-                for name, took in mixtures(tab).items():
-                    goal = SLIDER_GOAL if name != "its models asked" else None
-                    line(name, took, goal)
+        extras(browser, empty, given.only if "shipped" in given.stores else ())
         if "shipped" in given.stores:
             print("\nThe results that come with vlprobe, over an empty cache")
-            pages(browser, empty, given.pages)
+            pages(browser, empty, titles)
         if "big" in given.stores:
-            cache = filled(root, *sizes)
-            print(f"\n8 models x {sizes[0]:,} cases, {sizes[1]:,} pictures")
-            pages(browser, cache, given.pages)
+            cache = filled(kept, n_cases, n_pictures, PHOTOGRAPH)
+            print(f"\n8 models x {n_cases:,} cases, {n_pictures:,} pictures")
+            pages(browser, cache, titles)
+        if "large" in given.stores:
+            cache = filled(kept / "large", *LARGE, LARGE_PHOTOGRAPH)
+            print(f"\n8 models x {LARGE[0]:,} cases, {LARGE[1]} pictures of 24 megapixels")
+            pages(browser, cache, [title for title in titles if title in LARGE_PAGES])
         browser.close()
     print("\nAbove its goal: " + ("; ".join(late) or "nothing"))
 

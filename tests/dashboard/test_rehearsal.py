@@ -1,10 +1,12 @@
 """Pages drawn before anybody asks for them: what a visitor then waits for, and that visitors go first."""
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.components.v2.component_manager import BidiComponentManager
@@ -16,6 +18,7 @@ from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.pages_manager import PagesManager
 
 from tests.dashboard.test_pages import open_page
+from vlprobe import views
 from vlprobe.dashboard import rehearsal, state, visits
 from vlprobe.dashboard.navigation import ROW
 from vlprobe.storage import access, shipped
@@ -85,19 +88,69 @@ def test_so_does_every_other_page(monkeypatch, come_along, server, asked, name):
     opened_after_rehearsal(monkeypatch, come_along, asked, name)
 
 
-def test_all_pages_are_drawn_ahead_but_those_that_load_a_model(monkeypatch, server):
-    drawn: list[str] = []
-    monkeypatch.setattr(rehearsal, "draw", drawn.append)
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the pages that would be drawn ahead, with the choices in their addresses."""
+    pages: list[str] = []
+
+    def draw(name: str, query: str = "") -> None:
+        pages.append(f"{name}?{query}".rstrip("?"))
+
+    monkeypatch.setattr(rehearsal, "draw", draw)
+    return pages
+
+
+def test_all_pages_are_drawn_ahead_but_those_that_load_a_model(server, drawn):
     rehearsal.begin()
     assert drawn[: len(ROW)] == list(ROW)
     assert "breakdown" in drawn and "retrieval" not in drawn
 
 
-def test_the_first_visitor_has_the_server_alone(monkeypatch, server):
+def test_so_is_each_model_of_the_newest_results_beside_every_other(come_along, server, drawn):
+    rehearsal.begin()
+    choices = [parse_qs(page.partition("?")[2]) for page in drawn if "?" in page]
+    (key,) = {choice["set"][0] for choice in choices}
+    models = views.runs.question_set(come_along, key).models
+    assert {choice["model"][0] for choice in choices if "with" not in choice} == set(models)
+    pairs = [
+        (choice["model"][0], rival)
+        for choice in choices
+        for rival in choice.get("with", [""])[0].split("|")
+        if rival
+    ]
+    assert sorted(pairs) == sorted(itertools.permutations(models, 2))
+
+
+def test_another_model_that_was_drawn_ahead_asks_for_nothing_new(
+    monkeypatch, come_along, server, asked
+):
+    name, choice = next(iter(rehearsal.choices()))
+    rehearsal.draw(name, choice)
+    assert asked
+    asked.clear()
+    at = open_page(
+        monkeypatch, come_along, name, **{key: value for key, (value,) in parse_qs(choice).items()}
+    )
+    assert not at.exception and not at.error
+    assert asked == []
+
+
+def test_pages_are_drawn_again_after_a_run_and_not_during_one(
+    monkeypatch, come_along, server, drawn
+):
+    before = come_along.version()
+    assert rehearsal.renewed(before) == before and not drawn
+    monkeypatch.setattr(come_along.__class__, "version", lambda _: "after a run")
+    monkeypatch.setattr(rehearsal.jobs, "going", lambda _: ["a job"])
+    assert rehearsal.renewed(before) == before and not drawn
+    monkeypatch.setattr(rehearsal.jobs, "going", lambda _: [])
+    assert rehearsal.renewed(before) == "after a run"
+    assert drawn[: len(ROW)] == list(ROW)
+
+
+def test_the_first_visitor_has_the_server_alone(monkeypatch, server, drawn):
     monkeypatch.setattr(visits, "_n_drawn", 0)
     monkeypatch.setattr(rehearsal, "HEAD_START", 30.0)
-    drawn: list[str] = []
-    monkeypatch.setattr(rehearsal, "draw", drawn.append)
     rehearsing = threading.Thread(target=rehearsal.begin)
     with visits.drawing():
         rehearsing.start()
@@ -107,9 +160,7 @@ def test_the_first_visitor_has_the_server_alone(monkeypatch, server):
     assert drawn
 
 
-def test_nothing_is_drawn_ahead_where_people_sign_in(monkeypatch, server):
-    drawn: list[str] = []
-    monkeypatch.setattr(rehearsal, "draw", drawn.append)
+def test_nothing_is_drawn_ahead_where_people_sign_in(monkeypatch, server, drawn):
     monkeypatch.setenv(access.SIGN_IN, "*")
     rehearsal.begin()
     assert drawn == []

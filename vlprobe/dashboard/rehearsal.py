@@ -1,5 +1,5 @@
 """Every page drawn once before anybody asks for it, one after the other, and what it says thrown
-away.
+away; then those that a choice of models changes, once for each choice; and all again after a run.
 
 So a visitor's first look at a page of a fresh server costs what the second one does: what pages
 import, the opened files, the answers about the newest results and the encoded pictures are there.
@@ -14,7 +14,9 @@ import asyncio
 import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 from streamlit import runtime
 from streamlit.runtime.fragment import MemoryFragmentStorage
@@ -24,13 +26,21 @@ from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, ScriptRunner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.state import SessionState
 
+from vlprobe import views
 from vlprobe.dashboard import navigation, visits
+from vlprobe.dashboard.compare.sentence import BETWEEN, MOST
+from vlprobe.dashboard.state import store
+from vlprobe.errors import VlprobeError
+from vlprobe.runs import jobs
 from vlprobe.storage import access
+from vlprobe.views.records import QuestionSetRow
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 LOADING = ("retrieval",)  # pages that ask a model: it is loaded when somebody looks
 LOOK = 0.05  # seconds between two looks at whether the server is there
 HEAD_START = 3.0  # seconds that the first visitor, who may be waiting for the server, has it alone
+EVERY = 5.0  # seconds between two looks at whether a run has ended
+MOST_MODELS = 9  # of which every choice is drawn, the latest first
 
 
 def begin() -> None:
@@ -43,14 +53,63 @@ def begin() -> None:
         time.sleep(LOOK)
     visits.await_first(HEAD_START)
     if not access.sign_in():
-        names = [name for name in (*navigation.ROW, *navigation.BELOW) if name not in LOADING]
+        draw_all()
+
+
+def keep_up() -> None:
+    """Draws all pages again whenever there are other results and no run is going on; does not
+    return.
+    """
+    version = ""
+    while not access.sign_in():
+        with contextlib.suppress(VlprobeError):  # the page says what is wrong
+            version = renewed(version) if version else store().version()
+        time.sleep(EVERY)
+
+
+def renewed(version: str) -> str:
+    """Draws all pages if the store is of another version than this and no run is going on; the
+    version that is drawn.
+    """
+    current = store().version()
+    if current != version and not jobs.going(store()):
+        draw_all()
+        return current
+    return version
+
+
+def draw_all() -> None:
+    """Draws all pages, then the choices of models of the newest results."""
+    names = [name for name in (*navigation.ROW, *navigation.BELOW) if name not in LOADING]
+    with contextlib.suppress(TypeError, AttributeError):  # of another version of Streamlit
         for name in names:
-            with contextlib.suppress(TypeError, AttributeError):  # of another version of Streamlit
-                draw(name)
+            draw(name)
+        for name, query in choices():
+            draw(name, query)
 
 
-def draw(name: str) -> None:
-    """Draws one page, by its name in `navigation`, and waits for its end."""
+def choices() -> Iterator[tuple[str, str]]:
+    """Names of pages and choices in their addresses: each model of the newest results; each beside
+    every other.
+    """
+    sets: list[QuestionSetRow] = []
+    with contextlib.suppress(VlprobeError):
+        sets = views.runs.question_set_rows(store())
+    for row in sets[:1]:
+        models = row.models[:MOST_MODELS]
+        for model in models:
+            subject = {"set": row.case_key, "model": model}
+            yield "explore", urlencode(subject)
+            others = [name for name in models if name != model]
+            for first in range(0, len(others), MOST):
+                rivals = BETWEEN.join(others[first : first + MOST])
+                yield "compare", urlencode(subject | {"with": rivals})
+
+
+def draw(name: str, query: str = "") -> None:
+    """Draws one page, by its name in `navigation` and the choices in its address, and waits for its
+    end.
+    """
     # Else the first page would be looked for in the folder `pages`, as is done where no script calls `st.navigation`.
     PagesManager.uses_pages_directory = False
     loop = asyncio.new_event_loop()
@@ -61,7 +120,7 @@ def draw(name: str) -> None:
         session_state=SessionState(),
         uploaded_file_mgr=MemoryUploadedFileManager("/nowhere"),
         script_cache=scripts,
-        initial_rerun_data=RerunData(page_name=navigation.address(name)),
+        initial_rerun_data=RerunData(page_name=navigation.address(name), query_string=query),
         user_info={},
         fragment_storage=MemoryFragmentStorage(),
         pages_manager=PagesManager(str(APP), scripts),

@@ -32,6 +32,7 @@ def _prepare() -> None:
     with contextlib.suppress(VlprobeError):  # the page says what is wrong
         ready.prepare()
     rehearsal.begin()
+    rehearsal.keep_up()
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
 
 # The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.
-_answers = SingleFlightCache(500)
+_answers = SingleFlightCache(1000)
 RESULTS = (  # parameters of the URL that name results; what others say is only how these are shown
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
     *("reader", "looker", "subset", "before", "control", "after"),

@@ -17,7 +17,8 @@ import numpy as np
 
 LEVEL = 0.95
 STEPS = 500  # of the continued fraction; a few dozen do but for huge arguments
-HALVINGS = 60  # of the interval that a quantile is in
+HALVINGS = 60  # of the interval that a quantile is in, at most
+PRECISION = 1e-12  # of the last step to a quantile, which Newton squares
 _TINY = 1e-300
 
 
@@ -104,10 +105,14 @@ def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
     size = groups.effective_sizes
     events = groups.rates * size
     tail = (1 - LEVEL) / 2
-    low = _beta_quantile(events, size - events + 1, tail)
-    high = _beta_quantile(events + 1, size - events, 1 - tail)
-    low = np.where(groups.n_events > 0, low, 0.0)
-    high = np.where(groups.n_events < groups.n_cases, high, 1.0)
+    low, high = np.zeros(len(size)), np.ones(len(size))
+    some, not_all = groups.n_events > 0, groups.n_events < groups.n_cases
+    ends = _beta_quantile(
+        np.concatenate([events[some], events[not_all] + 1]),
+        np.concatenate([size[some] - events[some] + 1, size[not_all] - events[not_all]]),
+        np.repeat([tail, 1 - tail], [some.sum(), not_all.sum()]),
+    )
+    low[some], high[not_all] = ends[: some.sum()], ends[some.sum() :]
     unknown = groups.n_cases == 0
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
@@ -170,12 +175,21 @@ def _log_gamma(values: np.ndarray) -> np.ndarray:
     return np.fromiter(map(math.lgamma, values.tolist()), np.float64, len(values))
 
 
-def _beta_quantile(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
-    """Where I_x(a, b) is `share`; arguments of 0 or NaN give no meaningful value."""
-    a, b = np.nan_to_num(np.maximum(a, 1e-9), nan=1.0), np.nan_to_num(np.maximum(b, 1e-9), nan=1.0)
+def _beta_quantile(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Where I_x(a, b) is `share`, by Newton's method; where that leads out of the interval in which
+    the quantile is known to be, the interval is halved.
+    """
+    log_beta = _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
     low, high = np.zeros(len(a)), np.ones(len(a))
+    at = a / (a + b)
     for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        is_below = incomplete_beta(a, b, middle) < share
-        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return (low + high) / 2
+        excess = incomplete_beta(a, b, at) - share
+        low, high = np.where(excess < 0, at, low), np.where(excess < 0, high, at)
+        with np.errstate(all="ignore"):
+            density = np.exp((a - 1) * np.log(at) + (b - 1) * np.log1p(-at) - log_beta)
+            step = at - excess / density
+        before = at
+        at = np.where((step >= low) & (step <= high), step, (low + high) / 2)
+        if np.all(np.abs(at - before) <= PRECISION):
+            break
+    return at

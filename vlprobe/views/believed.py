@@ -15,7 +15,7 @@ import pandas as pd
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import estimate
+from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.models.doctor import examine
 from vlprobe.registry import is_control
 from vlprobe.storage.store import Store
@@ -209,6 +209,12 @@ class Cells:
             for name in counts.columns
             if name not in ("subtype", "unit")
         }
+        self._rows = {
+            str(name): _as_slice(np.flatnonzero(self._subtype_codes == code))
+            for code, name in enumerate(self._subtypes)
+        }
+        self._rows[""] = slice(None)
+        self._unit_sums: dict[tuple[str, str], np.ndarray] = {}
         self.n_units = len(units)
 
     def subtypes(self) -> tuple[list[str], int]:
@@ -227,11 +233,13 @@ class Cells:
 
     def sums(self, subtype: str, *columns: str) -> list[np.ndarray]:
         """Columns added up by unit, each of shape (n_units,)."""
-        selected = slice(None)
-        if subtype:
-            selected = self._subtype_codes == list(self._subtypes).index(subtype)
-        codes = self._unit_codes[selected]
-        return [np.bincount(codes, self._columns[name][selected], self.n_units) for name in columns]
+        rows = self._rows[subtype]
+        for name in columns:
+            if (subtype, name) not in self._unit_sums:
+                self._unit_sums[subtype, name] = np.bincount(
+                    self._unit_codes[rows], self._columns[name][rows], self.n_units
+                )
+        return [self._unit_sums[subtype, name] for name in columns]
 
     def scale(self, side: int) -> float:
         """What movements of a model are divided by."""
@@ -239,13 +247,19 @@ class Cells:
 
     def total(self, name: str, subtype: str = "") -> int:
         """A column added up."""
-        return int(self.sums(subtype, name)[0].sum())
+        return int(self._columns[name][self._rows[subtype]].sum())
 
     def measure(self, subtype: str, count: str, answered: str, scale: float = 1.0) -> Measure:
         """The mean of a count over answers, a row a unit with answers."""
         counted, n_answers = self.sums(subtype, count, answered)
         units = np.flatnonzero((n_answers > 0) & ~np.isnan(scale))
         return Measure(counted[units] / n_answers[units] / scale, n_answers[units], units)
+
+
+def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
+    """Rows in order; those without a gap as a slice, which costs no copy of what is taken."""
+    is_whole = len(rows) and rows[-1] - rows[0] + 1 == len(rows)
+    return slice(int(rows[0]), int(rows[-1]) + 1) if is_whole else rows
 
 
 def contestants_of(
@@ -257,7 +271,7 @@ def contestants_of(
         cells.measure("", f"{count}_{side}", f"answered_{side}", cells.scale(side))
         for side in range(len(cells.runs))
     ]
-    shares = estimate.estimates(measures, cells.n_units, cells.unit == "rate")
+    shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
     return tuple(
         _contestant(cells, side, share, guess, at_chance) for side, share in enumerate(shares)
     )
@@ -302,7 +316,7 @@ def _rows(cells: Cells, subtypes: Sequence[str], guess: float) -> list[BelievedR
     differences = paired_differences(sides, cells.n_units, cells.unit == "rate")
     p_holm = estimate.holm([difference.p for difference in differences])
     flat = [measure for pair in sides for measure in pair]
-    shares = estimate.estimates(flat, cells.n_units, cells.unit == "rate")
+    shares = estimate_cache.estimates(flat, cells.n_units, cells.unit == "rate")
     rows = []
     for index, ((subtype, side), difference) in enumerate(zip(keys, differences, strict=True)):
         share, base_share = shares[2 * index : 2 * index + 2]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import estimate
+from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure, Metric
 from vlprobe.views.records import DifferenceRow, RunRow, records
@@ -93,7 +93,7 @@ def compare(
             pairs.append((value, base))
             left_out = int(answered.any(axis=0).sum() - answered_alike.sum())
             item_counts.append((left_out, base_alone, int(base_items.sum())))
-    differences = estimate.differences(
+    differences = estimate_cache.differences(
         pairs,
         n_items,
         [metrics[row[0]].unit == "rate" for row in rows],

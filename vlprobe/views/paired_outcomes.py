@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.errors import NotFound
-from vlprobe.metrics import estimate
+from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
 from vlprobe.views.cases import outcomes
@@ -114,7 +114,8 @@ def paired_outcomes(
             Measure((held[name] + held["both_held"]) / answered, answered, np.arange(len(answered)))
             for name in ("only_second", "only_first")
         )
-        p = estimate.differences([(first_held, second_held)], len(answered))[0].p
+        pair = first_held, second_held
+        p = estimate_cache.differences([pair], len(answered))[0].p
     n_cases, tied_first, tied_second = (
         int(table[name].to_numpy().sum()) for name in ("n_cases", "tied_0", "tied_1")
     )
@@ -146,7 +147,7 @@ def paired_differences(
     """
     if not n_items:
         return [estimate.Difference() for _ in pairs]
-    differences = estimate.differences(pairs, n_items, [are_rates] * len(pairs))
+    differences = estimate_cache.differences(pairs, n_items, [are_rates] * len(pairs))
     for index, (measure, second_measure) in enumerate(pairs):
         values = np.concatenate([measure.value, second_measure.value])
         is_binary = are_rates and bool(np.isin(values, (0.0, 1.0)).all())

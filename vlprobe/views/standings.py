@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from vlprobe import registry
-from vlprobe.metrics import estimate
+from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.models.doctor import examine
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
@@ -170,7 +170,7 @@ def _subtypes(counts: pd.DataFrame, run_indices: Sequence[int]) -> tuple[Subtype
                     asked_units,
                 )
             )
-    shares = estimate.estimates(measures, len(units), True) if measures else []
+    shares = estimate_cache.estimates(measures, len(units), True)
     rows = [
         SubtypeShare(name, n_answers, n_believed, share.value, share.low, share.high)
         for (name, n_answers, n_believed), share in zip(names, shares, strict=True)

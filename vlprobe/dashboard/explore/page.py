@@ -1,4 +1,7 @@
-"""Explore, top to bottom: the sentence, the patterns, the wall, the drawer."""
+"""Explore, top to bottom: the sentence, the patterns, the wall, the drawer.
+
+The wall is drawn before the patterns above it, whose tests take longer, and before *Share*.
+"""
 
 from pathlib import Path
 
@@ -28,11 +31,15 @@ def draw_page() -> None:
         case_filter = filters.draw_filters(about)
         with order:
             choices.draw_order(case_filter)
+        share_slot = st.container(key="explore_share", width="content")
+    frame.say_strangers(about.questions)
+    patterns_slot = st.container(key="patterns_slot")
+    wall.draw_wall(about.questions, case_filter)
+    with patterns_slot:
+        patterns.draw_patterns(about.questions, case_filter)
+    with share_slot:
         n_cases = n_passing(about.questions, case_filter)
         share.draw_share(about.questions, case_filter, n_cases)
-    frame.say_strangers(about.questions)
-    patterns.draw_patterns(about.questions, case_filter)
-    wall.draw_wall(about.questions, case_filter)
     if "case" in st.query_params:
         size = wall.page_size(about.questions, case_filter.kind)
         drawer.draw_case(about.questions, case_filter, size, wall.is_grouped())

@@ -1,0 +1,57 @@
+"""`estimate.estimates` and `estimate.differences` of measures that come again and again, from memory.
+
+A page that compares four models asks for the same measures with another choice of them; what each
+measure, or pair of measures, gives depends on no other. The keys are digests of the numbers
+themselves, so that nothing has to be forgotten.
+"""
+
+import hashlib
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from vlprobe.metrics import estimate
+from vlprobe.metrics.estimate import Difference
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.types import Estimate, Measure
+
+MOST_KEPT = 20_000  # estimates, of a few numbers each
+_estimates = SingleFlightCache(MOST_KEPT)
+_differences = SingleFlightCache(MOST_KEPT)
+
+
+def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
+    """As `estimate.estimates`."""
+
+    def compute(places: list[int]) -> list[Estimate]:
+        return estimate.estimates([measures[place] for place in places], n_items, are_rates)
+
+    keys = [(n_items, are_rates, _digest(measure)) for measure in measures]
+    return _estimates.get_many(keys, compute)
+
+
+def differences(
+    pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
+) -> list[Difference]:
+    """As `estimate.differences`."""
+    rates = list(are_rates) or [False] * len(pairs)
+
+    def compute(places: list[int]) -> list[Difference]:
+        chosen = [pairs[place] for place in places]
+        return estimate.differences(chosen, n_items, [rates[place] for place in places])
+
+    keys: list[Hashable] = [
+        (n_items, is_rate, _digest(first), _digest(second))
+        for (first, second), is_rate in zip(pairs, rates, strict=True)
+    ]
+    return _differences.get_many(keys, compute)
+
+
+def _digest(measure: Measure) -> bytes:
+    """Of all its numbers, their types and how many there are."""
+    digest = hashlib.sha256()
+    for column in (measure.value, measure.weight, measure.item):
+        values = np.ascontiguousarray(column)
+        digest.update(f"{values.dtype.str}{values.shape}".encode())
+        digest.update(values.data)
+    return digest.digest()
