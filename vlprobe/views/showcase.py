@@ -55,11 +55,15 @@ def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
     presentation = registry.load_probe(question_set.probe).presentation
     path = store.files([question_set.key], "cases")
     with store.cursor() as cursor:
-        with_pictures = dict(
-            cursor.execute(
-                "SELECT kind, bool_or(len(images) > 0) FROM read_parquet(?) GROUP BY kind", [path]
-            ).fetchall()
-        )
+        kinds_here = cursor.execute("SELECT DISTINCT kind FROM read_parquet(?)", [path]).fetchall()
+        with_pictures = {
+            kind: cursor.execute(  # stops at the first, where all pictures would be read to count them
+                "SELECT 1 FROM read_parquet(?) WHERE kind = ? AND len(images) > 0 LIMIT 1",
+                [path, kind],
+            ).fetchone()
+            is not None
+            for (kind,) in kinds_here
+        }
     names = [name for name in presentation.kinds if name in with_pictures]
     return tuple(
         sorted(

@@ -16,6 +16,7 @@ from streamlit.errors import StreamlitInvalidLayoutContextError
 from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.mixed import asking, sources
+from vlprobe.dashboard.pictures import ahead
 from vlprobe.dashboard.state import Questions, model_name, picked, plain, quiet, store, view
 from vlprobe.render import mixed as render_mixed
 from vlprobe.render.html.elements import tag
@@ -25,6 +26,7 @@ from vlprobe.views.mixed.case import Fronts, MixedCase
 from vlprobe.views.mixed.outcomes import KIND
 from vlprobe.views.mixed.searches import Place
 from vlprobe.views.mixed.shares import ModelTurn
+from vlprobe.views.runs import QuestionSet
 
 PAGE = "pages/explore.py"
 STYLE = Path(__file__).with_name("style.css")
@@ -268,10 +270,17 @@ def _load(models: tuple[str, ...]) -> None:
 
 
 def _prepare(about: Current) -> None:
-    """The pictures of the next case are made while this one is looked at."""
-    if not about.position.next:
-        return
-    question_set = about.stored.question_set
-    number = view(views.cases.case_number, question_set, about.position.next)
-    following = view(views.mixed.case.mixed_case, question_set, number, about.model)
-    sources.prepare([following.right, following.partner])
+    """The next case is made ready while this one is looked at."""
+    if about.position.next:
+        question_set = about.stored.question_set
+        ahead(make_ready, question_set, about.model, about.subtype, about.position.next)
+
+
+def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:
+    """Keeps what a case shows: answers about it, large and small pictures. For any thread."""
+    number = view(views.cases.case_number, question_set, case_id)
+    view(views.cases.questions, question_set, (number,))
+    view(views.mixed.searches.place, question_set, model, subtype, number)
+    case = view(views.mixed.case.mixed_case, question_set, number, model)
+    view(views.mixed.case.stored_wins, question_set, case, question_set.ordered_models)
+    sources.prepare(case)

@@ -4,6 +4,7 @@ A search is found where its right picture comes first among the pictures as they
 own mixture where that comes first of all once mixtures are among them.
 """
 
+import json
 import os
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -14,7 +15,6 @@ import pandas as pd
 from vlprobe.probes import rococo_fronts
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
-from vlprobe.types import Picture
 from vlprobe.views.runs import QuestionSet
 
 KIND = "t2i"  # of the cases: searches for a picture
@@ -79,15 +79,14 @@ def _read_outcomes(store: Store, case_key: str, run_key: str) -> Outcomes:
         ).fetchnumpy()
     is_found = np.asarray(columns["is_found"], dtype=bool)
     is_first = pd.array(columns["is_first"], dtype="boolean")
-    unknown = np.asarray(is_first.isna())
+    unknown = np.asarray(is_first.isna()) & np.asarray(columns["is_fooled"], bool)
     is_own = np.asarray(is_first.fillna(False), dtype=bool)
     if unknown.any():
         tops, images = (
             np.asarray(columns[name], dtype=object)[unknown] for name in ("top", "image")
         )
         paths = {top: _mixed_path(top) for top in set(tops)}
-        is_of_own = [paths[top] == image for top, image in zip(tops, images, strict=True)]
-        is_own[unknown] = np.array(is_of_own) & np.asarray(columns["is_fooled"], bool)[unknown]
+        is_own[unknown] = [paths[top] == image for top, image in zip(tops, images, strict=True)]
     return Outcomes(
         numbers=np.asarray(columns["number"], dtype=np.int32),
         is_found=is_found,
@@ -98,6 +97,5 @@ def _read_outcomes(store: Store, case_key: str, run_key: str) -> Outcomes:
 
 
 def _mixed_path(name: str) -> str:
-    """The path of the picture that is mixed; "" of one that is not."""
-    picture = Picture.from_name(name)
-    return str(picture.path) if picture.edit else ""
+    """The path of the picture that is mixed, as `Picture.name` has it; "" of one that is not."""
+    return json.loads(name)["path"] if name.startswith("{") else ""
