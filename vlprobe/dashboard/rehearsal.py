@@ -101,8 +101,8 @@ def choices() -> Iterator[tuple[str, str]]:
             subject = {"set": row.case_key, "model": model}
             yield "explore", urlencode(subject)
             others = [name for name in models if name != model]
-            for first in range(0, len(others), MOST):
-                rivals = BETWEEN.join(others[first : first + MOST])
+            for start in range(0, len(others), MOST):
+                rivals = BETWEEN.join(others[start : start + MOST])
                 yield "compare", urlencode(subject | {"with": rivals})
 
 

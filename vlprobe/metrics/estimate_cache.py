@@ -23,8 +23,8 @@ _differences = SingleFlightCache(MOST_KEPT)
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
     """As `estimate.estimates`."""
 
-    def compute(places: list[int]) -> list[Estimate]:
-        return estimate.estimates([measures[place] for place in places], n_items, are_rates)
+    def compute(indices: list[int]) -> list[Estimate]:
+        return estimate.estimates([measures[index] for index in indices], n_items, are_rates)
 
     keys = [(n_items, are_rates, _digest(measure)) for measure in measures]
     return _estimates.get_many(keys, compute)
@@ -36,13 +36,12 @@ def differences(
     """As `estimate.differences`."""
     rates = list(are_rates) or [False] * len(pairs)
 
-    def compute(places: list[int]) -> list[Difference]:
-        chosen = [pairs[place] for place in places]
-        return estimate.differences(chosen, n_items, [rates[place] for place in places])
+    def compute(indices: list[int]) -> list[Difference]:
+        new_pairs = [pairs[index] for index in indices]
+        return estimate.differences(new_pairs, n_items, [rates[index] for index in indices])
 
     keys: list[Hashable] = [
-        (n_items, is_rate, _digest(first), _digest(second))
-        for (first, second), is_rate in zip(pairs, rates, strict=True)
+        (n_items, is_rate, *map(_digest, pair)) for pair, is_rate in zip(pairs, rates, strict=True)
     ]
     return _differences.get_many(keys, compute)
 
