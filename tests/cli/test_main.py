@@ -2,13 +2,17 @@
 
 import io
 import json
+import subprocess
+import sys
 
 import duckdb
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from vlprobe import registry
 from vlprobe.cli import main
+from vlprobe.storage import memo
 
 
 def call(cache, *words: str, code: int = 0):
@@ -254,3 +258,42 @@ def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, 
         "'policies' is named more than once. Name it once; a comma separates the values of a list"
         in found.stderr
     )
+
+
+def test_a_finished_run_answers_without_torch_and_reads_all_where_that_is_asked(
+    tiny, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))  # the pictures were made just now
+    words = ["run", "--model", "demo:weak", "--dataset", tiny, "--format", "csv", "--threads", "1"]
+    first = call(tmp_path, *words).stdout
+    script = (
+        "import atexit, sys; from vlprobe.cli.main import main; "
+        "atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); main()"
+    )
+    command = [sys.executable, "-c", script, "--cache", str(tmp_path), *words]
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert again.stdout == first
+    assert again.stderr.splitlines()[0] == f"Reading {tiny}"
+    assert again.stderr.splitlines()[-1] == "False"
+    assert "Loading" not in again.stderr
+    loads: list[str] = []
+    real = registry.load_model
+    monkeypatch.setattr(
+        registry, "load_model", lambda name, *rest: loads.append(name) or real(name, *rest)
+    )
+    assert call(tmp_path, *words).stdout == first
+    assert loads == []
+    assert call(tmp_path, *words, "--verify").stdout == first
+    assert loads == ["demo:weak"]
+    call(tmp_path, *words, "--device", "mps", code=1)  # loading tells that there is none
+
+
+def test_a_run_whose_questions_or_examination_are_gone_is_completed(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))
+    words = ["run", "--model", "demo:weak", "--dataset", tiny, "--format", "csv"]
+    first = call(tmp_path, *words).stdout
+    for pattern in ("models/*.json", "cases/*/manifest.json", "runs/*/manifest.json"):
+        (file,) = tmp_path.glob(pattern)
+        file.unlink()
+        assert call(tmp_path, *words).stdout == first
+        assert file.exists(), pattern

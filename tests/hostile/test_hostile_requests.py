@@ -58,6 +58,7 @@ REQUEST = {
             "memory",
             "keep_embeddings",
             "examine",
+            "verify",
         ),
         *("executor", "ray_address"),
     ),

@@ -12,6 +12,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
+from vlprobe.storage import memo
 from vlprobe.types import Picture
 
 
@@ -213,14 +214,16 @@ def test_pictures_opened_in_threads_are_those_opened_one_by_one(tmp_path: Path):
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[Path]:
+def files(tmp_path: Path, monkeypatch) -> list[Path]:
+    """Three files that count as settled at once."""
+    monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))
     made = [tmp_path / f"{n}.bin" for n in range(3)]
     for number, file in enumerate(made):
         file.write_bytes(bytes([number]) * 10)
     return made
 
 
-def test_a_file_is_read_once_and_known_by_its_size_and_time(
+def test_a_file_is_read_once_and_known_by_its_size_times_and_inode(
     files: list[Path], tmp_path: Path, monkeypatch
 ):
     expected = [pictures.digest(file.read_bytes()) for file in files]
@@ -248,7 +251,7 @@ def test_the_memory_of_digests_is_parsed_once_until_it_changes(
     pictures.file_digests(files[:1], cache)
     parsed: list[bytes] = []
     real = json.loads
-    monkeypatch.setattr(pictures.json, "loads", lambda text: parsed.append(text) or real(text))
+    monkeypatch.setattr(memo.json, "loads", lambda text: parsed.append(text) or real(text))
     pictures.file_digests(files[:2], cache)
     assert parsed == []
     expected = pictures.file_digests(files, cache)  # one more is written

@@ -138,6 +138,9 @@ def list_(collection: str, how: str) -> None:
     help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].",
 )
 @click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
+@click.option(
+    "--verify", is_flag=True, help="Read all files, also those whose digests are remembered."
+)
 @click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
@@ -146,13 +149,12 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **se
     import pandas as pd
 
     from vlprobe import views
+    from vlprobe.models import frozen
     from vlprobe.runs.request import Request
     from vlprobe.runs.run import execute
 
     if threads:
-        import torch
-
-        torch.set_num_threads(threads)
+        frozen.use_threads(threads)
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings = {name: value for name, value in settings.items() if value is not None}
     request = Request(

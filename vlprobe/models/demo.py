@@ -52,7 +52,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
             f"'{path}' cannot be loaded as a demo model ({reason}). Expected a file that `vlprobe train` wrote."
         ) from None
     digest = model_digest(model, config, tokenizer, precision)
-    return OpenClipEncoder(name, model, preprocess, tokenizer, digest, device, precision)
+    encoder = OpenClipEncoder(name, model, preprocess, tokenizer, digest, device, precision)
+    encoder.sources = [path]
+    return encoder
 
 
 def save_tuned(name: str, model: TorchModel, path: Path, described: dict) -> None:

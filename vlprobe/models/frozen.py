@@ -5,6 +5,8 @@ digest of all it is; and what a dual encoder says of itself.
 import contextlib
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -90,6 +92,16 @@ def pick_device(name: str) -> str:
             f"Device '{name}' is not available here. Expected auto or one of: {', '.join(available)}."
         )
     return name
+
+
+def use_threads(count: int) -> None:
+    """Makes torch use so many threads for an operation; it is not imported for that."""
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(count)
+    else:  # which torch reads when it is imported
+        os.environ |= {"OMP_NUM_THREADS": str(count), "MKL_NUM_THREADS": str(count)}
 
 
 @contextlib.contextmanager

@@ -109,7 +109,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder
 
     with hub.opening(name):
         model = hub.load(name, getattr(transformers, kind.architecture), folder)
-        return HfEncoder(name, folder, model, kind, config, device, precision)
+        encoder = HfEncoder(name, folder, model, kind, config, device, precision)
+        encoder.sources = hub.sources(folder)
+        return encoder
 
 
 class HfEncoder(TorchDualEncoder):

@@ -76,7 +76,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator
         processor = cast(hub.Processor, processor)
         processor.image_processor = hub.image_processor(folder)
         model = hub.load(name, getattr(transformers, KINDS[config["model_type"]]), folder, dtype)
-        return Generator(name, model, processor, config, device, precision)
+        generator = Generator(name, model, processor, config, device, precision)
+        generator.sources = hub.sources(folder)
+        return generator
 
 
 class Generator(SideBySideMatcher):

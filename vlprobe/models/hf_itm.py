@@ -65,4 +65,5 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> ItmHead:
             head.encode_pictures([head.preprocess(Image.new("RGB", (64, 64)))]),
             head.tokenize(["a"]),
         )
+    head.sources = hub.sources(folder)
     return head

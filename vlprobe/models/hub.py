@@ -9,6 +9,9 @@ one by lot and only say so in a log.
 import contextlib
 import importlib.util
 import re
+import socket
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -20,6 +23,7 @@ from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.modules import TorchModel, TransformersModel
+from vlprobe.registry.model_memo import files_below
 from vlprobe.storage import files
 
 Content = TypeVar("Content")
@@ -174,6 +178,16 @@ def _fetched(name: str, repository: str) -> Path:
             f"({reason}). "
             f"Fetch it elsewhere and pass the folder: {name.partition(':')[0]}:/path/to/folder."
         ) from None
+
+
+def sources(folder: Path) -> list[Path]:
+    """What a model in this folder was loaded from; of the hub's cache also what says which revision
+    a name stands for.
+    """
+    paths = files_below(folder)
+    if folder.parent.name == "snapshots":
+        paths += [folder.parent, *files_below(folder.parent.parent / "refs")]
+    return paths
 
 
 def read_json(path: Path, *kinds: type[Content]) -> Content:
@@ -358,3 +372,22 @@ def facts(
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0][:200].rstrip(".:") or type(error).__name__
+
+
+@contextlib.contextmanager
+def no_retries_without_a_network() -> Iterator[None]:
+    """Where the hub's host has no address, asks its local cache only: its client would retry for 46
+    seconds.
+    """
+    from huggingface_hub import constants
+
+    was_offline = constants.HF_HUB_OFFLINE
+    if not urllib.request.getproxies():
+        try:
+            socket.getaddrinfo(urllib.parse.urlsplit(constants.ENDPOINT).hostname, 443)
+        except OSError:
+            constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = was_offline

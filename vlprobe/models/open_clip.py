@@ -12,10 +12,7 @@ weights, such as FOLDER's model was fine-tuned to
 import contextlib
 import json
 import logging
-import socket
-import urllib.parse
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +23,7 @@ from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.modules import OpenClipModel
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
+from vlprobe.registry.model_memo import files_below
 from vlprobe.storage import files
 from vlprobe.storage.files import write_bytes
 
@@ -210,7 +208,7 @@ def _assemble(
     if weights:
         load_weights(name, model, weights, confined=not published)
     digest = model_digest(model, config, tokenizer, precision)
-    return OpenClipEncoder(
+    encoder = OpenClipEncoder(
         name,
         model,
         _transform(name, model),
@@ -220,6 +218,27 @@ def _assemble(
         precision,
         note,
     )
+    encoder.sources = _sources(source, config, weights)
+    return encoder
+
+
+def _sources(source: str, config: dict, weights: Path | None) -> list[Path] | None:
+    """What a model was loaded from; None where its tokenizer is one of the hub."""
+    paths = [weights] if weights else []
+    if source.startswith("local-dir:"):
+        return [*paths, *files_below(Path(source.removeprefix("local-dir:")))]
+    if _has_tokenizer_of_hub(source, config):
+        return None
+    is_of_hub = weights and weights.parent.parent.name == "snapshots"
+    return [*paths, *(hub.sources(weights.parent) if weights and is_of_hub else [])]
+
+
+def _has_tokenizer_of_hub(source: str, config: dict) -> bool:
+    """The same conditions as OpenCLIP's; its own tokenizer comes with the package."""
+    text = config["text_cfg"]
+    names_tokenizer = isinstance(text, dict) and bool(text.get("hf_tokenizer_name"))
+    is_folder = source.startswith("local-dir:")
+    return not is_folder and (names_tokenizer or "siglip" in source.lower())
 
 
 def _tag_config(architecture: str, tag: str) -> dict:
@@ -307,14 +326,13 @@ def _transform(name: str, model: OpenClipModel) -> Callable:
 def _tokenizer(name: str, source: str, config: dict) -> Callable:
     import open_clip
 
-    # The same conditions as OpenCLIP's; its own tokenizer comes with the package. A folder's is
-    # read from the folder, whatever place `hf_tokenizer_name` says.
+    # A folder's is read from the folder, whatever place `hf_tokenizer_name` says.
     folder = source.startswith("local-dir:") and Path(source.removeprefix("local-dir:"))
     names_tokenizer = isinstance(
         config["text_cfg"],
         dict,
     ) and bool(config["text_cfg"].get("hf_tokenizer_name"))
-    from_hub = not folder and (names_tokenizer or "siglip" in source.lower())
+    from_hub = _has_tokenizer_of_hub(source, config)
     if (
         folder
         and names_tokenizer
@@ -328,7 +346,7 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
         {"trust_remote_code": False, "local_files_only": bool(folder)} if names_tokenizer else {}
     )
     try:
-        with _no_retries_without_a_network() if from_hub else contextlib.nullcontext():
+        with hub.no_retries_without_a_network() if from_hub else contextlib.nullcontext():
             return open_clip.get_tokenizer(source, **arguments)
     except ImportError as error:
         raise MissingDependency(
@@ -354,7 +372,7 @@ def _download(name: str, tag_config: dict) -> Path:
     import open_clip
 
     try:
-        with _no_retries_without_a_network():
+        with hub.no_retries_without_a_network():
             return Path(open_clip.download_pretrained(tag_config))
     except (OSError, RuntimeError) as error:
         raise InvalidInput(
@@ -362,22 +380,3 @@ def _download(name: str, tag_config: dict) -> Path:
             f"{str(error).partition('. ')[0]}. "
             f"Download the file elsewhere and pass it: {name}@/path/to/checkpoint."
         ) from None
-
-
-@contextlib.contextmanager
-def _no_retries_without_a_network() -> Iterator[None]:
-    """Where the hub's host has no address, asks its local cache only: its client would retry for 46
-    seconds.
-    """
-    from huggingface_hub import constants
-
-    was_offline = constants.HF_HUB_OFFLINE
-    if not urllib.request.getproxies():
-        try:
-            socket.getaddrinfo(urllib.parse.urlsplit(constants.ENDPOINT).hostname, 443)
-        except OSError:
-            constants.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE = was_offline

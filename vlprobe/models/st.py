@@ -62,7 +62,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
             transformer,
             unused=("position_ids", "pooler."),
         )
-        return StEncoder(name, folder, model, device, precision)
+        encoder = StEncoder(name, folder, model, device, precision)
+        encoder.sources = hub.sources(folder)
+        return encoder
 
 
 class StEncoder(TextEncoder):

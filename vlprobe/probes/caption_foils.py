@@ -3,7 +3,9 @@ to alter (papers/rococo.txt).
 """
 
 import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -12,7 +14,10 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
 from vlprobe.probes.rococo_galleries import RELEASED
+from vlprobe.registry import model_memo
 from vlprobe.types import Item, TextEncoder, embeds_texts
+
+PRECISION = "fp32"  # that votes are counted in
 
 
 def altered_captions(
@@ -50,19 +55,37 @@ def altered_captions(
     return foils, {f"{policy}: {reason}": count for reason, count in dropped.items()}
 
 
-@functools.cache
 def load_voter(name: str) -> TextEncoder:
     """The encoder of that name, loaded once a process.
 
     Raises:
         InvalidInput: It embeds no texts.
     """
+    return _loaded_voter(name)[0]
+
+
+@functools.cache
+def _loaded_voter(name: str) -> tuple[TextEncoder, int]:
+    """The encoder, and when loading it began, in ns since 1970."""
+    began = time.time_ns()
     model = registry.load_model(name)
     if not embeds_texts(model):
         raise InvalidInput(
             f"'{name}' embeds no texts and cannot vote on words. Name a text encoder or a dual encoder."
         )
-    return model
+    return model, began
+
+
+def voter_digest(name: str, cache: Path) -> str:
+    """The digest of an encoder that votes, which is loaded where the cache does not know it.
+
+    Raises InvalidInput as `load_voter` does.
+    """
+    if identity := model_memo.look_up(name, PRECISION, cache):
+        return identity.digest
+    model, began = _loaded_voter(name)
+    model_memo.remember(model, name, PRECISION, cache, began)
+    return model.digest
 
 
 def _text_encoder(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:

@@ -24,7 +24,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import mix, substitution
 from vlprobe.probes import rococo_fronts
-from vlprobe.probes.caption_foils import altered_captions, load_voter
+from vlprobe.probes.caption_foils import altered_captions, voter_digest
 from vlprobe.probes.clean_gallery import KINDS, clean_cases
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.recall import RecallSampling
@@ -219,7 +219,7 @@ class Rococo(Probe):
         pinned = nearest.pin_options(options)
         names = cast(RococoOptions, options)["influence"]
         return (
-            {**pinned, "influence_digest": [load_voter(name).digest for name in names]}
+            {**pinned, "influence_digest": [voter_digest(name, cache) for name in names]}
             if names
             else pinned
         )

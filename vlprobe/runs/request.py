@@ -29,6 +29,7 @@ class Request:
     examine: bool = True  # put the model to the doctor's checks too, once for each dataset
     executor: str = "local"  # this process, or the machines of a "ray" cluster
     ray_address: str = ""  # of that cluster; "": one of this machine alone
+    verify: bool = False  # read all files, also those whose digests are remembered
 
 
 class Progress:

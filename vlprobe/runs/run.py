@@ -18,6 +18,7 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.probes.fit import check_fit, check_pictures
+from vlprobe.registry import model_memo
 from vlprobe.runs import questions, ray_pool
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
@@ -25,7 +26,7 @@ from vlprobe.runs.executor import Executor, LocalExecutor
 from vlprobe.runs.ray_executor import RayExecutor
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.settings import SETTINGS
-from vlprobe.storage import files
+from vlprobe.storage import files, memo
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, looks_up
@@ -61,12 +62,46 @@ def execute(
             f"'{next(iter(models))}' is in this process alone, and workers on Ray load models by name. "
             "Choose executor local, or name the model."
         )
-    with (
-        ray_pool.joined(request.ray_address)
-        if request.executor == "ray"
-        else contextlib.nullcontext()
+    with memo.reading_all() if request.verify else contextlib.nullcontext():
+        write_error = _write_error(store)
+        prepared = prepare(request, store, progress, dataset)
+        stored = {
+            name: manifest
+            for name in request.models
+            if name not in models
+            and (manifest := _stored_answer(name, request, prepared, store, write_error is None))
+        }
+        if stored.keys() >= set(request.models):  # also where no cluster can be reached
+            return [stored[name] for name in request.models]
+        with (
+            ray_pool.joined(request.ray_address)
+            if request.executor == "ray"
+            else contextlib.nullcontext()
+        ):
+            return _execute(request, store, progress, models, prepared, stored, write_error)
+
+
+def _stored_answer(
+    model_name: str, request: Request, prepared: "Prepared", store: Store, is_writable: bool
+) -> dict | None:
+    """The manifest of a run to which nothing is to be added, where what the model is is
+    remembered: no model is loaded, and torch is not imported.
+    """
+    if request.device not in ("auto", "cpu"):  # loading tells whether it is there
+        return None
+    identity = model_memo.look_up(model_name, request.precision, store.root)
+    if identity is None:
+        return None
+    run = replace(prepared.run, model=identity.name, model_digest=identity.digest)
+    context = RunContext(run, prepared.items, prepared.probe, request, store)
+    if not context.run_entry.complete:
+        return None
+    if is_writable and not (
+        questions.stored(context)
+        and (not request.examine or _is_examined(context, prepared.dataset))
     ):
-        return _execute(request, store, progress, models, dataset)
+        return None
+    return context.run_entry.manifest()
 
 
 def _execute(
@@ -74,17 +109,23 @@ def _execute(
     store: Store,
     progress: Progress,
     models: Mapping[str, Model],
-    dataset: Dataset | None,
+    prepared: "Prepared",
+    stored: Mapping[str, dict],
+    write_error: InvalidInput | None,
 ) -> list[dict]:
-    write_error = _write_error(store)
     device = (
         request.device if request.executor == "local" else "cpu"
     )  # the workers on a cluster choose their own
-    dataset, items, probe, questions_run = prepare(request, store, progress, dataset)
+    dataset, items, probe, questions_run = prepared
     manifests = []
     for model_name in request.models:
+        if model_name in stored:
+            manifests.append(stored[model_name])
+            continue
         progress.update(f"Loading {model_name}", 0, 1)
-        model = models.get(model_name) or registry.load_model(model_name, device, request.precision)
+        model = models.get(model_name) or model_memo.load(
+            model_name, device, request.precision, store.root
+        )
         check_fit(model, probe, items)
         check_pictures(model, items)
         run = replace(questions_run, model=model.name, model_digest=model.digest)
@@ -158,8 +199,7 @@ def open_executor(context: RunContext, model: Model, progress: Progress) -> Exec
 
 def _examine(context: RunContext, dataset: Dataset, model: Model, progress: Progress) -> None:
     """Puts the model to the doctor's checks on this dataset, unless that was done before."""
-    examinations = doctor_examine.load(context.store, model.digest)
-    if any(examination.dataset_digest == dataset.digest for examination in examinations):
+    if _is_examined(context, dataset):
         return
     if looks_up(model):
         is_judged = model.is_bound  # else nothing was asked now, and nobody told it what is whose
@@ -167,6 +207,11 @@ def _examine(context: RunContext, dataset: Dataset, model: Model, progress: Prog
         is_judged = answers_cases(model) or bool(doctor_examine.sample(dataset.items, model))
     if is_judged:
         doctor_examine.examine(model, dataset, context.store.root, progress.update)
+
+
+def _is_examined(context: RunContext, dataset: Dataset) -> bool:
+    examinations = doctor_examine.load(context.store, context.run.model_digest)
+    return any(examination.dataset_digest == dataset.digest for examination in examinations)
 
 
 def _write_error(store: Store) -> InvalidInput | None:

@@ -73,6 +73,12 @@ SETTINGS = (
         help="Puts each model to the checks that a healthy model passes, once for each dataset.",
     ),
     Option(
+        name="verify",
+        default=Request.verify,
+        label="Read all files",
+        help="Weights and pictures too whose digests are remembered from an earlier run.",
+    ),
+    Option(
         name="executor",
         default=Request.executor,
         label="Runs on",

@@ -1,12 +1,10 @@
 """Opens pictures; every image file that vlprobe reads is checked here."""
 
-import contextlib
-import functools
 import hashlib
 import io
-import json
 import os
 import struct
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +15,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
-from vlprobe.storage import containers, files
+from vlprobe.storage import containers, files, memo
 from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Picture
 
@@ -33,6 +31,7 @@ FORMATS = (
     "TIFF",
 )  # not EPS, say, which PIL hands to Ghostscript
 DIGEST_MEMO = "picture-digests.json"
+MOST_DIGESTS = 200_000  # files that are remembered, those asked about last; or all of one call
 
 
 def read_bytes(path: Path) -> bytes:
@@ -185,8 +184,8 @@ def digest(content: bytes) -> str:
 
 
 def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
-    """The digest of each file's bytes. A file with the size and time of an earlier call is not read
-    again.
+    """The digest of each file's bytes. A file that is the one of an earlier call (`storage.memo`) is
+    not read again.
 
     Args:
         paths: Files that exist.
@@ -195,22 +194,31 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
     Raises:
         InvalidInput: a file cannot be read.
     """
+    began = time.time_ns()
     file = cache / DIGEST_MEMO
-    memo = _read_memo(file)
+    rows = {key: row for key, row in memo.read(file).items() if _is_row(row)}
     keys = [os.path.abspath(path) for path in paths]
-    statuses = map(containers.status, map(Path, keys))
-    stamps = [[status.st_size, status.st_mtime_ns] for status in statuses]
-    unknown = {key: row for row, key in enumerate(keys) if memo.get(key, [])[:2] != stamps[row]}
+    stamps = dict(zip(keys, map(_stamp, keys), strict=True))
+    unknown = {
+        key: path
+        for key, path in zip(keys, paths, strict=True)
+        if not memo.believed() or rows.get(key, [])[:-1] != stamps[key]
+    }
+    digests = {key: rows[key][-1] for key in keys if key not in unknown}
     if unknown:
         with ThreadPoolExecutor() as pool:
-            fresh = pool.map(lambda row: _file_digest(paths[row]), unknown.values())
-            rows = zip(unknown.items(), fresh, strict=True)
-            memo = memo | {key: [*stamps[row], file_digest] for (key, row), file_digest in rows}
-        with contextlib.suppress(
-            InvalidInput
-        ):  # it only saves time, and the cache may be read-only
-            files.write_bytes(file, json.dumps(memo).encode(), durable=False)
-    return [memo[key][2] for key in keys]
+            fresh = pool.map(_file_digest, unknown.values())
+            digests |= zip(unknown, fresh, strict=True)
+        settled = {
+            key: [*stamps[key], digests[key]] for key in keys if memo.is_settled(stamps[key], began)
+        }
+        others = {key: row for key, row in rows.items() if key not in stamps}
+        memo.write(file, others | settled, max(MOST_DIGESTS, len(settled)))
+    return [digests[key] for key in keys]
+
+
+def _stamp(key: str) -> memo.Stamp:
+    return memo.stamp_of(containers.status(Path(key)))
 
 
 def _file_digest(path: Path) -> str:
@@ -220,22 +228,6 @@ def _file_digest(path: Path) -> str:
     return digest(read_bytes(path))
 
 
-def _read_memo(file: Path) -> dict[str, list]:
-    """What was written last, which callers must not modify."""
-    try:
-        status = file.stat()
-        return _parsed_memo(file, status.st_size, status.st_mtime_ns)
-    except OSError:
-        return {}
-
-
-@functools.lru_cache(maxsize=4)  # a wall asks with each page
-def _parsed_memo(file: Path, n_bytes: int, changed: int) -> dict[str, list]:
-    content = file.read_bytes()
-    try:
-        memo = json.loads(content)
-    except ValueError:
-        return {}
-    if not isinstance(memo, dict):
-        return {}
-    return {key: row for key, row in memo.items() if isinstance(row, list) and len(row) == 3}
+def _is_row(row: object) -> bool:
+    """Whether it is what a memo says of a file: its stamp, and the digest of its bytes."""
+    return isinstance(row, list) and len(row) == 5 and isinstance(row[-1], str)

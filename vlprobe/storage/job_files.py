@@ -57,7 +57,7 @@ RUN = _file_type(
     texts="models",
     number="created",
     whole="seed limit batch_size workers memory",
-    truth="keep_embeddings examine",
+    truth="keep_embeddings examine verify",
     options="options",
 )
 TRAINING = _file_type(

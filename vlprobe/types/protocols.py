@@ -69,6 +69,8 @@ class Model(Protocol):
     name: str
     digest: str
     note: str = ""  # what a reader of its scores must know
+    # Files and folders that all of it was loaded from; None: others too, or not known
+    sources: Sequence[Path] | None = None
 
     @property
     def capabilities(self) -> Capabilities:

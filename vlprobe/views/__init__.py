@@ -1,34 +1,42 @@
-"""Every table that a page, a report or the command line shows: all SQL but the store's own."""
+"""Every table that a page, a report or the command line shows: all SQL but the store's own.
 
-from vlprobe.views import (
-    believed,
-    bins,
-    cases,
-    changes,
-    compare,
-    estimates,
-    export,
-    figures,
-    filter,
-    fitness,
-    leaders,
-    mixed,
-    paired_outcomes,
-    paper_tables,
-    papers,
-    pattern_groups,
-    patterns,
-    published,
-    quiz,
-    records,
-    repair,
-    rows,
-    runs,
-    showcase,
-    tradeoff,
-    versions,
-    wall,
-)
+A module is imported when it is first named: a command needs two or three of them.
+"""
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vlprobe.views import (
+        believed,
+        bins,
+        cases,
+        changes,
+        compare,
+        estimates,
+        export,
+        figures,
+        filter,
+        fitness,
+        leaders,
+        mixed,
+        paired_outcomes,
+        paper_tables,
+        papers,
+        pattern_groups,
+        patterns,
+        published,
+        quiz,
+        records,
+        repair,
+        rows,
+        runs,
+        showcase,
+        tradeoff,
+        versions,
+        wall,
+    )
 
 __all__ = [
     "believed",
@@ -59,3 +67,9 @@ __all__ = [
     "versions",
     "wall",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return importlib.import_module(f"{__name__}.{name}")

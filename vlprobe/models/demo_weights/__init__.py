@@ -117,7 +117,7 @@ def config_of(path: Path) -> dict:
     """OpenCLIP's model config of a file that `save` wrote."""
     from safetensors import safe_open
 
-    with safe_open(path, framework="pt") as file:
+    with safe_open(path, framework="np") as file:
         return json.loads(file.metadata()["config"])
 
 

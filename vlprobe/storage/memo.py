@@ -1,0 +1,110 @@
+"""What was computed from files, remembered while the files are the same.
+
+A file counts as the same while its size, time of change, inode and time of its last change of
+status are (`stamp`; links are followed). Whoever may write a file can set its time of change back,
+but not the time of its status, which the kernel keeps: other bytes in the same place, another file
+under the same name and a link that leads elsewhere are all read again.
+
+Who is kept out: another user of this machine. A memo says which content has which digest, and so
+whose numbers are shown for whose weights: it is believed only where it is a plain file of the user
+who reads it, that nobody else may write. Somebody who can act as that user can write results
+themselves, and gains nothing here. Not kept out: an administrator, who can set the clock, and a
+file system whose server makes up times. `reading_all` believes nothing.
+"""
+
+import contextlib
+import contextvars
+import functools
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
+
+Stamp = list[int]  # size, time of change in ns, inode, time of the last change of status in ns
+# A file changed later than this before it was read is not remembered: it may change again within
+# one tick of its file system's clock (2 s on FAT), with the same stamp.
+SETTLED_NS = 2_000_000_000
+
+_reads_all = contextvars.ContextVar("reads_all", default=False)
+
+
+@contextlib.contextmanager
+def reading_all() -> Iterator[None]:
+    """Within it nothing that is remembered is believed; what is read is remembered anew."""
+    token = _reads_all.set(True)
+    try:
+        yield
+    finally:
+        _reads_all.reset(token)
+
+
+def believed() -> bool:
+    """Whether what is remembered counts."""
+    return not _reads_all.get()
+
+
+def stamp(path: str | Path) -> Stamp:
+    """What tells a file or folder from others and from its own earlier content. Raises OSError."""
+    return stamp_of(os.stat(path))
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The same, of a file or folder that was looked at already."""
+    return [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
+
+
+def is_settled(file_stamp: Stamp, began: int) -> bool:
+    """Whether a file with this stamp, taken after it was read, cannot have been another when it was.
+
+    Args:
+        file_stamp: From `stamp`.
+        began: When reading began, in ns since 1970.
+    """
+    return file_stamp[3] + SETTLED_NS < began
+
+
+def read(file: Path) -> dict[str, Any]:
+    """What a memo has, by key, which callers must not modify; nothing where there is none, or none
+    that is to be believed.
+    """
+    try:
+        status = os.lstat(file)
+        if not _is_private(status):
+            return {}
+        return _parsed(file, status.st_size, status.st_mtime_ns, status.st_ino)
+    except OSError:
+        return {}
+
+
+def _is_private(status: os.stat_result) -> bool:
+    """Whether it is a plain file of this user, that nobody else may write."""
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    return not hasattr(os, "getuid") or (
+        status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
+
+
+@functools.lru_cache(maxsize=4)  # a wall asks with each page
+def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def write(file: Path, rows: dict[str, Any], most: int) -> None:
+    """Replaces a memo by the last `most` of these rows, where that can be done: it only saves time,
+    and the cache may be read-only.
+    """
+    kept = dict(list(rows.items())[-most:])
+    with contextlib.suppress(InvalidInput), files.atomic_writer(file, durable=False) as handle:
+        if hasattr(os, "fchmod"):
+            os.fchmod(handle.fileno(), 0o600)
+        handle.write(json.dumps(kept).encode())
