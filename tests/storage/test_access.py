@@ -174,6 +174,10 @@ def test_others_are_let_in_only_with_folders_named_or_nothing_to_change(tmp_path
         (("--read-only",), {access.READ_ONLY: "1"}),
         (("--read-only", "--quiz"), {access.READ_ONLY: "1", access.QUIZ: "1"}),
         (("--root", "{root}"), {access.ROOTS: "{root}:{cache}"}),
+        (
+            ("--remote", "s3://bucket/a", "--remote", "https://x.org"),
+            {access.REMOTES: "s3://bucket/a\nhttps://x.org"},
+        ),
     ],
 )
 def test_the_server_is_told_its_limits(
@@ -184,7 +188,7 @@ def test_the_server_is_told_its_limits(
     from vlprobe.cli import serve
     from vlprobe.cli.main import main
 
-    for name in (access.READ_ONLY, access.ROOTS, access.QUIZ):
+    for name in (access.READ_ONLY, access.ROOTS, access.QUIZ, access.REMOTES):
         monkeypatch.delenv(name, raising=False)
     told = {}
     monkeypatch.setattr(serve.os, "chdir", lambda folder: None)
@@ -202,7 +206,7 @@ def test_the_server_is_told_its_limits(
     limits = {
         name: value
         for name, value in told.items()
-        if name in (access.READ_ONLY, access.ROOTS, access.QUIZ)
+        if name in (access.READ_ONLY, access.ROOTS, access.QUIZ, access.REMOTES)
     }
     assert limits == {name: value.format(**places) for name, value in expected.items()}
     assert told["command"][-2:] == ["--server.address", "127.0.0.1"]

@@ -30,6 +30,13 @@ from vlprobe.storage import access
     help="A folder that datasets and models may be read from; may be given several times [everything].",
 )
 @click.option(
+    "--remote",
+    "remotes",
+    multiple=True,
+    metavar="URL",
+    help="Tables below this URL may be fetched, although there are roots; may be given several times [none].",
+)
+@click.option(
     "--read-only", is_flag=True, help="For public demos: nothing can be run, written or uploaded."
 )
 @click.option(
@@ -55,6 +62,7 @@ def dashboard(
     port: int,
     address: str,
     roots: Sequence[Path],
+    remotes: Sequence[str],
     read_only: bool,
     people: Sequence[str],
     quiz: bool,
@@ -89,7 +97,9 @@ def dashboard(
             "--server.address",
             address,
         ]
-    limits = access.settings(read_only, [*roots, store.root] if roots else [], people, quiz)
+    limits = access.settings(
+        read_only, [*roots, store.root] if roots else [], people, quiz, remotes
+    )
     # Streamlit reads its settings from the folder that it is started in.
     environment = os.environ | limits | {"VLPROBE_CACHE": str(store.root)}
     if MIRROR in environment:

@@ -1,6 +1,7 @@
 """Tables of any layout: `table:FILE` in .csv, .tsv, .json, .jsonl, .parquet, .arrow or a webdataset .tar.
 
     table:FILE               pictures beside the file, or inside of it
+    table:URL                s3://, gs:// or https://, fetched into the cache
     table:FILE@IMAGEDIR      add +available to use only the rows whose pictures are there, or
                              +unpictured to keep the others too, for scores from a file (scores:)
     +layout=NAME             one of `tables.layouts`; else the first that its columns fit
@@ -16,13 +17,13 @@ from pathlib import Path
 
 from vlprobe.datasets import audit, sources
 from vlprobe.datasets.file_formats import check_records_head
-from vlprobe.datasets.tables import cases, layouts, reader
+from vlprobe.datasets.tables import cases, layouts, reader, remote
 from vlprobe.datasets.tables import lint as table_lint
 from vlprobe.datasets.tables import names as table_names
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.types import Item, Picture
 
-PREFIX = "table"
+PREFIX = table_names.PREFIX
 
 
 def names() -> list[str]:
@@ -32,9 +33,10 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
-    file = table_names.parse(name).file
+    parsed = table_names.parse(name)
+    file = parsed.file
     reader.require_kind(file)
-    if file.suffix.lower() in reader.TEXTUAL:
+    if not parsed.url and file.suffix.lower() in reader.TEXTUAL:
         check_records_head(file)
 
 
@@ -48,7 +50,7 @@ def lint(name: str, cache: Path) -> list[audit.Finding]:
 
     Raises NotFound or InvalidInput.
     """
-    parsed, table, layout = _read(name)
+    parsed, table, layout = _read(name, cache)
     split = parsed.values.get("split", "")
     if not split and table_lint.is_columnar(table, layout):
         return table_lint.check(table, layout)
@@ -62,8 +64,11 @@ def _named(row: cases.Unpictured) -> Item:
     return replace(row.item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
 
 
-def _read(name: str) -> tuple[table_names.TableName, reader.Table, layouts.Layout]:
+def _read(name: str, cache: Path) -> tuple[table_names.TableName, reader.Table, layouts.Layout]:
     parsed = table_names.parse(name)
+    if parsed.url:
+        reader.require_kind(parsed.file)
+        parsed = replace(parsed, file=remote.local_copy(parsed.url, cache))
     table = reader.read(parsed.file)
     layout = layouts.recognised(
         str(parsed.file), table.names, parsed.values.get("layout", ""), parsed.columns
@@ -73,7 +78,7 @@ def _read(name: str) -> tuple[table_names.TableName, reader.Table, layouts.Layou
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Rows in the order of the file. Raises NotFound or InvalidInput."""
-    parsed, table, layout = _read(name)
+    parsed, table, layout = _read(name, cache)
     rows = cases.rows_of(table, layout, parsed.values.get("split", ""))
     items, notes = sources.attach_pictures(
         parsed.source, [(row.item, row.images) for row in rows.rows], knows_unpictured=True

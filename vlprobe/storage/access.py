@@ -6,6 +6,7 @@ command line of a person on the machine itself is not limited.
 
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
     VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
+    VLPROBE_REMOTES=U\nV     tables are fetched from below these URLs and, where there are roots, from nowhere else
     VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everybody who can
     VLPROBE_QUIZ=1           rooms may be opened in which several people take the quiz
     VLPROBE_PLUGINS=a        plug-ins whose code may run, a name a line (`registry.plugins`); others: never
@@ -20,16 +21,22 @@ from vlprobe.errors import InvalidInput
 
 READ_ONLY = "VLPROBE_READ_ONLY"
 ROOTS = "VLPROBE_ROOTS"
+REMOTES = "VLPROBE_REMOTES"
 SIGN_IN = "VLPROBE_SIGN_IN"
 QUIZ = "VLPROBE_QUIZ"
 PLUGINS = "VLPROBE_PLUGINS"
+REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")  # how a URL begins, chained ones too
 
 
 def settings(
-    read_only: bool, roots: Sequence[Path], people: Sequence[str] = (), quiz: bool = False
+    read_only: bool,
+    roots: Sequence[Path],
+    people: Sequence[str] = (),
+    quiz: bool = False,
+    remotes: Sequence[str] = (),
 ) -> dict[str, str]:
     """Environment variables of a server with these limits; no roots: not confined; no people: no
-    sign-in; `quiz`: with rooms.
+    sign-in; `quiz`: with rooms; `remotes`: URLs below which tables may be fetched all the same.
 
     Raises InvalidInput where a value could be read as another limit than the one that was meant.
     """
@@ -46,7 +53,12 @@ def settings(
             raise InvalidInput(
                 f"Folder '{root}' has a '{os.pathsep}' in its path, which divides folders. Rename it."
             )
+    for url in remotes:
+        if not REMOTE.match(url) or "\n" in url:
+            raise InvalidInput(f"'{url}' is no URL. Expected one such as s3://BUCKET/FOLDER.")
     environment = {READ_ONLY: "1"} if read_only else {}
+    if remotes:
+        environment[REMOTES] = "\n".join(remotes)
     if quiz:
         environment[QUIZ] = "1"
     if people:
@@ -126,6 +138,20 @@ def refuse_outside(path: Path) -> None:
         )
 
 
+def refuse_remote(url: str) -> None:
+    """Raises InvalidInput where nothing may be fetched from there: the files that may be read are confined, or
+    nothing may be written, and whoever started the server named no URL above it.
+    """
+    if ROOTS not in os.environ and not read_only():
+        return
+    allowed = [name.rstrip("/") + "/" for name in os.environ.get(REMOTES, "").split("\n") if name]
+    if ".." in url or "%" in url or not any(url.startswith(prefix) for prefix in allowed):
+        raise InvalidInput(
+            f"'{url}' is elsewhere, and this dashboard fetches nothing from there. Put the file below its folders, or "
+            "ask whoever serves it to allow it with --remote."
+        )
+
+
 def refuse_typed(path: Path) -> None:
     """Raises InvalidInput where a typed path may not be read: outside of the roots, or any file
     on a read-only server without roots.
@@ -148,6 +174,10 @@ def refuse_name(name: str) -> None:
     if ROOTS not in os.environ and not read_only():
         return
     rest = name.partition(":")[2]
+    if REMOTE.match(rest):
+        url, _, folder = rest.partition("@")
+        refuse_remote(url)
+        rest = folder
     for text in {rest, *re.split("[:@]", rest)}:
         path = Path(text)
         if text and (text[0] in "/~." or ".." in path.parts or _exists(path)):

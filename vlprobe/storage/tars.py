@@ -5,8 +5,8 @@ folders are no members. Compressed tars are refused: nobody knows their size bef
 """
 
 import functools
-import mmap
 import os
+import struct
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +16,10 @@ BLOCK = 512
 MOST_MEMBERS = 5_000_000
 LONGEST_NAME = 65_536
 MOST_BYTES = 1 << 30  # of one member
-REGULAR = b"0\x007"  # types of members that are files
+REGULAR = (b"0", b"\0", b"7")  # types of members that are files
 LONG_NAME, LONG_LINK, EXTENDED, GLOBAL = b"L", b"K", b"x", b"g"
+EXTENSIONS = (LONG_NAME, LONG_LINK, EXTENDED, GLOBAL)
+HEADER = struct.Struct("100s24x11s21xc100x5s")  # name, size, type and "ustar" of a member
 
 
 class Member(NamedTuple):
@@ -68,69 +70,76 @@ def members(file: Path) -> dict[str, Member]:
 def _members(file: str, n_bytes: int, changed: int) -> dict[str, Member]:
     if n_bytes < BLOCK:
         raise _no_tar(file, 0)
-    with open(file, "rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as tar:
-        return _scan(file, tar, n_bytes)
+    with open(file, "rb", buffering=0) as tar:
+        return _scan(file, tar.fileno(), n_bytes)
 
 
-def _scan(file: str, tar: mmap.mmap, n_bytes: int) -> dict[str, Member]:
+def _scan(file: str, tar: int, n_bytes: int) -> dict[str, Member]:
+    """The members of an open file; headers alone are read."""
     found: dict[str, Member] = {}
     place, long_name, long_size, count = 0, "", -1, 0
     while place + BLOCK <= n_bytes:
-        header = tar[place : place + BLOCK]
-        size = _size(header)
+        header = os.pread(tar, BLOCK, place)
+        name, field, kind, magic = HEADER.unpack_from(header)
+        size = _size(header, field, magic)
         if size is None:
             if not any(header):
                 return found
             raise _no_tar(file, place)
-        kind, start = header[156:157], place + BLOCK
-        if long_size >= 0 and kind not in (LONG_NAME, LONG_LINK, EXTENDED, GLOBAL):
+        start, is_extension = place + BLOCK, kind in EXTENSIONS
+        if long_size >= 0 and not is_extension:
             size = long_size
         if start + size > n_bytes:
             raise InvalidInput(
-                f"'{file}' is cut short: it ends within '{long_name or _name(header)}'. Fetch it again."
+                f"'{file}' is cut short: it ends within '{long_name or _text(name)}'. Fetch it again."
             )
+        if is_extension:
+            if kind in (LONG_NAME, EXTENDED):
+                if size > LONGEST_NAME:
+                    raise _no_tar(file, place)
+                text = os.pread(tar, size, start)
+                if kind == LONG_NAME:
+                    long_name = _text(text)
+                else:
+                    long_name, long_size = _extended(text, long_name)
+        else:
+            count += 1
+            if count > MOST_MEMBERS:
+                raise InvalidInput(
+                    f"'{file}' has more than {MOST_MEMBERS:,} members. Divide it into several tars."
+                )
+            if kind in REGULAR:
+                found[_member_name(long_name, name, header)] = Member(start, size)
+            long_name, long_size = "", -1
         place = start + (size + BLOCK - 1) // BLOCK * BLOCK
-        if kind in (LONG_NAME, EXTENDED):
-            if size > LONGEST_NAME:
-                raise _no_tar(file, start - BLOCK)
-            text = tar[start : start + size]
-            if kind == LONG_NAME:
-                long_name = _text(text)
-            else:
-                long_name, long_size = _extended(text, long_name)
-            continue
-        if kind in (LONG_LINK, GLOBAL):
-            continue
-        count += 1
-        if count > MOST_MEMBERS:
-            raise InvalidInput(
-                f"'{file}' has more than {MOST_MEMBERS:,} members. Divide it into several tars."
-            )
-        if kind in REGULAR or not kind:
-            found[(long_name or _name(header)).removeprefix("./")] = Member(start, size)
-        long_name, long_size = "", -1
     raise InvalidInput(f"'{file}' is cut short: it has no end. Fetch it again.")
 
 
-def _size(header: bytes) -> int | None:
-    """The size that a header states; None where it is no header."""
+def _size(header: bytes, field: bytes, magic: bytes) -> int | None:
+    """The size that a header states in a field; None where it is no header."""
+    if magic == b"ustar" and field.isdigit():
+        try:
+            return int(field, 8)
+        except ValueError:
+            return None
     field = header[124:136]
     try:
         is_binary = field[0] == 0x80  # for 8 GiB and more
-        octal = field.rstrip(b" \0") or b"0"
+        octal = field.strip(b" \0") or b"0"
         size = int.from_bytes(field[1:], "big") if is_binary else int(octal, 8)
         stated = int(header[148:156].strip(b" \0"), 8)
     except ValueError:
         return None
     # The sum of all bytes, those of the sum itself counted as blanks.
-    return size if sum(header) - sum(header[148:156]) + 256 == stated else None
+    is_header = sum(header) - sum(header[148:156]) + 256 == stated
+    return size if is_header and size >= 0 else None
 
 
-def _name(header: bytes) -> str:
-    name = _text(header[:100])
-    if header[257:263] == b"ustar\0" and header[345]:
-        return f"{_text(header[345:500])}/{name}"
-    return name
+def _member_name(long_name: str, field: bytes, header: bytes) -> str:
+    name = long_name or _text(field)
+    if not long_name and header[345] and header[257:263] == b"ustar\0":
+        name = f"{_text(header[345:500])}/{name}"
+    return name[2:] if name.startswith("./") else name
 
 
 def _text(field: bytes) -> str:

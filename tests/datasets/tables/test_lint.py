@@ -39,7 +39,7 @@ def test_columns_have_the_defects_that_items_have(seed: int, with_ids: bool, tmp
         )
     file = write(tmp_path / "x.csv", rows)
     name = f"table:{file}"
-    assert lint.is_columnar(*table._read(name)[1:])
+    assert lint.is_columnar(*table._read(name, tmp_path)[1:])
     items = table.load(name, tmp_path / "cache").items
     whole = audit.check(items, tmp_path / "cache")
     expected = [finding for finding in whole if finding.name != "shared_image"]

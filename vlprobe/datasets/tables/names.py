@@ -3,13 +3,15 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from vlprobe.datasets.sources import AVAILABLE, UNPICTURED, Source
+from vlprobe.datasets.tables import remote
 from vlprobe.datasets.tables.layouts import ROLES
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 
+PREFIX = "table"
 OPTION = re.compile(rf"({AVAILABLE}|{UNPICTURED})|(layout|split|{'|'.join(ROLES)})=([^+]+)")
 EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, " + ", ".join(
     f"{role}=COLUMN" for role in ROLES
@@ -21,7 +23,8 @@ class TableName:
     """A name, parsed."""
 
     name: str
-    file: Path
+    file: Path  # of a URL its last part
+    url: str  # "" where it is a file here
     images: Path | None  # the folder of pictures, where the name has one
     words: frozenset[str]  # options without a value
     values: Mapping[str, str]  # options with one
@@ -49,7 +52,8 @@ def parse(name: str) -> TableName:
         raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE, a table.")
     words: set[str] = set()
     values: dict[str, str] = {}
-    while not files.parse_path(path).exists() and "+" in path:
+    is_url = remote.is_url(path)
+    while (is_url or not files.parse_path(path).exists()) and "+" in path:
         path, _, option = path.rpartition("+")
         match = OPTION.fullmatch(option)
         if not match:
@@ -61,11 +65,22 @@ def parse(name: str) -> TableName:
         else:
             values.setdefault(match[2], match[3])
     images = None
+    if is_url:
+        url, folder = remote.in_name(path)
+        remote.require_url(url)
+        images = _images(name, folder) if folder else None
+        file = Path(PurePosixPath(url).name)
+        return TableName(name, file, url, images, frozenset(words), values)
     if not files.parse_path(path).exists() and "@" in path:
         path, _, folder = path.rpartition("@")
-        images = files.parse_path(folder)
-        if not images.is_dir():
-            raise InvalidInput(
-                f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR."
-            )
-    return TableName(name, files.parse_path(path), images, frozenset(words), values)
+        images = _images(name, folder)
+    return TableName(name, files.parse_path(path), "", images, frozenset(words), values)
+
+
+def _images(name: str, folder: str) -> Path:
+    images = files.parse_path(folder)
+    if not images.is_dir():
+        raise InvalidInput(
+            f"Image folder '{images}' of '{name}' does not exist. Expected {PREFIX}:FILE@IMAGEDIR."
+        )
+    return images

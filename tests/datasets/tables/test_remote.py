@@ -1,0 +1,151 @@
+import http.server
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from tests.storage.test_containers import png, write_tar
+from vlprobe import registry
+from vlprobe.datasets import table
+from vlprobe.datasets.tables import remote
+from vlprobe.errors import InvalidInput
+from vlprobe.scoring import pictures
+from vlprobe.storage import access
+
+
+class Counting(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder, and remembers what was asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
+    """A folder and its URL. A server here speaks no TLS: http stands for https."""
+    pytest.importorskip("aiohttp", reason="needs requirements-ray.txt")
+    monkeypatch.setattr(remote, "SCHEMES", (*remote.SCHEMES, "http"))
+    Counting.asked.clear()
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = partial(Counting, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield folder, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_tar_elsewhere_is_fetched_once_and_read_where_its_copy_lies(
+    served: tuple[Path, str], tmp_path: Path
+):
+    folder, url = served
+    members = {
+        "0.png": png("red"),
+        "0.txt": b"A red square.",
+        "1.png": png("blue"),
+        "1.txt": b"Blue.",
+    }
+    write_tar(folder / "x.tar", members)
+    name = f"table:{url}/x.tar"
+    table.check_name(name)
+    assert not Counting.asked
+    first = table.load(name, tmp_path / "cache")
+    n_asked = len(Counting.asked)
+    again = table.load(name, tmp_path / "cache")
+    assert n_asked >= 1 and len(Counting.asked) == n_asked
+    assert [item.id for item in first.items] == ["x/0", "x/1"]
+    assert first.digest == again.digest
+    assert pictures.open_picture(first.items[1].image).getpixel((0, 0)) == (0, 0, 255)
+    here = table.load(f"table:{folder / 'x.tar'}", tmp_path / "cache")
+    assert here.digest == first.digest
+
+
+def test_what_is_not_there_or_too_large_is_one_line_and_leaves_nothing(
+    served: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder, url = served
+    (folder / "x.csv").write_text("image,caption\na.png,x\n")
+    with pytest.raises(InvalidInput, match=r"There is no 'http.*/y\.csv'"):
+        table.load(f"table:{url}/y.csv", tmp_path / "cache")
+    monkeypatch.setattr(remote, "MOST_BYTES", 10)
+    with pytest.raises(InvalidInput, match="Expected at most 10; divide it"):
+        table.load(f"table:{url}/x.csv", tmp_path / "cache")
+    assert not list((tmp_path / "cache").rglob("*.csv"))
+
+
+def test_a_host_that_is_gone_is_one_line(served: tuple[Path, str], tmp_path: Path):
+    with pytest.raises(
+        InvalidInput, match=r"127\.0\.0\.1:9/x\.csv', or it cannot be reached"
+    ) as refusal:
+        table.load("table:http://127.0.0.1:9/x.csv", tmp_path / "cache")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("simplecache::s3://bucket/x.csv", "one protocol alone"),
+        ("zip://x.csv::https://x.org/a.zip", "one protocol alone"),
+        ("file:///etc/passwd", "no address that tables are fetched from"),
+        ("ftp://x.org/x.csv", "no address that tables are fetched from"),
+        ("memory://x/x.csv", "no address that tables are fetched from"),
+        ("http://x.org/x.csv", "no address that tables are fetched from"),
+        ("https://x.org/x.csv?token=secret", "no plain address"),
+        ("https://x.org", "no plain address"),
+        ("https:///x.csv", "no plain address"),
+        ("https://x.org/x.exe", "Expected a table"),
+        ("s3://bucket/x.csv+colour=red", "is no option"),
+    ],
+)
+def test_an_address_of_another_kind_is_refused_before_anything_is_asked(url: str, reason: str):
+    with pytest.raises(InvalidInput, match=reason):
+        registry.check_name("datasets", f"table:{url}")
+
+
+def test_below_a_root_nothing_is_fetched_but_from_where_the_starter_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    limits = access.settings(False, [tmp_path], remotes=["s3://bucket/open", "https://x.org/"])
+    for name, value in limits.items():
+        monkeypatch.setenv(name, value)
+    for url in (
+        "s3://bucket/open/x.csv",
+        "https://x.org/a/x.parquet",
+        f"s3://bucket/open/x.csv@{tmp_path}",
+    ):
+        registry.check_name("datasets", f"table:{url}")
+    for url in (
+        *("s3://bucket/opener/x.csv", "s3://bucket/open/../x.csv", "s3://other/x.csv"),
+        *("https://x.org.evil.net/x.csv", "https://x.org/%2e%2e/x.csv", "https://y.org/x.csv"),
+    ):
+        with pytest.raises(InvalidInput, match="fetches nothing from there"):
+            registry.check_name("datasets", f"table:{url}")
+        with pytest.raises(InvalidInput, match="fetches nothing from there"):
+            table.load(f"table:{url}", tmp_path)
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.check_name("datasets", "table:s3://bucket/open/x.csv@/etc")
+    monkeypatch.delenv(access.REMOTES)
+    with pytest.raises(InvalidInput, match="fetches nothing from there"):
+        registry.check_name("datasets", "table:s3://bucket/open/x.csv")
+    monkeypatch.delenv(access.ROOTS)
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    with pytest.raises(InvalidInput, match="fetches nothing from there"):
+        registry.check_name("datasets", "table:s3://bucket/open/x.csv")
+
+
+def test_a_remote_that_is_no_url_is_refused():
+    for url in ("bucket/open", "s3://a\ns3://b"):
+        with pytest.raises(InvalidInput, match="is no URL"):
+            access.settings(False, [], remotes=[url])

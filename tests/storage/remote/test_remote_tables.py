@@ -1,0 +1,25 @@
+"""Tables in a bucket."""
+
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from vlprobe.datasets import table
+from vlprobe.errors import InvalidInput
+
+
+def test_a_table_in_a_bucket_is_fetched_again_once_it_has_changed(bucket: str, tmp_path: Path):
+    name = f"table:{bucket}/x.csv+unpictured"
+    for caption in ("A dog.", "A cat."):
+        with fsspec.open(f"{bucket}/x.csv", "w") as handle:
+            handle.write(f"image,caption\na.png,{caption}\n")
+        (item,) = table.load(name, tmp_path / "cache").items
+        assert item.captions == (caption,)
+    assert len(list((tmp_path / "cache" / "fetched").rglob("x.csv"))) == 2
+
+
+def test_a_table_that_is_not_in_the_bucket_is_one_line(bucket: str, tmp_path: Path):
+    with pytest.raises(InvalidInput, match=r"There is no 's3://.*/y.csv'") as refusal:
+        table.load(f"table:{bucket}/y.csv", tmp_path / "cache")
+    assert "\n" not in str(refusal.value)
