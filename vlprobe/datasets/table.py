@@ -1,7 +1,7 @@
 """Tables of any layout: `table:FILE` in .csv, .tsv, .json, .jsonl, .parquet, .arrow or a webdataset .tar.
 
     table:FILE               pictures beside the file, or inside of it
-    table:URL                s3://, gs:// or https://, fetched into the cache
+    table:URL                s3://, gs:// or https://, or hf://OWNER/NAME/SPLIT of the hub, fetched into the cache
     table:FILE@IMAGEDIR      add +available to use only the rows whose pictures are there, or
                              +unpictured to keep the others too, for scores from a file (scores:)
     +layout=NAME             one of `tables.layouts`; else the first that its columns fit
@@ -36,7 +36,10 @@ def check_name(name: str) -> None:
     parsed = table_names.parse(name)
     file = parsed.file
     reader.require_kind(file)
-    if not parsed.url and file.suffix.lower() in reader.TEXTUAL:
+    if parsed.url:
+        return
+    reader.require_file(file)
+    if file.suffix.lower() in reader.TEXTUAL:
         check_records_head(file)
 
 
@@ -83,10 +86,10 @@ def load(name: str, cache: Path) -> LoadedDataset:
     items, notes = sources.attach_pictures(
         parsed.source, [(row.item, row.images) for row in rows.rows], knows_unpictured=True
     )
+    if layout.kind != "captions":
+        items = clustered_by_picture(items, cache)  # by the whole pictures: their parts share them
     boxes = {row.item.id: row.box for row in rows.rows if row.box}
     items = [_cropped(item, boxes[item.id]) if item.id in boxes else item for item in items]
-    if layout.kind != "captions":
-        items = clustered_by_picture(items, cache)
     return validated(name, items, cache, notes + rows.notes)
 
 

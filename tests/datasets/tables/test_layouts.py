@@ -255,3 +255,26 @@ def test_what_is_wrong_with_a_table_is_one_line(
     with pytest.raises(InvalidInput, match=reason) as refusal:
         table.load(f"table:{tmp_path / file}", tmp_path / "cache")
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none.tar", "folder.csv"])
+def test_a_file_that_is_not_there_is_told_before_a_run(name: str, tmp_path: Path):
+    (tmp_path / "folder.csv").mkdir()
+    for act in (registry.check_name, lambda _, name: table.load(name, tmp_path / "cache")):
+        with pytest.raises(InvalidInput, match=r"does not exist|cannot be read") as refusal:
+            act("datasets", f"table:{tmp_path / name}")
+        assert "\n" not in str(refusal.value)
+
+
+def test_two_parts_of_one_picture_are_one_cluster(tmp_path: Path):
+    paint(tmp_path, "2.jpg", "3.jpg")
+    rows = [
+        {"image_path": f"{image}.jpg", "bbox_x": x, "bbox_y": 0, "bbox_w": 4, "bbox_h": 4}
+        | {"true_caption": "the cat and the dog", "false_caption": "the dog and the cat"}
+        for image, x in ((2, 0), (2, 4), (3, 0))
+    ]
+    file = tmp_path / "relation.json"
+    file.write_text(json.dumps(rows))
+    items = table.load(f"table:{file}", tmp_path / "cache").items
+    assert [item.cluster for item in items] == ["relation/0", "relation/0", ""]
+    assert len({item.image.path for item in items}) == 3

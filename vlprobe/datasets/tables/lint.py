@@ -30,12 +30,13 @@ def is_columnar(table: Table, layout: Layout) -> bool:
     if layout.kind != "captions" or not set(columns) <= table.columns.keys():
         return False
     image, caption = (table.columns[column] for column in columns)
-    return not (
-        pa.types.is_nested(image.type)
-        or pa.types.is_nested(caption.type)
-        or pc.any(pc.match_substring(image, "://")).as_py()
-        or pc.any(pc.match_substring_regex(caption, r"^\s*\[")).as_py()
+    if pa.types.is_nested(image.type) or pa.types.is_nested(caption.type):
+        return False
+    addresses = pc.call_function("match_substring", [image], pc.MatchSubstringOptions("://"))
+    lists = pc.call_function(
+        "match_substring_regex", [caption], pc.MatchSubstringOptions(r"^\s*\[")
     )
+    return not any(pc.call_function("any", [marks]).as_py() for marks in (addresses, lists))
 
 
 def check(table: Table, layout: Layout) -> list[Finding]:
@@ -67,8 +68,8 @@ def check(table: Table, layout: Layout) -> list[Finding]:
 def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
     """The column of a role without blanks around its texts. Raises InvalidInput where one is empty or too long."""
     column = layout.columns[role]
-    texts = pc.utf8_trim_whitespace(table.columns[column])
-    lengths = pc.utf8_length(texts).to_numpy()
+    texts = pc.call_function("utf8_trim_whitespace", [table.columns[column]])
+    lengths = pc.call_function("utf8_length", [texts]).to_numpy()
     for row in np.flatnonzero((lengths == 0) | (lengths > MAX_CHARACTERS))[:1]:
         raise InvalidInput(
             f"'{table.file}', row {row + 1}, column '{column}': it has {lengths[row]:,} letters. "
@@ -82,8 +83,10 @@ def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArra
     column = table.columns.get(layout.columns.get("id", ""))
     if column is None or pa.types.is_nested(column.type):
         return names
-    is_whole = len(column.unique()) == len(column) and not pc.any(pc.equal(column, "")).as_py()
-    return pc.binary_join_element_wise(table.file.stem, column, "/") if is_whole else names
+    distinct = column.unique()
+    if len(distinct) < len(column) or "" in distinct.to_pylist():
+        return names
+    return pc.call_function("binary_join_element_wise", [table.file.stem, column, "/"])
 
 
 def _plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:

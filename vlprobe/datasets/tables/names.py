@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from vlprobe.datasets.sources import AVAILABLE, UNPICTURED, Source
 from vlprobe.datasets.tables import remote
@@ -69,7 +69,7 @@ def parse(name: str) -> TableName:
         url, folder = remote.in_name(path)
         remote.require_url(url)
         images = _images(name, folder) if folder else None
-        file = Path(PurePosixPath(url).name)
+        file = Path(remote.file_name(url))
         return TableName(name, file, url, images, frozenset(words), values)
     if not files.parse_path(path).exists() and "@" in path:
         path, _, folder = path.rpartition("@")

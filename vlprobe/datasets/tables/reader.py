@@ -72,13 +72,25 @@ def require_kind(file: Path) -> None:
         raise InvalidInput(f"'{file}' ends in '{suffix}'. Expected a table: {', '.join(SUFFIXES)}.")
 
 
-def read(file: Path) -> Table:
-    """The whole table. Raises InvalidInput."""
+def require_file(file: Path) -> None:
+    """Raises InvalidInput where there is no such file, or it is none that can be read."""
     refuse_outside(file)
-    require_kind(file)
     try:
         files.require_regular(file)
-        suffix = file.suffix.lower()
+    except FileNotFoundError:
+        raise InvalidInput(f"'{file}' does not exist. Check the path of the dataset.") from None
+    except OSError as error:
+        raise InvalidInput(
+            f"'{file}' cannot be read ({error.strerror}). Expected a table."
+        ) from None
+
+
+def read(file: Path) -> Table:
+    """The whole table. Raises InvalidInput."""
+    require_kind(file)
+    require_file(file)
+    suffix = file.suffix.lower()
+    try:
         if suffix in SEPARATED:
             return _of_arrow(file, _separated(file))
         if suffix == ".json":
@@ -88,8 +100,6 @@ def read(file: Path) -> Table:
         if suffix == ".tar":
             return of_rows(file, shards.rows_of(file))
         return _of_arrow(file, _columnar(file))
-    except FileNotFoundError:
-        raise InvalidInput(f"'{file}' does not exist. Check the path of the dataset.") from None
     except OSError as error:
         raise InvalidInput(
             f"'{file}' cannot be read ({error.strerror}). Expected a table."

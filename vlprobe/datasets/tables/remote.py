@@ -1,4 +1,4 @@
-"""Tables that are elsewhere: s3://, gs:// and https://, fetched whole into the cache before they are read.
+"""Tables that are elsewhere: s3://, gs://, https://, and hf:// for the hub, fetched whole into the cache.
 
 A table is fetched once, and again where its size, time or tag there has changed. Its copy is named by its
 URL and these; what is stored of it has the URL's name.
@@ -9,12 +9,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from vlprobe.datasets.tables import hub
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring.pictures import digest
 from vlprobe.storage import file_systems, files
 from vlprobe.storage.access import REMOTE, refuse_remote, refuse_writing
 
-SCHEMES = ("s3", "gs", "https")
+SCHEMES = ("s3", "gs", "https", "hf")
 MOST_BYTES = 50 << 30  # of a table that is fetched
 BLOCK_BYTES = 1 << 22
 STAMPS = ("ETag", "etag", "LastModified", "mtime", "updated", "md5Hash", "size")
@@ -39,7 +40,16 @@ def require_url(url: str) -> None:
             f"'{url}' is no plain address of a file. Expected {parts.scheme}://HOST/FOLDER/FILE, without a name, "
             "a password or anything after a question mark: results are kept under it."
         )
+    if parts.scheme == "hf":
+        hub.split_of(url)
     refuse_remote(url)
+
+
+def file_name(url: str) -> str:
+    """What the copy of a table is called."""
+    if url.startswith("hf://"):
+        return hub.split_of(url).file
+    return PurePosixPath(urlsplit(url).path).name
 
 
 def local_copy(url: str, cache: Path) -> Path:
@@ -50,11 +60,13 @@ def local_copy(url: str, cache: Path) -> Path:
         InvalidInput: nothing is there, it cannot be reached or is too large, or nothing may be written.
     """
     require_url(url)
+    if url.startswith("hf://"):
+        return hub.local_copy(url, cache)
     files_there, path = file_systems.open_file_system(url)
     try:
         with file_systems.translate_errors(url):
             facts = files_there.info(path)
-            target = cache / "fetched" / _stamp(url, facts) / PurePosixPath(urlsplit(url).path).name
+            target = cache / "fetched" / _stamp(url, facts) / file_name(url)
             if not target.is_file():
                 refuse_writing()
                 _fetch(url, files_there, path, facts, target)
