@@ -1,6 +1,8 @@
 """Pages drawn before anybody asks for them: what a visitor then waits for, and that visitors go first."""
 
+import importlib
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,9 +19,11 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.pages_manager import PagesManager
 
+import vlprobe.dashboard
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.dashboard import rehearsal, state, visits
+from vlprobe.dashboard import server as dashboard_server
 from vlprobe.dashboard.navigation import ROW
 from vlprobe.storage import access, shipped
 from vlprobe.storage.memory import SingleFlightCache
@@ -191,3 +195,33 @@ def test_a_page_that_nobody_looks_at_is_no_visit(monkeypatch):
     monkeypatch.setattr(visits, "is_ahead", lambda: True)
     with visits.drawing():
         visits.let_pass()
+
+
+@pytest.mark.parametrize("moved", ["streamlit.runtime.scriptrunner.script_cache", "ScriptRunner"])
+def test_a_version_with_its_script_runner_elsewhere_serves_and_says_that_nothing_is_drawn_ahead(
+    monkeypatch, caplog, server, moved: str
+):
+    if moved == "ScriptRunner":  # there, and called otherwise
+        monkeypatch.setattr(rehearsal, moved, lambda session_id: None)
+    else:
+        for name in (moved, "streamlit.emojis", "streamlit.runtime.pages_manager"):
+            monkeypatch.setitem(sys.modules, name, None)
+        monkeypatch.delitem(sys.modules, rehearsal.__name__)
+        monkeypatch.delattr(vlprobe.dashboard, "rehearsal")
+        monkeypatch.delitem(sys.modules, dashboard_server.__name__)
+    starting = importlib.import_module(dashboard_server.__name__)
+    threads: list[threading.Thread] = []
+    serves = threading.Event()
+
+    def serve(prog_name: str) -> None:
+        threads.extend(thread for thread in threading.enumerate() if thread.name == starting.AHEAD)
+        serves.set()
+
+    monkeypatch.setattr(starting.cli, "main", serve)
+    monkeypatch.setattr(starting.ready, "prepare", lambda: serves.wait(60))
+    starting.main()
+    (preparing,) = threads
+    preparing.join(60)
+    (line,) = [record.getMessage() for record in caplog.records if record.name == starting.__name__]
+    assert line.startswith("No page is drawn ahead of its first visitor")
+    assert "\n" not in line and not preparing.is_alive()

@@ -48,6 +48,9 @@ def begin() -> None:
     own.
 
     Where people have to sign in nothing is drawn: nobody has.
+
+    Raises:
+        AttributeError, TypeError: this version of Streamlit has another script runner.
     """
     while not runtime.exists():
         time.sleep(LOOK)
@@ -81,11 +84,10 @@ def renewed(version: str) -> str:
 def draw_all() -> None:
     """Draws all pages, then the choices of models of the newest results."""
     names = [name for name in (*navigation.ROW, *navigation.BELOW) if name not in LOADING]
-    with contextlib.suppress(TypeError, AttributeError):  # of another version of Streamlit
-        for name in names:
-            draw(name)
-        for name, query in choices():
-            draw(name, query)
+    for name in names:
+        draw(name)
+    for name, query in choices():
+        draw(name, query)
 
 
 def choices() -> Iterator[tuple[str, str]]:
@@ -112,27 +114,26 @@ def draw(name: str, query: str = "") -> None:
     """
     # Else the first page would be looked for in the folder `pages`, as is done where no script calls `st.navigation`.
     PagesManager.uses_pages_directory = False
-    loop = asyncio.new_event_loop()
     ended, scripts = threading.Event(), ScriptCache()
-    runner = ScriptRunner(
-        session_id=visits.AHEAD,
-        main_script_path=str(APP),
-        session_state=SessionState(),
-        uploaded_file_mgr=MemoryUploadedFileManager("/nowhere"),
-        script_cache=scripts,
-        initial_rerun_data=RerunData(page_name=navigation.address(name), query_string=query),
-        user_info={},
-        fragment_storage=MemoryFragmentStorage(),
-        pages_manager=PagesManager(str(APP), scripts),
-        event_loop=loop,
-    )
 
     def note(_: object, event: ScriptRunnerEvent, **__: object) -> None:
         visits.let_pass()
         if event is ScriptRunnerEvent.SHUTDOWN:
             ended.set()
 
-    runner.on_event.connect(note, weak=False)
-    runner.start()
-    ended.wait()
-    loop.close()
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        runner = ScriptRunner(
+            session_id=visits.AHEAD,
+            main_script_path=str(APP),
+            session_state=SessionState(),
+            uploaded_file_mgr=MemoryUploadedFileManager("/nowhere"),
+            script_cache=scripts,
+            initial_rerun_data=RerunData(page_name=navigation.address(name), query_string=query),
+            user_info={},
+            fragment_storage=MemoryFragmentStorage(),
+            pages_manager=PagesManager(str(APP), scripts),
+            event_loop=loop,
+        )
+        runner.on_event.connect(note, weak=False)
+        runner.start()
+        ended.wait()
