@@ -1,6 +1,8 @@
 """What tests share: a small dataset made on the spot, a store in a temporary folder, the real data where it is."""
 
+import atexit
 import csv
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -41,23 +43,26 @@ CAPTIONS = [
 
 LONGEST = [  # begun first, so that no process is left with one of them at the end
     "browser/test_walk.py",
-    "browser/test_dashboard.py",
-    "browser/test_whole_demo.py",
-    "faults/test_scenes.py",
     "runs/test_ray.py",
+    "dashboard/test_home.py",
+    "faults/test_scenes.py",
+    "models/test_scores.py",
     "storage/remote/test_remote_s3.py",
-    "storage/remote/test_remote_store.py",
     "hostile/test_hostile_links.py",
-    "models/test_st.py",
-    "dashboard/test_pages.py",
+    "runs/test_run.py",
+    "hostile/test_hostile_places.py",
+    "perturb/test_substitution.py",
+    "cli/test_served.py",
+    "cli/test_main.py",
+    "dashboard/test_inventory.py",
+    "runs/test_case_workers.py",
+    "storage/test_access.py",
+    "metrics/test_pairwise.py",
     "dashboard/test_pages_run.py",
     "dashboard/test_pages_probes.py",
-    "dashboard/test_compare.py",
-    "cli/test_main.py",
-    "runs/test_run.py",
+    "dashboard/test_renamed.py",
     "views/test_papers.py",
     "training/test_measure.py",
-    "perturb/test_substitution.py",
     "runs/test_jobs.py",
 ]
 
@@ -68,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest files first; `loadfile` deals files out in this order."""
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """A collection of garbage need not look at all that was imported: some seconds at the end of each process."""
+    gc.freeze()
+    atexit.register(gc.unfreeze)
 
 
 class Files(LoadFileScheduling):

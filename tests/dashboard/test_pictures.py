@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe import registry
+from tests.datasets.test_drawn import folder_of_scenes
 from vlprobe.dashboard import pictures
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.storage.memory import SingleFlightCache
@@ -48,7 +48,7 @@ def test_a_picture_that_takes_too_much_is_kept_below_the_limit(tmp_path: Path):
 
 
 def test_a_drawn_scene_is_drawn_at_the_size_that_is_asked_for(tmp_path: Path):
-    scene = registry.load_dataset("demo", tmp_path).items[0].image
+    (scene,) = folder_of_scenes(tmp_path, 1)
     assert opened(large_picture(scene.name, 860, 672)).size == (672, 672)
     assert opened(large_picture(scene.name, 300)).size == (300, 300)
 
