@@ -102,6 +102,18 @@ SENTENCE_ARGUMENTS = (
     "config_args",
     "config_kwargs",
 )
+# Of processing_kwargs, which reach a processor with every text and picture
+PROCESSING_ARGUMENTS = (
+    "padding",
+    "truncation",
+    "max_length",
+    "add_generation_prompt",
+    "restore_suffix",
+    "min_pixels",
+    "max_pixels",
+)
+# What sentence-transformers may call of a model: it looks up whatever name is there
+METHODS = ("forward", *(f"get_{side}_features" for side in ("text", "image", "audio", "video")))
 SENTENCE_MODULES = re.compile(
     r"sentence_transformers(\.\w+)*\.(Transformer|Pooling|Normalize|Dense|LayerNorm|Dropout|CLIPModel)"
 )
@@ -170,6 +182,11 @@ def _check_file(name: str, file: str, path: Path) -> None:
         for key, value in _entries(content):
             if key in SENTENCE_ARGUMENTS:
                 _check_arguments(name, key, value, TRANSFORMER_ARGUMENTS, file)
+            if key == "method" and value not in METHODS:
+                raise _refused(name, CODE, f"method: {value}"[:200], file)
+            if key == "processing_kwargs":
+                for side, arguments in value.items() if isinstance(value, Mapping) else ():
+                    _check_arguments(name, side, arguments, PROCESSING_ARGUMENTS, file)
 
 
 def check_settings(name: str, file: str, content: object) -> None:

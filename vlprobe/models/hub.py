@@ -302,14 +302,14 @@ def load(
     return model.eval().requires_grad_(False)
 
 
-def image_processor(folder: Path) -> ImageProcessor:
+def image_processor(folder: Path, **settings: int) -> ImageProcessor:
     """How the model's pictures are prepared, with PIL as its makers did: torchvision resizes to
-    other pixels.
+    other pixels. `settings` take the place of its own.
     """
     from transformers import AutoImageProcessor
 
     processor = AutoImageProcessor.from_pretrained(
-        folder, backend="pil", local_files_only=True, trust_remote_code=False
+        folder, backend="pil", local_files_only=True, trust_remote_code=False, **settings
     )
     return cast(ImageProcessor, processor)
 

@@ -1,21 +1,37 @@
-"""Text encoders of sentence-transformers: st:OWNER/NAME from the hub, st:FOLDER from a disk. They
-see no pictures.
+"""Encoders of sentence-transformers: st:OWNER/NAME from the hub, st:FOLDER from a disk. Most embed
+texts alone; those that embed pictures too are dual encoders.
+
+    +prompt=TEXT        every text begins with this instruction: all that follows, plus signs too;
+                        \\n is a new line and \\s a blank, where blanks at the end get lost
+    +prompt_name=NAME   the instruction that its settings have under that name
+
+Without either it is the model's default prompt, if it has one; `+prompt=` is none. A model with a chat
+template is given the instruction as its system message. Pictures have the default prompt alone.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 
+from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
-from vlprobe.types import Capabilities, TextEncoder
+from vlprobe.storage import files
+from vlprobe.types import Capabilities, DualEncoder, TextEncoder
 
 if TYPE_CHECKING:
+    import torch
     from sentence_transformers import SentenceTransformer
 
 PREFIX = "st"
+OPTION = re.compile(r"(.*?)\+(prompt|prompt_name)=(.*)", re.DOTALL)
+ESCAPES = {"\\n": "\n", "\\s": " "}
+SIZES = ("min_pixels", "max_pixels")  # that settings pass on to an image processor
 
 
 def names() -> list[str]:
@@ -26,19 +42,24 @@ def names() -> list[str]:
         "st:sentence-transformers/all-MiniLM-L6-v2",
         "st:BAAI/bge-base-en-v1.5",
         "st:thenlper/gte-base",
+        "st:Qwen/Qwen3-Embedding-0.6B+prompt_name=query",
+        "st:sentence-transformers/clip-ViT-B-32",
     ]
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
-    hub.local_folder(name)
+    """Raises InvalidInput where the name is that of no folder and can be that of no repository, or
+    its option is none.
+    """
+    hub.local_folder(_parsed(name)[0])
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder":
     """The model of that name. Raises InvalidInput or MissingDependency."""
+    source, option = _parsed(name)
     hub.need(name, "sentence_transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)
-    folder = hub.find(name)
+    folder = hub.find(source)
     modules = hub.read_json(folder / "modules.json", list)  # checked by `find`
     transformer = folder / modules[0]["path"]
     hub.read_config(transformer)
@@ -62,19 +83,83 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
             transformer,
             unused=("position_ids", "pooler."),
         )
-        encoder = StEncoder(name, folder, model, device, precision)
+        prompt = _instruction(name, model, option)
+        kind = StDualEncoder if model.supports("image") else StEncoder
+        if kind is StDualEncoder:
+            _use_pil(model, transformer)
+        encoder = kind(name, folder, model, prompt, device, precision)
         encoder.sources = hub.sources(folder)
         return encoder
 
 
+def _parsed(name: str) -> tuple[str, tuple[str, str] | None]:
+    """The name without its option, and the option's kind and value. A folder that exists as it is
+    written may hold a plus sign.
+
+    >>> _parsed("st:a/b"), _parsed("st:a/b+prompt=Say: a+b")
+    (('st:a/b', None), ('st:a/b', ('prompt', 'Say: a+b')))
+    """
+    prefix, _, text = name.partition(":")
+    if "+" not in text or files.parse_path(text, confined=False).is_dir():
+        return name, None
+    match = OPTION.fullmatch(text)
+    if not match or not match[3].isprintable():
+        raise InvalidInput(
+            f"{name!r} has no option that is known. Expected {prefix}:MODEL+prompt=TEXT, with \\n for a "
+            f"new line, or {prefix}:MODEL+prompt_name=NAME."
+        )
+    return f"{prefix}:{match[1]}", (match[2], match[3])
+
+
+def _instruction(
+    name: str, model: "SentenceTransformer", option: tuple[str, str] | None
+) -> str | None:
+    """What texts begin with; None where the model's own settings say it.
+
+    Raises InvalidInput where its settings have no prompt of that name.
+    """
+    if option is None:
+        return None
+    kind, value = option
+    if kind == "prompt":
+        for escape, meaning in ESCAPES.items():
+            value = value.replace(escape, meaning)
+        return value
+    prompt = model.prompts.get(value)
+    if not prompt:
+        others = ", ".join(key for key, text in model.prompts.items() if text)
+        raise InvalidInput(
+            f"'{name}': its settings have no prompt '{value}'. "
+            f"Expected {f'one of: {others}' if others else '+prompt=TEXT: they have none at all'}."
+        )
+    return prompt
+
+
+def _use_pil(model: "SentenceTransformer", folder: Path) -> None:
+    """Pictures are prepared with PIL, as `hub.image_processor` says; sizes from the settings stay."""
+    settings = {
+        key: value
+        for file in folder.glob("sentence_*_config.json")
+        for key, value in (hub.read_json(file, dict).get("processor_kwargs") or {}).items()
+        if key in SIZES
+    }
+    processor = hub.image_processor(folder, **settings)
+    if not hasattr(model.processor, "image_processor"):
+        raise InvalidInput(
+            f"'{folder}' says that it embeds pictures beside texts, and has no processor of both. "
+            "Expected a folder as SentenceTransformer.save writes it."
+        )
+    model.processor.image_processor = processor
+
+
 class StEncoder(TextEncoder):
-    """A text encoder of sentence-transformers, frozen, with its own pooling and its default prompt
-    if it has one.
+    """A text encoder of sentence-transformers, frozen, with its own pooling.
 
     Args:
         name: What the user typed.
         folder: What describes it.
         model: On the CPU; it is moved to the device.
+        prompt: What every text begins with; None: the model's default prompt, if it has one.
         device: As `pick_device` gives it.
         precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
             any case.
@@ -85,17 +170,18 @@ class StEncoder(TextEncoder):
         name: str,
         folder: Path,
         model: "SentenceTransformer",
+        prompt: str | None,
         device: str,
         precision: str,
     ) -> None:
         self.name, self.device, self.precision = name, device, precision
         self._model = model.eval().requires_grad_(False)
-        self._prompt = model.prompts.get(model.default_prompt_name or "") or None
-        self.note = "a text encoder: it sees no pictures"
-        if self._prompt:
-            self.note += f"; every text begins with its prompt '{self._prompt}'"
+        self._default_prompt = model.prompts.get(model.default_prompt_name or "") or None
+        self._prompt = self._default_prompt if prompt is None else prompt or None
+        self._check_prompts()
+        self.note = self._note()
         # What pooling needs beside tokens: how long the prompt is that it leaves out
-        inputs = model.preprocess(["a"], prompt=self._prompt)
+        inputs = self._text_features(["a"])
         self._prompt_inputs = {
             key: inputs[key] for key in ("prompt_length", "modality") if key in inputs
         }
@@ -109,9 +195,33 @@ class StEncoder(TextEncoder):
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
             "precision": precision,
         }
-        self.digest = frozen.digest(hub.described(description), model)
+        if prompt is not None:
+            description["prompt"] = prompt
+        if model.truncate_dim:  # not looked at by the first version
+            description["truncate_dim"] = model.truncate_dim
+        self.digest = frozen.digest(hub.described(description | self._picture_description()), model)
         self._model.to(device)
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
+
+    def _check_prompts(self) -> None:
+        """Raises InvalidInput for one that sentence-transformers would fetch or open as a picture."""
+        from sentence_transformers.base.modality import infer_modality
+
+        for prompt in filter(None, (self._prompt, self._default_prompt)):
+            if infer_modality(prompt) != "text":
+                raise InvalidInput(
+                    f"'{self.name}': its prompt '{prompt[:80]}' looks like the address of a picture. "
+                    "Expected words."
+                )
+
+    def _note(self) -> str:
+        """What a reader of its scores must know."""
+        prompt = f"; every text begins with its prompt '{self._prompt}'" if self._prompt else ""
+        return f"a text encoder: it sees no pictures{prompt}"
+
+    def _picture_description(self) -> dict[str, object]:
+        """How pictures are prepared."""
+        return {}
 
     @property
     def capabilities(self) -> Capabilities:
@@ -129,7 +239,7 @@ class StEncoder(TextEncoder):
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns), PAD after the end."""
-        inputs = self._model.preprocess(list(texts), prompt=self._prompt)
+        inputs = self._text_features(texts)
         masks = inputs["attention_mask"].bool()
         return frozen.padded(
             [
@@ -151,5 +261,94 @@ class StEncoder(TextEncoder):
         filler = self._model.tokenizer.pad_token_id or 0
         inputs = {"input_ids": ids.masked_fill(~is_text, filler), "attention_mask": is_text.long()}
         inputs |= self._prompt_inputs
+        return self._embedded(inputs)
+
+    def _text_features(self, texts: Sequence[str]) -> Mapping:
+        """What its transformer is given. As a dictionary, a text that looks like the address of a
+        picture stays a text, and nothing is fetched or opened.
+        """
+        return self._model.preprocess([{"text": text} for text in texts], prompt=self._prompt)
+
+    def _embedded(self, features: "dict[str, torch.Tensor]") -> np.ndarray:
         with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(self._model(inputs)["sentence_embedding"])
+            vectors = self._model(features)["sentence_embedding"]
+            return frozen.unit(vectors[:, : self._model.truncate_dim])
+
+
+class StDualEncoder(StEncoder, DualEncoder):
+    """A model of sentence-transformers that embeds pictures and texts.
+
+    Where a picture is nothing but pixels to it, pictures go in batches; a model with a chat template,
+    or with as many patches as a picture is large, is given one at a time, so that neighbours in a
+    batch cannot move an embedding.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        model: "SentenceTransformer",
+        prompt: str | None,
+        device: str,
+        precision: str,
+    ) -> None:
+        super().__init__(name, folder, model, prompt, device, precision)
+        blank = Image.new("RGB", (64, 64))
+        features = self._picture_features(blank)
+        self._takes_pixels_alone = set(features) == {"pixel_values", "modality"}
+        self._modality = features["modality"]
+        vectors = self.encode_images(self.preprocess(blank)[None])
+        if vectors.shape[1] != self.dim:
+            raise InvalidInput(
+                f"'{name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}."
+            )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Embeddings of both sides."""
+        return replace(super().capabilities, embeds_images=True, image_dim=self.dim)
+
+    def _note(self) -> str:
+        return f"every text begins with its prompt '{self._prompt}'" if self._prompt else ""
+
+    def _picture_description(self) -> dict[str, object]:
+        processor = self._model.processor.image_processor
+        return {"preprocess": [type(processor).__name__, processor.to_dict()]}
+
+    def facts(self) -> dict[str, str]:
+        """What was built, in words."""
+        processor = self._model.processor.image_processor
+        return hub.facts(self._model, self._model.tokenizer, processor)
+
+    def preprocess(self, image: Image.Image) -> np.ndarray:
+        """An RGB PIL image to float32 of shape (3, height, width); where pixels are not all that its
+        transformer is given, to uint8 of shape (height, width, 3).
+        """
+        if self._takes_pixels_alone:
+            return self._picture_features(image)["pixel_values"][0].numpy()
+        return np.asarray(image)
+
+    def encode_images(self, pixels: np.ndarray) -> np.ndarray:
+        """Preprocessed images, shape (n, ...) or n arrays of several shapes, to unit vectors of shape
+        (n, dim).
+        """
+        import torch
+
+        if self._takes_pixels_alone:
+            tensor = torch.from_numpy(pixels).to(self.device)
+            return self._embedded({"pixel_values": tensor, "modality": self._modality})
+        rows: list[np.ndarray] = []
+        for index, picture in enumerate(pixels):
+            if index and np.array_equal(picture, pixels[index - 1]):  # a batch is filled up so
+                rows.append(rows[-1])
+                continue
+            features = self._picture_features(Image.fromarray(picture))
+            moved = {
+                key: value.to(self.device) if isinstance(value, torch.Tensor) else value
+                for key, value in features.items()
+            }
+            rows.append(self._embedded(moved)[0])
+        return np.stack(rows)
+
+    def _picture_features(self, image: Image.Image) -> Mapping:
+        return self._model.preprocess([{"image": image}], prompt=self._default_prompt)

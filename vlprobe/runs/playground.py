@@ -18,6 +18,7 @@ from vlprobe.perturb import influence, lgip, substitution
 from vlprobe.perturb.influence import Scores
 from vlprobe.runs.exhibits import GRID, Canvas, without_parts
 from vlprobe.scoring import cases, mixtures
+from vlprobe.scoring.batches import stacked
 from vlprobe.scoring.mixtures import ShareScores
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import (
@@ -162,12 +163,12 @@ class Player:
         """Embeddings of pictures that are not cached, float32 of shape (n, image_dim)."""
         model = self._dual_encoder
         with self._lock:
-            return model.encode_images(np.stack([model.preprocess(image) for image in images]))
+            return model.encode_images(stacked([model.preprocess(image) for image in images]))
 
     def _embedded(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
         model = self._dual_encoder
         vectors = model.encode_images(
-            np.stack([model.preprocess(canvas.draw()) for canvas in canvases])
+            stacked([model.preprocess(canvas.draw()) for canvas in canvases])
         )
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 

@@ -48,6 +48,20 @@ def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
     return rows + rows[-1:] * (-len(rows) % min(multiple, batch_size))
 
 
+def stacked(pixels: Sequence[np.ndarray]) -> np.ndarray:
+    """Preprocessed pictures as one array: shape (n, ...), or n arrays of several shapes.
+
+    >>> stacked([np.ones(2), np.ones(2)]).shape, stacked([np.ones(2), np.ones(3)]).dtype
+    ((2, 2), dtype('O'))
+    """
+    if len({picture.shape for picture in pixels}) == 1:
+        return np.stack(pixels)
+    batch = np.empty(len(pixels), dtype=object)
+    for row, picture in enumerate(pixels):
+        batch[row] = picture
+    return batch
+
+
 class PixelBatches:
     """Groups opened pictures into batches of pixels, each content once and none that has an
     embedding.
@@ -94,4 +108,4 @@ class PixelBatches:
             if count >= self._encoder.image_batch_size:
                 break
         pixels = fill_up(list(batch.values()), BATCH_MULTIPLES["images"], self._encoder.batch_size)
-        return list(batch), np.stack(pixels) if batch else None
+        return list(batch), stacked(pixels) if batch else None

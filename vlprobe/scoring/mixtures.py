@@ -13,7 +13,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
-from vlprobe.scoring.batches import BATCH_MULTIPLES, fill_up
+from vlprobe.scoring.batches import BATCH_MULTIPLES, fill_up, stacked
 from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.types import Model, PictureEdit
 from vlprobe.types.protocols import embeds_images
@@ -92,7 +92,7 @@ def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) ->
         raise InvalidInput(f"Model '{model.name}' is asked at the shares of its runs only.")
     pixels = [model.preprocess(picture) for picture in pictures]
     batch = fill_up(pixels, BATCH_MULTIPLES["images"], len(pixels))
-    vectors = model.encode_images(np.stack(batch))[: len(pixels)]
+    vectors = model.encode_images(stacked(batch))[: len(pixels)]
     text = model.encode_texts(np.repeat(model.tokenize([caption]), BATCH_MULTIPLES["texts"], 0))
     mixtures = similarity_matrix(text[:1], vectors)[0].tolist()
     return ShareScores(mixtures[0], tuple(mixtures))

@@ -113,11 +113,13 @@ class DualEncoder(TextEncoder, Protocol):
     """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
-        """An RGB PIL image to the array that encode_images stacks."""
+        """An RGB PIL image to an array; two images may give different shapes."""
         ...
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Shape (n, ...) of preprocessed images to float32 of shape (n, image_dim), l2-normalised."""
+        """Preprocessed images, shape (n, ...) or, where shapes differ, n arrays in one of objects, to
+        float32 of shape (n, image_dim), l2-normalised.
+        """
         ...
 
 

