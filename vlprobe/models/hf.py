@@ -96,6 +96,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder
             towers = TOWERS[model_type].opened(name, folder, config, device, precision)
             towers.encode_images(towers.preprocess(Image.new("RGB", (64, 64)))[None])
             towers.encode_texts(towers.tokenize(["a"]))
+        towers.sources = hub.sources(folder)
         return towers
     kind = KINDS.get(model_type)
     if kind is None:
