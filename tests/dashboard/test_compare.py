@@ -23,6 +23,7 @@ from vlprobe import views
 from vlprobe.dashboard.compare import columns
 from vlprobe.render import charts
 from vlprobe.render.html import elements
+from vlprobe.render.sentences import unbroken
 from vlprobe.render.verdict import verdict
 from vlprobe.render.words import model_name, presentations
 from vlprobe.runs.request import Request
@@ -70,8 +71,8 @@ def test_the_heading_is_the_finding(shown, filled: Store, key: str):  # noqa: F8
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
     told = verdict(compared, presentations()["lgip"].kind("flip"))
-    assert f"<h1>{html.escape(told.heading)}</h1>" in bodies(at)
-    assert told.detail in words(at)
+    assert f"<h1>{html.escape(unbroken(told.heading))}</h1>" in bodies(at)
+    assert unbroken(told.detail) in words(at) and " %" not in unbroken(told.detail)
     assert len(re.findall("<h1", bodies(at))) == 1
 
 

@@ -198,3 +198,26 @@ def test_lines_between_rows_are_those_that_plotly_draws_one_by_one():
     for height in (0.5, 1.5, 2.5):
         expected.add_hline(y=height, line={"color": charts.theme.QUIET, "width": 0.5})
     assert figure.layout.shapes == expected.layout.shapes
+
+
+def test_more_models_than_a_legend_bears_stand_in_the_order_of_their_values():
+    names = [f"a:{number}" for number in range(charts.dots.MANY + 1)]
+    values = [(7 * number % len(names)) / 20 for number in range(len(names))]
+    columns = ["model", "slice", "value", "low", "high", "n_items", "n_cases"]
+    rows = [
+        (model, name, value + shift, value, 1.0, 9, 9)
+        for model, value in zip(names, values, strict=True)
+        for name, shift in (("color", 0.0), ("number", 0.01))
+    ]
+    figure = charts.dots.dots(
+        pd.DataFrame(rows, columns=columns),
+        UP,
+        "cosine",
+        {"color": "Colour", "number": "Number"},
+        charts.styles.styles(names),
+    )
+    for row in (0, 1):
+        heights = {trace.x[row]: trace.y[row] for trace in figure.data if trace.name in names}
+        in_order = [heights[value] for value in sorted(heights, reverse=True)]
+        assert len(in_order) == len(names) and in_order == sorted(in_order)
+        assert all(row - 0.5 < height < row + 0.5 for height in in_order)

@@ -120,6 +120,15 @@ def share(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
+def unbroken(text: str) -> str:
+    """A text in which a number and its per cent sign stay on one line.
+
+    >>> unbroken("It believes 10.8 % of them")
+    'It believes 10.8\\xa0% of them'
+    """
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 def counted(count: int, noun: str) -> str:
     """A number with its noun.
 

@@ -14,6 +14,7 @@ from vlprobe.dashboard.compare import case_map, columns, forest, measured, sente
 from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.play import baseline
 from vlprobe.dashboard.state import model_name, n_passing, view
+from vlprobe.render.sentences import unbroken
 from vlprobe.render.verdict import verdict
 from vlprobe.render.words import presentations
 from vlprobe.views.believed import Comparison
@@ -65,4 +66,5 @@ def _draw_finding(contest: Contest, comparison: Comparison) -> None:
     """The finding as the heading, and what stands below it."""
     kind = presentations()[contest.questions.probe].kind(contest.kind)
     finding = verdict(comparison, kind, {model: model_name(model) for model in contest.models})
-    st.html(str(htpy.div(".vp-finding")[htpy.h1[finding.heading], htpy.p[finding.detail]]))
+    heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
+    st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))

@@ -7,7 +7,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.cases.choices import TIES, draw_order, pick_bucket, with_order
-from vlprobe.dashboard.cases.sentence import Subject, pick_dataset, shortened, stored_sets
+from vlprobe.dashboard.cases.sentence import Subject, pick_dataset, shortened
 from vlprobe.dashboard.explore.patterns import chosen_pairs
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.state import (
@@ -21,6 +21,7 @@ from vlprobe.dashboard.state import (
     picked,
     quiet,
     search,
+    set_labels,
     store,
     view,
 )
@@ -70,7 +71,7 @@ def draw_filters(about: Subject) -> Filter:
         with st.container(key="phone_order"):
             draw_order(case_filter, "_phone")
         choose("Cards", "cards", LAYOUTS, segments=True)
-        asked_sets = {stored.key: stored.label for stored in stored_sets()}
+        asked_sets = set_labels(view(views.runs.question_sets))
         if len(asked_sets) > 1:
             choose("What was asked", "set", asked_sets, about.questions.key, always=True)
         if n_active:

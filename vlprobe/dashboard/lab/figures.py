@@ -42,6 +42,7 @@ PICTURES = ("mix", "patch")
 # What EqBen's table 4 prints by kind, under the names of the demo's subsets
 KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
 SCORES = ("text_score", "image_score", "group_score")
+MOST_NAMED = 9  # models whose number stands in a sentence
 FEW = 5  # triplets; of fewer no accuracy is drawn
 
 
@@ -125,8 +126,10 @@ def deviations(stored: Questions, unit: str) -> None:
     scores = scores[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
     group_scores = ", ".join(
         f"{model_name(row.model)} {numbers.number(row.value, 'rate')}"
-        for row in scores.itertuples()
+        for row in scores.head(MOST_NAMED).itertuples()
     )
+    if len(scores) > MOST_NAMED:
+        group_scores += f", and of {len(scores) - MOST_NAMED} more in the paper's table below"
     quiet(
         "How to read it: a model that answers equally to equal changes piles up at 0; the last "
         "step has all beyond. Compare models in spreads: one that uses a wider range of cosines "

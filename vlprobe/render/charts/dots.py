@@ -23,6 +23,8 @@ from vlprobe.render.numbers import WAYS, unit_of
 from vlprobe.types import Metric
 from vlprobe.views.records import BinRow, SliceRow, records
 
+MANY = 14  # models; of more, each row has them in the order of their values, in smaller marks
+
 
 def dots(
     table: pd.DataFrame,
@@ -119,17 +121,22 @@ def _rows(
     stored = set(table["model"])
     models = [model for model in styles if model in stored]
     heights = {name: index for index, name in enumerate(names)}
-    step = 0.7 / max(len(models), 1)
-    is_drawn = table[key].isin(list(heights)) & table["value"].notna()
+    is_crowded = len(models) > MANY
+    table = table.loc[table[key].isin(list(heights)) & table["value"].notna()]
+    if is_crowded:
+        ranks = table.groupby(key)["value"].rank(method="first", ascending=False)
+        table = table.assign(lane=ranks - 1)
+    lane_step = (0.84 if is_crowded else 0.7) / max(len(models), 1)
     for index, model in enumerate(models):
-        drawn = table.loc[(table["model"] == model) & is_drawn]
+        drawn = table.loc[table["model"] == model]
         keys = drawn[key].tolist()
+        lanes = drawn["lane"].to_numpy() if is_crowded else np.full(len(keys), index)
+        offsets = (lanes - (len(models) - 1) / 2) * lane_step
         rows = records(SliceRow, drawn.assign(slice=keys))
         color, symbol = styles[model]
-        offset = (index - (len(models) - 1) / 2) * step
         figure.add_scatter(
             x=drawn["value"],
-            y=np.array([float(heights[name]) + offset for name in keys]),
+            y=np.array([float(heights[name]) for name in keys]) + offsets,
             error_x=arms(
                 [row.value for row in rows],
                 [row.low for row in rows],
@@ -137,7 +144,7 @@ def _rows(
                 color,
             ),
             mode="markers",
-            marker={"color": color, "symbol": symbol, "size": 11},
+            marker={"color": color, "symbol": symbol, "size": 8 if is_crowded else 11},
             name=safe(model),
             text=[
                 f"<b>{safe(model)}</b><br>{safe(names[row.slice])}<br>"
@@ -149,7 +156,8 @@ def _rows(
         )
     named_rows(figure, list(names.values()), 24)
     figure.update_xaxes(zeroline=False)
-    return finished(figure, 130 + len(names) * (26 + 16 * len(models)))
+    lane_height = 7 if is_crowded else 16
+    return finished(figure, 130 + len(names) * (26 + lane_height * len(models)))
 
 
 def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str]) -> None:

@@ -62,7 +62,7 @@ STYLE = """<style>
 .vp-table th, .vp-table td { padding: .5rem .7rem .5rem 0; text-align: left; vertical-align: top; }
 .vp-table thead th { font-weight: 600; border-bottom: 2px solid var(--vp-strong-line); vertical-align: bottom; }
 .vp-table tbody tr { border-top: 1px solid var(--vp-line); }
-.vp-table tbody th { font-weight: 500; min-width: 7rem; }
+.vp-table tbody th { font-weight: 500; min-width: 9rem; }
 .vp-table tbody th.vp-metric { font-weight: 600; min-width: 10.5rem; max-width: 20rem; }
 .vp-table tbody tr.first { border-top: 1px solid var(--vp-strong-line); }
 .vp-table td { font-variant-numeric: tabular-nums; white-space: nowrap; }
