@@ -3,6 +3,7 @@
     VlprobeError
     |- NotFound             a name that is not known
     |- InvalidInput         a file, a value or a model's answer that is not as expected
+    |  |- Misfit            a probe that cannot be asked of this dataset or model
     |  `- StoredDamage      a stored file that is gone or is not what was written
     |- MissingDependency    an optional package that is not installed
     `- JobFailed            a run that stopped before its end
@@ -83,6 +84,10 @@ class NotFound(VlprobeError):
 
 class InvalidInput(VlprobeError):
     """Something read or computed is not as expected."""
+
+
+class Misfit(InvalidInput):
+    """A probe cannot be asked of this dataset or this model; another one may be."""
 
 
 class StoredDamage(InvalidInput):

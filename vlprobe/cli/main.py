@@ -15,9 +15,10 @@ from vlprobe import __version__
 from vlprobe.cli.ask import ask
 from vlprobe.cli.inputs import check, doctor, perturb
 from vlprobe.cli.listing import metrics_table, names_table
-from vlprobe.cli.output import FORMATS, Bar, parse_pairs, print_folded, print_notes, print_table
-from vlprobe.cli.plugins import require, typed
+from vlprobe.cli.output import FORMATS, print_folded, print_notes, print_table
+from vlprobe.cli.plugins import require
 from vlprobe.cli.report import report
+from vlprobe.cli.run import run
 from vlprobe.cli.serve import dashboard
 from vlprobe.cli.train import train, train_demo
 from vlprobe.cli.verify import verify
@@ -83,102 +84,6 @@ def list_(collection: str, how: str) -> None:
         print_table(metrics_table(), how)
     else:
         print_table(names_table(collection), how)
-
-
-@main.command()
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    required=True,
-    help="A model's name; may be given several times.",
-)
-@click.option("--dataset", default="", help="A dataset's name [the probe's demo data].")
-@click.option("--probe", default="lgip", show_default=True)
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Of the probe, such as rules=paper.",
-)
-@click.option("--seed", default=42, show_default=True)
-@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
-@click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
-)
-@click.option("--batch-size", default=64, show_default=True)
-@click.option(
-    "--workers",
-    type=int,
-    help="Threads that open pictures, processes that edit [one a core, at most 16].",
-)
-@click.option(
-    "--memory",
-    default=2048,
-    show_default=True,
-    help="MiB that a run may take beside the model's weights.",
-)
-@click.option(
-    "--threads",
-    default=0,
-    type=click.IntRange(0, 1024),
-    help="Threads of torch; 0 leaves them to torch.",
-)
-@click.option(
-    "--executor",
-    type=click.Choice(["local", "ray"]),
-    default="local",
-    help="This process, or Ray's machines.",
-)
-@click.option(
-    "--ray-address",
-    default="",
-    help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].",
-)
-@click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
-@click.option(
-    "--verify", is_flag=True, help="Read all files, also those whose digests are remembered."
-)
-@click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
-@click.option("--format", "how", type=FORMATS, default="table")
-@click.pass_context
-def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **settings) -> None:
-    """Ask models a probe's questions; the same command again resumes, or answers at once."""
-    import pandas as pd
-
-    from vlprobe import views
-    from vlprobe.models import frozen
-    from vlprobe.runs.request import Request
-    from vlprobe.runs.run import execute
-
-    if threads:
-        frozen.use_threads(threads)
-    keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
-    settings = {name: value for name, value in settings.items() if value is not None}
-    request = Request(
-        options=parse_pairs(options), keep_embeddings=keep, examine=examine, **settings
-    )
-    typed(*request.models, request.dataset, request.probe, *request.options.values())
-    store = _store(ctx)
-    with Bar() as bar:
-        manifests = execute(request, store, bar)
-    estimates = views.estimates.estimates(
-        store, views.runs.question_set(store, manifests[0]["case_key"])
-    )
-    keys = [manifest["key"] for manifest in manifests]
-    of_models = pd.concat([estimates.loc[estimates["key"] == key] for key in dict.fromkeys(keys)])
-    print_table(of_models.drop(columns=["slice"]), how)
-    stored = views.runs.run_rows(store)
-    print_notes(row for row in stored if row.key in keys)
-    for note in manifests[0]["notes"]:
-        click.echo(f"Note on the data: {note}", err=True)
-    for finding in manifests[0]["findings"]:
-        click.echo(
-            f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}",
-            err=True,
-        )
 
 
 @main.command()
@@ -323,6 +228,7 @@ main.add_command(dashboard)
 main.add_command(doctor)
 main.add_command(perturb)
 main.add_command(report)
+main.add_command(run)
 main.add_command(train)
 main.add_command(train_demo)
 main.add_command(verify)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from vlprobe import registry
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.types import Capabilities, Item, Model, Probe
 
 
@@ -42,7 +42,7 @@ def _refuse_misfit(
     name: str, capabilities: Capabilities, probe: Probe, items: Sequence[Item]
 ) -> None:
     if capabilities.answers_cases and probe.needs == "gallery":
-        raise InvalidInput(
+        raise Misfit(
             f"Probe '{probe.name}' searches a gallery, and '{name}' has scores of cases alone: it would take "
             f"the score of every picture with every caption{_pairs(items)}. Give them as a matrix (+matrix), or "
             "choose a model, or a probe such as eqben."
@@ -51,18 +51,18 @@ def _refuse_misfit(
         return
     if capabilities.looks_up:
         if probe.needs and not capabilities.embeds_images:
-            raise InvalidInput(
+            raise Misfit(
                 f"Probe '{probe.name}' shows pictures, and '{name}' has embeddings of texts alone. Add those of "
                 "the pictures, or choose the probe visla, where texts are compared with texts."
             )
         return
     if probe.needs and not capabilities.takes_pictures:
-        raise InvalidInput(
+        raise Misfit(
             f"Probe '{probe.name}' needs a model that sees pictures, and '{name}' is a text encoder. "
             "Choose another model, or the probe visla, where texts are compared with texts."
         )
     if probe.needs == "gallery" and not (capabilities.embeds_images and capabilities.embeds_texts):
-        raise InvalidInput(
+        raise Misfit(
             f"Probe '{probe.name}' searches a gallery, and '{name}' has no embeddings to search with: it looks "
             "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2, FLAVA), or another probe."
         )

@@ -20,7 +20,7 @@ from typing import Literal, NotRequired, TypedDict, cast
 
 import pandas as pd
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import mix, substitution
 from vlprobe.probes import rococo_fronts
@@ -236,7 +236,7 @@ class Rococo(Probe):
             return self
         absent = [item.image.path.name for item in items if item.image and item.image.absent]
         if absent:
-            raise InvalidInput(
+            raise Misfit(
                 f"{len(absent):,} of {len(items):,} pictures are not here (first: '{absent[0]}'), and mixed pictures "
                 "are made of them. Ask without: --option pictures=; with --option policies= for the clean gallery."
             )

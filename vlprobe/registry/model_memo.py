@@ -119,8 +119,8 @@ def _key(name: str, precision: str) -> str:
 
 
 def _surroundings() -> str:
-    places = [os.environ.get(name, "") for name in PLACES]
-    return json.dumps([places, _code_and_libraries()])
+    folders = [os.environ.get(name, "") for name in PLACES]
+    return json.dumps([folders, _code_and_libraries()])
 
 
 @functools.cache

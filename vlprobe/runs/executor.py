@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 import pyarrow as pa
 
 from vlprobe.runs import lookups
@@ -76,18 +77,44 @@ class Executor(ABC):
         self.close(failed=error_type is not None)
 
 
+class SharedEncoder:
+    """One model's encoder for several runs, so that each picture and text goes through it once.
+
+    Args:
+        recurs: Which of these texts several of the runs ask about: see `Encoder`.
+    """
+
+    def __init__(self, recurs: Callable[[Sequence[str]], np.ndarray]) -> None:
+        self.recurs = recurs
+        self.encoder: Encoder | None = None
+
+    def close(self) -> None:
+        """Writes the embeddings that are still in memory."""
+        if self.encoder is not None:
+            self.encoder.close()
+            self.encoder = None
+
+
 class LocalExecutor(Executor):
     """Scores the parts in this process, one after the other.
 
     The encoder is opened when it is first needed: it reads the embeddings that the store has then.
+    One that several runs share stays open.
     """
 
-    def __init__(self, context: RunContext, model: Model, progress: Progress) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        model: Model,
+        progress: Progress,
+        shared: SharedEncoder | None = None,
+    ) -> None:
         super().__init__(
             context, progress, large_parts=model.capabilities.device.startswith("cuda")
         )
         self.model = model
-        self._encoder: Encoder | None = None
+        self._shared = shared
+        self._encoder: Encoder | None = shared.encoder if shared else None
         self._scorer: Scorer | None = None
         self._candidates: tuple[Sequence[Picture], Sequence[str]] | None = None
 
@@ -104,7 +131,10 @@ class LocalExecutor(Executor):
                 request.workers,
                 memory=request.memory << 20,
                 on_read=functools.partial(thumbnails.keep, root),
+                recurs=self._shared.recurs if self._shared else None,
             )
+            if self._shared:
+                self._shared.encoder = self._encoder
         return self._encoder
 
     @property
@@ -173,9 +203,9 @@ class LocalExecutor(Executor):
 
     def close(self, failed: bool = False) -> None:
         """Writes the embeddings that are still in memory."""
-        if self._encoder is not None:
+        if self._encoder is not None and not self._shared:
             self._encoder.close()
-            self._encoder = None
+        self._encoder = None
 
 
 def _distinct(lists: pa.ChunkedArray) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from vlprobe.datasets import audit
-from vlprobe.errors import InvalidInput, StoredDamage
+from vlprobe.errors import Misfit, StoredDamage
 from vlprobe.runs import case_workers
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
@@ -58,7 +58,7 @@ def write_cases(
         progress: Receives the number of items whose cases are made.
 
     Raises:
-        InvalidInput: no case can be made of any item.
+        Misfit: no case can be made of any item.
     """
     items, case_entry = context.items, context.case_entry
     dropped: Counter[str] = Counter()
@@ -91,13 +91,13 @@ def write_cases(
     case_entry.finish({}, facts, [writer.line])
 
 
-def _no_case(context: RunContext, dropped: Counter[str]) -> InvalidInput:
+def _no_case(context: RunContext, dropped: Counter[str]) -> Misfit:
     run = context.run
     reasons = (
         "; ".join(f"{reason}: {count}" for reason, count in dropped.items())
         or "no caption can be edited"
     )
-    return InvalidInput(
+    return Misfit(
         f"Probe '{run.probe}' makes no case from dataset '{run.dataset}' ({reasons}). "
         f"Choose other options, or data that suits it, such as '{context.probe.dataset}'."
     )

@@ -10,20 +10,21 @@ crash, a cancel or a full disk.
 import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 from vlprobe import registry
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.probes.fit import check_fit, check_pictures
 from vlprobe.registry import model_memo
 from vlprobe.runs import questions, ray_pool
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
-from vlprobe.runs.executor import Executor, LocalExecutor
+from vlprobe.runs.executor import Executor, LocalExecutor, SharedEncoder
 from vlprobe.runs.ray_executor import RayExecutor
+from vlprobe.runs.recurring import recurring_texts
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files, memo
@@ -31,6 +32,13 @@ from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, looks_up
 from vlprobe.types.options import parse_options
+
+
+class Plan(NamedTuple):
+    """What became of the requests of a plan."""
+
+    manifests: list[list[dict]]  # of each request, in the order of its models
+    left_out: list[str]  # why a request has no answer of a model: a line each
 
 
 def execute(
@@ -53,32 +61,78 @@ def execute(
         The manifest of each model's run, in the order of the request. What is finished stays when a
         later model fails.
     """
-    progress = progress or Progress()
-    parse_options(
-        SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run"
-    )
-    if models and request.executor != "local":
+    return execute_plan([request], store, progress, models, dataset).manifests[0]
+
+
+def execute_plan(
+    requests: Sequence[Request],
+    store: Store,
+    progress: Progress | None = None,
+    models: Mapping[str, Model] = MappingProxyType({}),
+    dataset: Dataset | None = None,
+    leaves_out: bool = False,
+) -> Plan:
+    """Runs several requests that differ in probe, options and dataset alone: each dataset is read,
+    each model loaded, and each picture and text embedded once. Keys and bytes are those of single runs.
+
+    Args:
+        requests: One or more.
+        store: As in `execute`, as are `progress`, `models` and `dataset`, which is that of all.
+        leaves_out: Whether a probe that cannot be asked is left out, and told; else it raises.
+    """
+    progress, settings = progress or Progress(), requests[0]
+    for request in requests:
+        parse_options(
+            SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run"
+        )
+    if models and settings.executor != "local":
         raise InvalidInput(
             f"'{next(iter(models))}' is in this process alone, and workers on Ray load models by name. "
             "Choose executor local, or name the model."
         )
-    with memo.reading_all() if request.verify else contextlib.nullcontext():
+    with memo.reading_all() if settings.verify else contextlib.nullcontext():
         write_error = _write_error(store)
-        prepared = prepare(request, store, progress, dataset)
-        stored = {
-            name: manifest
-            for name in request.models
-            if name not in models
-            and (manifest := _stored_answer(name, request, prepared, store, write_error is None))
-        }
-        if stored.keys() >= set(request.models):  # also where no cluster can be reached
-            return [stored[name] for name in request.models]
-        with (
-            ray_pool.joined(request.ray_address)
-            if request.executor == "ray"
-            else contextlib.nullcontext()
-        ):
-            return _execute(request, store, progress, models, prepared, stored, write_error)
+        questions_of = _prepare_all(requests, store, progress, dataset)
+        answers = [
+            {
+                name: manifest
+                for name in settings.models
+                if name not in models
+                and (manifest := _stored_answer(name, *question, store, write_error is None))
+            }
+            for question in questions_of
+        ]
+        execution = _Execution(store, progress, models, write_error, leaves_out)
+        missing = [
+            name
+            for name in settings.models
+            if any(name not in manifest_of for manifest_of in answers)
+        ]
+        is_on_ray = missing and settings.executor == "ray"  # also where no cluster can be reached
+        with ray_pool.joined(settings.ray_address) if is_on_ray else contextlib.nullcontext():
+            for name in dict.fromkeys(missing):
+                execution.answer(name, questions_of, answers)
+        return Plan(
+            [
+                [manifest_of[name] for name in settings.models if name in manifest_of]
+                for manifest_of in answers
+            ],
+            execution.left_out,
+        )
+
+
+def _prepare_all(
+    requests: Sequence[Request], store: Store, progress: Progress, dataset: Dataset | None
+) -> list[tuple[Request, "Prepared"]]:
+    """Each request with what it asks; a dataset is read once."""
+    datasets: dict[str, Dataset] = {}
+    questions_of = []
+    for request in requests:
+        name = request.dataset or registry.load_probe(request.probe).dataset
+        prepared = prepare(request, store, progress, dataset or datasets.get(name))
+        datasets[name] = prepared.dataset
+        questions_of.append((request, prepared))
+    return questions_of
 
 
 def _stored_answer(
@@ -104,38 +158,68 @@ def _stored_answer(
     return context.run_entry.manifest()
 
 
-def _execute(
-    request: Request,
-    store: Store,
-    progress: Progress,
-    models: Mapping[str, Model],
-    prepared: "Prepared",
-    stored: Mapping[str, dict],
-    write_error: InvalidInput | None,
-) -> list[dict]:
-    device = (
-        request.device if request.executor == "local" else "cpu"
-    )  # the workers on a cluster choose their own
-    dataset, items, probe, questions_run = prepared
-    manifests = []
-    for model_name in request.models:
-        if model_name in stored:
-            manifests.append(stored[model_name])
-            continue
-        progress.update(f"Loading {model_name}", 0, 1)
-        model = models.get(model_name) or model_memo.load(
-            model_name, device, request.precision, store.root
+@dataclass
+class _Execution:
+    """Answers the requests of a plan, a model at a time."""
+
+    store: Store
+    progress: Progress
+    models: Mapping[str, Model]
+    write_error: InvalidInput | None
+    leaves_out: bool
+    left_out: list[str] = field(default_factory=list)
+
+    def answer(
+        self,
+        model_name: str,
+        questions_of: Sequence[tuple[Request, "Prepared"]],
+        answers: Sequence[dict[str, dict]],
+    ) -> None:
+        """Adds the manifests of one model's runs to the answers to each request."""
+        request = questions_of[0][0]
+        # the workers on a cluster choose their own
+        device = request.device if request.executor == "local" else "cpu"
+        self.progress.update(f"Loading {model_name}", 0, 1)
+        model = self.models.get(model_name) or model_memo.load(
+            model_name, device, request.precision, self.store.root
         )
-        check_fit(model, probe, items)
-        check_pictures(model, items)
-        run = replace(questions_run, model=model.name, model_digest=model.digest)
-        context = RunContext(run, items, probe, request, store)
-        if write_error and not context.run_entry.complete:
-            raise write_error
-        if not write_error:
-            _run_stages(context, dataset, model, progress)
-        manifests.append(context.run_entry.manifest())
-    return manifests
+        runs = [
+            (context, prepared.dataset, manifest_of)
+            for (planned, prepared), manifest_of in zip(questions_of, answers, strict=True)
+            if model_name not in manifest_of
+            and (context := self._context(planned, prepared, model))
+        ]
+        shared = None
+        if len(runs) > 1 and request.executor == "local" and not _reads_answers(model):
+            shared = SharedEncoder(recurring_texts([context for context, _, _ in runs]))
+        with contextlib.closing(shared) if shared else contextlib.nullcontext():
+            for context, dataset, manifest_of in runs:
+                if not self.write_error:
+                    _run_stages(context, dataset, model, self.progress, shared)
+                manifest_of[model_name] = context.run_entry.manifest()
+
+    def _context(self, request: Request, prepared: "Prepared", model: Model) -> RunContext | None:
+        """A model's run, its questions written; None where it is left out."""
+        try:
+            check_fit(model, prepared.probe, prepared.items)
+            check_pictures(model, prepared.items)
+            run = replace(prepared.run, model=model.name, model_digest=model.digest)
+            context = RunContext(run, prepared.items, prepared.probe, request, self.store)
+            if self.write_error and not context.run_entry.complete:
+                raise self.write_error
+            if not self.write_error:
+                write_questions(context, prepared.dataset, self.progress)
+            return context
+        except Misfit as misfit:
+            if not self.leaves_out:
+                raise
+            self.left_out.append(f"{prepared.probe.name}: {misfit}")
+            return None
+
+
+def _reads_answers(model: Model) -> bool:
+    """Whether it embeds nothing itself."""
+    return looks_up(model) or answers_cases(model)
 
 
 class Prepared(NamedTuple):
@@ -176,25 +260,34 @@ def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -
             questions.write_cases(context, getattr(dataset, "notes", ()), findings, progress)
 
 
-def _run_stages(context: RunContext, dataset: Dataset, model: Model, progress: Progress) -> None:
-    """Takes one model through the stages of a run; another process at the same stage is waited for."""
-    write_questions(context, dataset, progress)
+def _run_stages(
+    context: RunContext,
+    dataset: Dataset,
+    model: Model,
+    progress: Progress,
+    shared: SharedEncoder | None,
+) -> None:
+    """Takes one model through the stages of a run whose questions are written; another process at
+    the same stage is waited for.
+    """
     waiting = f"{context.label}: another process is at it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     if not context.run_entry.complete:
         with files.lock(context.run_entry.folder / ".lock", wait):
             if not context.run_entry.complete:
-                with open_executor(context, model, progress) as executor:
+                with open_executor(context, model, progress, shared) as executor:
                     answer(context, model, executor)
     if context.request.examine:
         _examine(context, dataset, model, progress)
 
 
-def open_executor(context: RunContext, model: Model, progress: Progress) -> Executor:
+def open_executor(
+    context: RunContext, model: Model, progress: Progress, shared: SharedEncoder | None = None
+) -> Executor:
     """The executor that the request names."""
     if context.request.executor == "ray":
         return RayExecutor(context, progress)
-    return LocalExecutor(context, model, progress)
+    return LocalExecutor(context, model, progress, shared)
 
 
 def _examine(context: RunContext, dataset: Dataset, model: Model, progress: Progress) -> None:

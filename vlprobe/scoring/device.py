@@ -2,6 +2,8 @@
 
 import logging
 import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -11,6 +13,25 @@ from vlprobe.errors import InvalidInput, is_out_of_memory
 
 _log = logging.getLogger(__name__)
 Output = TypeVar("Output")
+
+
+class _Clock:
+    """Seconds that models took to answer, of all threads of this process."""
+
+    def __init__(self) -> None:
+        self.seconds, self._lock = 0.0, threading.Lock()
+
+    def add(self, seconds: float) -> None:
+        with self._lock:
+            self.seconds += seconds
+
+
+_clock = _Clock()
+
+
+def model_seconds() -> float:
+    """Seconds between calls of models and their answers, in this process until now."""
+    return _clock.seconds
 
 
 class DeviceBatches:
@@ -43,7 +64,9 @@ class DeviceBatches:
         start, n_rows = 0, len(batch[0])
         while start < n_rows:
             cap = self._oom_batch_caps.get(stage, n_rows)
+            began = time.perf_counter()
             output = _call_or_none(call, *(column[start : start + cap] for column in batch))
+            _clock.add(time.perf_counter() - began)
             if output is not None:
                 outputs.append(output)
                 start += cap

@@ -55,6 +55,8 @@ class Encoder:
         memory: Bytes that pictures and tokens may take while they wait for the model, beside what
             is returned.
         on_read: Called in a worker thread with each picture that is read and its files' bytes.
+        recurs: Which of these texts are asked for again later, bool of shape (n,); they are kept,
+            too.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Encoder:
         progress: Progress = lambda stage, done, total: None,
         memory: int = 2 << 30,
         on_read: Callable[[Picture, tuple[bytes, ...]], None] = lambda picture, contents: None,
+        recurs: Callable[[Sequence[str]], np.ndarray] | None = None,
     ) -> None:
         self.model, self.batch_size, self.workers, self.progress = (
             model,
@@ -73,7 +76,7 @@ class Encoder:
             workers,
             progress,
         )
-        self.memory, self._on_read = memory, on_read
+        self.memory, self._on_read, self._recurs = memory, on_read, recurs
         capabilities = model.capabilities
         self.scores_pairs = capabilities.scores_pairs
         self.embeds_texts = capabilities.embeds_texts
@@ -138,8 +141,13 @@ class Encoder:
                 self.progress("texts", n_done, len(missing))
         duplicates = np.flatnonzero(~stored & ~is_representative)
         vectors[duplicates] = vectors[representative[duplicates]]
-        if keep:
-            self._texts.put([keys[row] for row in missing.tolist()], vectors[missing])
+        stored_rows = missing
+        if not keep:
+            is_recurring = self._recurs and self._recurs(
+                [distinct[row] for row in missing.tolist()]
+            )
+            stored_rows = missing[:0] if is_recurring is None else missing[is_recurring]
+        self._texts.put([keys[row] for row in stored_rows.tolist()], vectors[stored_rows])
         return (
             vectors if len(distinct) == len(texts) else vectors[[position[text] for text in texts]]
         )

@@ -99,12 +99,12 @@ def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any
     return content if isinstance(content, dict) else {}
 
 
-def write(file: Path, rows: dict[str, Any], most: int) -> None:
-    """Replaces a memo by the last `most` of these rows, where that can be done: it only saves time,
+def write(file: Path, rows: dict[str, Any], n_rows: int) -> None:
+    """Replaces a memo by the last `n_rows` of these rows, where that can be done: it only saves time,
     and the cache may be read-only.
     """
-    kept = dict(list(rows.items())[-most:])
+    newest = dict(list(rows.items())[-n_rows:])
     with contextlib.suppress(InvalidInput), files.atomic_writer(file, durable=False) as handle:
         if hasattr(os, "fchmod"):
             os.fchmod(handle.fileno(), 0o600)
-        handle.write(json.dumps(kept).encode())
+        handle.write(json.dumps(newest).encode())

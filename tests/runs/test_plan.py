@@ -1,0 +1,170 @@
+"""Several probes in one plan: each picture and text through the model once, and the bytes of single runs."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.runs.test_run import StopAt, stored_bytes
+from vlprobe import registry
+from vlprobe.cli import main
+from vlprobe.errors import Misfit
+from vlprobe.models.controls import ControlEncoder
+from vlprobe.runs import profile
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute, execute_plan
+from vlprobe.storage.store import Store
+
+PROBES = ("lgip", "rococo", "prsm")
+MODELS = ("control:random", "control:constant")
+
+
+def requests(tiny: str, probes: tuple[str, ...] = PROBES, **changes) -> list[Request]:
+    options = {"rococo": {"pictures": ["mix:0.9"], "picture_seeds": [1]}}
+    return [Request(MODELS, tiny, probe, options.get(probe, {}), **changes) for probe in probes]
+
+
+@pytest.fixture
+def singles(tiny: str, tmp_path: Path) -> dict[str, bytes]:
+    """What single runs store, each in a cache of its own."""
+    stored: dict[str, bytes] = {}
+    for request in requests(tiny):
+        store = Store(tmp_path / request.probe)
+        execute(request, store)
+        stored |= stored_bytes(store)
+    return stored
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_plan_stores_the_keys_and_bytes_of_single_runs(tiny, tmp_path, singles, keeps: bool):
+    store = Store(tmp_path / "plan")
+    plan = execute_plan(requests(tiny, keep_embeddings=keeps), store)
+    assert stored_bytes(store) == singles
+    assert [len(manifests) for manifests in plan.manifests] == [2, 2, 2]
+    assert {key.split("/")[1] for key in singles} == {
+        manifest["key"] for manifests in plan.manifests for manifest in manifests
+    }
+    assert plan.left_out == []
+    assert execute_plan(requests(tiny), store) == plan  # again: what is stored
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_each_picture_and_text_goes_through_the_model_once_and_the_model_is_loaded_once(
+    tiny, tmp_path, monkeypatch, keeps: bool
+):
+    seen: Counter[tuple[str, bytes]] = Counter()
+    loads: list[str] = []
+    real_texts, real_images = ControlEncoder.encode_texts, ControlEncoder.encode_images
+    real_load = registry.load_model
+
+    def count(side: str, rows) -> None:
+        seen.update((side, row.tobytes()) for row in rows)
+
+    def texts(self, tokens):
+        count("text", tokens)
+        return real_texts(self, tokens)
+
+    def images(self, pixels):
+        count("image", pixels)
+        return real_images(self, pixels)
+
+    monkeypatch.setattr(ControlEncoder, "encode_texts", texts)
+    monkeypatch.setattr(ControlEncoder, "encode_images", images)
+    monkeypatch.setattr(
+        registry, "load_model", lambda name, *rest: loads.append(name) or real_load(name, *rest)
+    )
+    monkeypatch.setattr("vlprobe.scoring.encoder.fill_up", lambda rows, *sizes: rows)
+    monkeypatch.setattr("vlprobe.scoring.batches.fill_up", lambda rows, *sizes: rows)
+    plan = [
+        replace(request, models=MODELS[:1])
+        for request in requests(tiny, keep_embeddings=keeps, examine=False)
+    ]
+    execute_plan(plan, Store(tmp_path / "plan"))
+    assert loads == ["control:random"]
+    assert {side for side, _ in seen} == {"text", "image"}
+    assert set(seen.values()) == {1}
+
+
+def test_a_plan_that_was_stopped_goes_on_to_the_same_bytes(tiny, tmp_path, singles):
+    store = Store(tmp_path / "plan")
+    for step in (6, 14, 22):
+        with pytest.raises(KeyboardInterrupt):
+            execute_plan(requests(tiny), store, StopAt(step))
+    execute_plan(requests(tiny), store)
+    assert stored_bytes(store) == singles
+
+
+def test_a_model_is_examined_once_for_all_probes(tiny, tmp_path):
+    labels: list[str] = []
+
+    class Told(Progress):
+        def update(self, label: str, done: float, total: float) -> None:
+            labels.extend([label] if labels[-1:] != [label] else [])
+
+    execute_plan(requests(tiny), Store(tmp_path / "plan"), Told())
+    assert Counter(label for label in labels if label.startswith(("Examining", "Loading"))) == {
+        f"{word} {model}{place}": 1
+        for model in MODELS
+        for word, place in (("Loading", ""), ("Examining", f" on {tiny}"))
+    }
+    assert sum(label.startswith("Reading ") for label in labels) == 1
+
+
+def test_a_probe_that_cannot_be_asked_is_left_out_of_all_and_an_error_where_it_is_named(
+    tiny, tmp_path
+):
+    store = Store(tmp_path / "plan")
+    plan = execute_plan(requests(tiny, ("eqben", "lgip")), store, leaves_out=True)
+    assert [len(manifests) for manifests in plan.manifests] == [0, 2]
+    assert all(line.startswith("eqben: Probe 'eqben' makes no case") for line in plan.left_out)
+    with pytest.raises(Misfit, match="makes no case"):
+        execute_plan(requests(tiny, ("eqben", "lgip")), store)
+
+
+def call(cache: Path, *words: str, code: int = 0):
+    result = CliRunner().invoke(main.main, ["--cache", str(cache), "run", *words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_the_command_asks_several_probes_with_options_of_one_or_all(tiny, tmp_path):
+    words = ["--model", "control:random", "--dataset", tiny, "--no-doctor", "--format", "json"]
+    options = ["--option", "lgip.rules=paper", "--option", "approximate=0"]
+    options += ["--option", "pictures=mix:0.9", "--option", "rococo.picture_seeds=1"]
+    ended = call(tmp_path, *words, "--probe", "lgip", "--probe", "rococo", *options, "--profile")
+    table = json.loads(ended.stdout)
+    assert {row["probe"] for row in table} == {"lgip", "rococo"}
+    stored = {run["run"]["probe"]: run["run"]["options"] for run in Store(tmp_path).runs()}
+    assert stored["lgip"]["rules"] == "paper"
+    assert (stored["rococo"]["pictures"], stored["rococo"]["picture_seeds"]) == (["mix:0.9"], [1])
+    stages = [line.split("  ")[0] for line in ended.stderr.splitlines()]
+    assert {"load models", "make questions", "encode and score", "all"} <= set(stages)
+    wrong = call(tmp_path, *words, "--probe", "lgip", "--probe", "prsm", "--option", "x=1", code=1)
+    assert "No option of these probes named 'x'" in wrong.stderr
+    assert "prmx" in call(tmp_path, *words, "--probe", "prmx", code=1).stderr
+
+
+def test_all_probes_are_those_that_the_data_has_questions_for(tiny, tmp_path):
+    words = ["--model", "control:constant", "--dataset", tiny, "--no-doctor", "--format", "json"]
+    ended = call(tmp_path, *words, "--probe", "all", "--option", "pictures=")
+    assert {row["probe"] for row in json.loads(ended.stdout)} == {"lgip", "prsm", "rococo"}
+    assert "Left out eqben: " in ended.stderr
+    assert "Left out visla: " in ended.stderr
+
+
+def test_a_profile_counts_the_seconds_of_each_stage_and_of_the_model(monkeypatch):
+    # wall, processors, model: at the start, and when each label but the first of a stage is told
+    ticks = iter([(0, 0, 0), (1, 1, 0), (3, 2, 0), (10, 6, 0), (30, 20, 15), (32, 21, 15)])
+    monkeypatch.setattr(profile, "_clocks", lambda: next(ticks))
+    clock = profile.Profile(Progress())
+    for label in ("Reading d", "Loading m", "m on d", "m on d", "m on d: intervals"):
+        clock.update(label, 0, 1)
+    lines = {line[:26].strip(): line[26:].split() for line in clock.report().splitlines()[1:]}
+    assert lines["read the dataset"] == ["2.00", "6.2%", "1.00", "0.00", "0.0%"]
+    assert lines["load models"][0] == "7.00"
+    assert lines["encode and score"] == ["20.00", "62.5%", "14.00", "15.00", "75.0%"]
+    assert lines["judge, intervals, write"][0] == "2.00"
+    assert lines["all"] == ["32.00", "100.0%", "21.00", "15.00", "46.9%"]

@@ -1,0 +1,217 @@
+"""The command that asks models a probe's questions, or those of several."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from vlprobe.cli.output import FORMATS, Bar, parse_pairs, print_notes, print_table
+from vlprobe.cli.plugins import typed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from vlprobe.runs.request import Progress, Request
+    from vlprobe.storage.store import Store
+
+ALL = "all"
+
+
+@click.command()
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    required=True,
+    help="A model's name; may be given several times.",
+)
+@click.option("--dataset", default="", help="A dataset's name [each probe's demo data].")
+@click.option(
+    "--probe",
+    "probes",
+    multiple=True,
+    default=("lgip",),
+    show_default=True,
+    help="May be given several times; all: every one that the dataset has questions for.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of every probe that has it, such as rules=paper; of one: lgip.rules=paper.",
+)
+@click.option("--seed", default=42, show_default=True)
+@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
+@click.option(
+    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
+)
+@click.option("--batch-size", default=64, show_default=True)
+@click.option(
+    "--workers",
+    type=int,
+    help="Threads that open pictures, processes that edit [one a core, at most 16].",
+)
+@click.option(
+    "--memory",
+    default=2048,
+    show_default=True,
+    help="MiB that a run may take beside the model's weights.",
+)
+@click.option(
+    "--threads",
+    default=0,
+    type=click.IntRange(0, 1024),
+    help="Threads of torch; 0 leaves them to torch.",
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help="This process, or Ray's machines.",
+)
+@click.option(
+    "--ray-address",
+    default="",
+    help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].",
+)
+@click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
+@click.option(
+    "--verify", is_flag=True, help="Read all files, also those whose digests are remembered."
+)
+@click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
+@click.option("--profile", is_flag=True, help="Tell where the time went, on stderr.")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    probes: Sequence[str],
+    options: Sequence[str],
+    threads: int,
+    profile: bool,
+    how: str,
+    **settings,
+) -> None:
+    """Ask models a probe's questions, or those of several; the same command again resumes, or
+    answers at once.
+    """
+    from vlprobe.models import frozen
+    from vlprobe.runs.profile import Profile
+    from vlprobe.runs.run import execute_plan
+    from vlprobe.storage.store import DEFAULT, Store
+
+    if threads:
+        frozen.use_threads(threads)
+    requests = _requests(probes, parse_pairs(options), settings)
+    store = Store(ctx.obj or DEFAULT)
+    clock: Profile | None = None
+    with Bar() as bar:
+        progress: Progress = bar
+        if profile:
+            progress = clock = Profile(bar)
+        plan = execute_plan(requests, store, progress, leaves_out=ALL in probes)
+    for reason in plan.left_out:
+        click.echo(f"Left out {reason}", err=True)
+    _print_answers(store, [manifests for manifests in plan.manifests if manifests], how)
+    if clock:
+        click.echo(clock.report(), err=True)
+
+
+def _requests(
+    probes: Sequence[str], options: Mapping[str, object], settings: dict
+) -> "list[Request]":
+    """A request a probe. Raises a VlprobeError where a probe or an option is not known."""
+    from vlprobe import registry
+    from vlprobe.runs.request import Request
+
+    keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
+    settings = {name: value for name, value in settings.items() if value is not None}
+    typed(*settings["models"], settings["dataset"], *probes, *options.values())
+    names = registry.names("probes") if ALL in probes else list(dict.fromkeys(probes))
+    return [
+        Request(
+            probe=name,
+            options=options_of_probe,
+            keep_embeddings=keep,
+            examine=examine,
+            **settings,
+        )
+        for name, options_of_probe in _options_by_probe(names, options).items()
+    ]
+
+
+def _options_by_probe(
+    probes: Sequence[str], options: Mapping[str, object]
+) -> dict[str, dict[str, object]]:
+    """The options of each probe: NAME of every one that has it, PROBE.NAME of one.
+
+    Of a single probe all, whether it has them or not: it says what it expects.
+    """
+    from vlprobe import registry
+    from vlprobe.errors import NotFound
+
+    option_names = {
+        name: {option.name for option in registry.load_probe(name).options} for name in probes
+    }
+    by_probe: dict[str, dict[str, object]] = {name: {} for name in probes}
+    for name, value in options.items():
+        head, _, rest = name.partition(".")
+        if head in option_names and rest:
+            by_probe[head][rest] = value
+        elif len(probes) == 1:
+            by_probe[probes[0]].setdefault(name, value)
+        elif owners := [probe for probe in probes if name in option_names[probe]]:
+            for probe in owners:
+                by_probe[probe].setdefault(name, value)
+        else:
+            raise NotFound(
+                "option of these probes", name, sorted(set().union(*option_names.values()))
+            )
+    return by_probe
+
+
+def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) -> None:
+    """The estimates of each probe's runs in one table, then what to know of models and data.
+
+    Args:
+        store: That holds the runs.
+        answers: The manifests of the runs, a list a probe.
+        how: One of FORMATS.
+    """
+    import pandas as pd
+
+    from vlprobe import views
+
+    tables = [_estimates(store, manifests) for manifests in answers]
+    if len(answers) > 1:
+        for table, manifests in zip(tables, answers, strict=True):
+            table.insert(0, "probe", manifests[0]["run"]["probe"])
+    print_table(pd.concat(tables) if tables else pd.DataFrame(), how)
+    keys = {manifest["key"] for manifests in answers for manifest in manifests}
+    print_notes(row for row in views.runs.run_rows(store) if row.key in keys)
+    notes, findings = {}, {}  # each once, whichever probe it belongs to
+    for manifests in answers:
+        notes |= dict.fromkeys(manifests[0]["notes"])
+        findings |= {str(finding): finding for finding in manifests[0]["findings"]}
+    for note in notes:
+        click.echo(f"Note on the data: {note}", err=True)
+    for finding in findings.values():
+        click.echo(
+            f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}",
+            err=True,
+        )
+
+
+def _estimates(store: "Store", manifests: Sequence[dict]) -> "pd.DataFrame":
+    """The whole estimates of runs over one question set, a model after the other."""
+    import pandas as pd
+
+    from vlprobe import views
+
+    estimates = views.estimates.estimates(
+        store, views.runs.question_set(store, manifests[0]["case_key"])
+    )
+    keys = dict.fromkeys(manifest["key"] for manifest in manifests)
+    of_models = pd.concat([estimates.loc[estimates["key"] == key] for key in keys])
+    return of_models.drop(columns=["slice"])

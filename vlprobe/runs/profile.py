@@ -1,0 +1,101 @@
+"""Where a run's time goes: its stages, and what share of them the model was at work.
+
+Stages are told apart by the labels of their progress, the two towers by what goes through the model
+meanwhile. Wall seconds on a busy machine say little; the processor's seconds are those of this
+process and of the processes that made edits, once these have ended. The model's are those of
+questions: what the doctor asks it is in the doctor's stage alone.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+
+from vlprobe.runs.request import Progress
+from vlprobe.scoring import device
+
+STAGES = {  # what a label begins or ends with: the stage
+    "Reading ": "read the dataset",
+    "Checking the data": "check the data",
+    "Making edits": "make questions",
+    "Loading ": "load models",
+    "Examining ": "doctor",
+    ": intervals": "judge, intervals, write",
+    "similarity spread": "similarity spread",
+}
+SCORING = "encode and score"
+
+
+@dataclass
+class _Stage:
+    """What a stage took, in seconds."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    model: float = 0.0  # of wall: between the call of the model and its answer
+
+
+class Profile(Progress):
+    """Passes progress on, and notes the time between two stages.
+
+    Args:
+        progress: That receives what this one receives.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.stages: dict[str, _Stage] = {}
+        self._name, self._since = "start", _clocks()
+
+    def update(self, label: str, done: float, total: float) -> None:
+        """Notes where a stage ends, and passes on what is told."""
+        name = stage_of(label)
+        if name != self._name:
+            self._end_stage(name)
+        self._progress.update(label, done, total)
+
+    def _end_stage(self, name: str) -> None:
+        now = _clocks()
+        stage = self.stages.setdefault(self._name, _Stage())
+        stage.wall += now[0] - self._since[0]
+        stage.cpu += now[1] - self._since[1]
+        stage.model += now[2] - self._since[2]
+        self._name, self._since = name, now
+
+    def report(self) -> str:
+        """A table of the stages until now, with their sum."""
+        self._end_stage("start")
+        wall = sum(stage.wall for stage in self.stages.values())
+        rows = [*self.stages.items(), ("all", _sum(list(self.stages.values())))]
+        lines = [f"{'stage':26}{'wall s':>9}{'share':>8}{'CPU s':>9}{'model s':>9}{'at work':>9}"]
+        for name, stage in rows:
+            share, busy = stage.wall / max(wall, 1e-9), stage.model / max(stage.wall, 1e-9)
+            lines.append(
+                f"{name:26}{stage.wall:9.2f}{share:8.1%}{stage.cpu:9.2f}{stage.model:9.2f}{busy:9.1%}"
+            )
+        return "\n".join(lines)
+
+
+def stage_of(label: str) -> str:
+    """The stage of a label of progress.
+
+    >>> stage_of("Loading demo:weak"), stage_of("m on d"), stage_of("m on d: intervals")
+    ('load models', 'encode and score', 'judge, intervals, write')
+    """
+    for words, name in STAGES.items():
+        if label.startswith(words) or label.endswith(words) or f": {words} (" in label:
+            return name
+    return SCORING
+
+
+def _clocks() -> tuple[float, float, float]:
+    """Wall seconds, those of the processors, and those that models were at work."""
+    times = os.times()
+    return time.perf_counter(), sum(times[:4]), device.model_seconds()
+
+
+def _sum(stages: list[_Stage]) -> _Stage:
+    return _Stage(
+        sum(stage.wall for stage in stages),
+        sum(stage.cpu for stage in stages),
+        sum(stage.model for stage in stages),
+    )
