@@ -117,3 +117,12 @@ def test_the_registry_finds_the_family(tiny: str, tmp_path: Path):
     dataset = registry.load_dataset(tiny, tmp_path / "cache")
     assert dataset.name == tiny
     assert [len(item.captions) for item in dataset.items] == [2] * 6
+
+
+def test_a_column_of_foils_is_a_tag_and_a_note_says_how_to_read_it(table: Path):
+    table.write_text("image,caption,negative\na.png,A dog.,A cat.\n")
+    loaded = csv.load(f"csv:{table}", table.parent / "cache")
+    assert loaded.items[0].tags == {"negative": "A cat."}
+    assert loaded.notes == (
+        f"Column 'negative' is a tag here; table:{table} reads it as captions that do not fit.",
+    )

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 PREFIX = "csv"
 DELIMITERS = ",;\t|"
 REQUIRED = ("image", "caption")
+FOIL_COLUMNS = (  # what a column of captions that do not fit may be called
+    *("negative_caption", "negative", "negatives", "neg_caption", "foil", "foils", "hard_negs"),
+    *("hard_negative", "false_caption"),
+)
 
 
 def names() -> list[str]:
@@ -39,9 +43,14 @@ def check_name(name: str) -> None:
 def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their first rows, captions in file order. Raises InvalidInput."""
     file, keeps_all = split_unpictured(name)
-    items, notes = read_items(file), []
+    items = read_items(file)
+    notes = [
+        f"Column '{column}' is a tag here; table:{file} reads it as captions that do not fit."
+        for column in sorted({tag for item in items for tag in item.tags} & set(FOIL_COLUMNS))
+    ]
     if keeps_all:
-        items, notes = keep_unpictured(items, file.parent)
+        items, picture_notes = keep_unpictured(items, file.parent)
+        notes += picture_notes
     return validated(name, items, cache, notes)
 
 

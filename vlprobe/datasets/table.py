@@ -28,7 +28,7 @@ PREFIX = table_names.PREFIX
 
 def names() -> list[str]:
     """The form of a name; FILE and IMAGEDIR stand for paths."""
-    return ["table:FILE", "table:FILE@IMAGEDIR"]
+    return ["table:FILE", "table:FILE@IMAGEDIR", "table:URL"]
 
 
 def check_name(name: str) -> None:

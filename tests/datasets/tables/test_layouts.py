@@ -278,3 +278,27 @@ def test_two_parts_of_one_picture_are_one_cluster(tmp_path: Path):
     items = table.load(f"table:{file}", tmp_path / "cache").items
     assert [item.cluster for item in items] == ["relation/0", "relation/0", ""]
     assert len({item.image.path for item in items}) == 3
+
+
+@pytest.mark.parametrize(
+    ("prefix", "file"),
+    [
+        ("triplets", "sugarcrepe/data/swap_obj.json"),
+        ("triplets", "scpp/data/swap_att.json"),
+        ("pairs", "valse/actant-swap.json"),
+    ],
+)
+def test_released_files_give_the_cases_that_their_own_prefix_gives(
+    prefix: str, file: str, shared_data: Path, tmp_path: Path
+):
+    """The readers of before are the second route: they share no code with this one."""
+    path = f"{shared_data / file}@{shared_data / 'coco_real' / 'val2017'}"
+    option = "+unpictured" if prefix == "pairs" else "+available"
+    before = registry.load_dataset(f"{prefix}:{path}{option}", tmp_path / "cache").items
+    here = registry.load_dataset(f"table:{path}{option}", tmp_path / "cache").items
+    assert len(here) > 10
+    rows = [
+        [(item.id, item.image, item.captions, item.foils) for item in items]
+        for items in (before, here)
+    ]
+    assert rows[0] == rows[1]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from vlprobe.datasets.csv import FOIL_COLUMNS
 from vlprobe.errors import InvalidInput, NotFound
 
 Kind = Literal["pair", "foils", "triplet", "captions", "options", "questions", "rows", "svo"]
@@ -14,10 +15,6 @@ BOXES = (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), ("x", "y", "width", "height")
 # Columns by which a layout without a name is known, best first
 IMAGES = ("image", "filename", "file_name", "filepath", "image_path", "image_file", "jpg", "png")
 CAPTIONS = ("caption", "captions", "title", "text", "sentence", "txt", "sentences")
-FOILS = (
-    *("negative_caption", "negative", "negatives", "neg_caption", "foil", "foils", "hard_negs"),
-    *("hard_negative", "false_caption"),
-)
 IDS = ("__key__", "id")
 ROLES = ("image", "image2", "caption", "caption2", "foil", "id", "subset")
 
@@ -171,7 +168,7 @@ def recognised(file: str, present: Collection[str], name: str, named: Mapping[st
 def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Layout:
     """A picture and its captions, and foils where there is a column of them."""
     columns = {**_id(present), **named}
-    for role, candidates in (("image", IMAGES), ("caption", CAPTIONS), ("foil", FOILS)):
+    for role, candidates in (("image", IMAGES), ("caption", CAPTIONS), ("foil", FOIL_COLUMNS)):
         column = next((column for column in candidates if column in present), "")
         if role not in columns and column and column not in columns.values():
             columns[role] = column
