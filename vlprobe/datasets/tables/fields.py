@@ -19,6 +19,8 @@ class Fields:
     def __init__(self, table: Table, layout: Layout) -> None:
         self.table, self.layout = table, layout
         self._values: dict[str, Sequence[Any]] = {}
+        self._names = table.names
+        self._no_texts = [""] * table.n_rows  # of a role that no column has
 
     def values(self, column: str) -> Sequence[Any]:
         """A column: texts, or lists of texts."""
@@ -29,9 +31,9 @@ class Fields:
     def role(self, role: str) -> Sequence[Any]:
         """The values of the column that has a role; empty texts where no column has it."""
         column = self.layout.columns.get(role, "")
-        if column in self.table.names:
+        if column in self._names:
             return self.values(column)
-        return self._values.setdefault("", [""] * self.table.n_rows)
+        return self._no_texts
 
     def rows_of_split(self, split: str) -> list[int]:
         """The numbers of the rows of a split; all where none is named. Raises InvalidInput."""
