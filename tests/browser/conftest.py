@@ -269,6 +269,22 @@ def idle(page) -> None:
         page.wait_for_timeout(100)
 
 
+def severe_violations(page) -> list[tuple[str, str]]:
+    """What keeps people out, as axe tells it: the rule and where. The largest rule of those below it is not asked."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {
+        "resultTypes": ["violations"],
+        "rules": {"region": {"enabled": False}},  # moderate
+        "preload": False,  # of sound and of style sheets that turn a screen: there are none
+    }
+    return [
+        (violation["id"], violation["nodes"][0]["html"][:160])
+        for violation in Axe().run(page, options=options).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
 def visit(page, address: str):
     page.goto(address)
     page.wait_for_selector("[data-testid=stApp]")

@@ -5,7 +5,7 @@ Mixed pictures, the trade-off's picture and the quiz have files of their own, th
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, PIXEL, mount
+from tests.browser.conftest import HOSTILE, PIXEL, another, mount, severe_violations
 from vlprobe.dashboard import components
 
 pytestmark = pytest.mark.browser
@@ -166,6 +166,14 @@ BUILDERS = (forest, patterns, figures, home, wall, keys)
 def test_every_component_is_fed_hostile_text():
     every = {file.stem for file in components.FOLDER.glob("*.css")} - {"base"}
     assert {build.__name__ for build in BUILDERS} | OWN_FILE == every
+
+
+def test_faint_text_and_a_picture_without_words_are_violations(blank):
+    with another(blank) as page:
+        page.set_content(
+            f"<html lang=en><title>t</title><main><img src='{PIXEL}'><p style='color:#bbb'>A red dog"
+        )
+        assert [rule for rule, _ in severe_violations(page)] == ["color-contrast", "image-alt"]
 
 
 @pytest.mark.parametrize("build", BUILDERS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import idle, visit
+from tests.browser.conftest import idle, severe_violations, visit
 from tests.browser.test_walk import SETS
 from tests.conftest import make_tiny
 from vlprobe import views
@@ -207,8 +207,6 @@ def test_a_picture_of_one_s_own_is_uploaded_asked_about_and_not_kept(page, url: 
     ],
 )
 def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, name: str, probe: str):
-    from axe_playwright_python.sync_playwright import Axe
-
     key = SETS[probe]
     visit(page, f"{url}/{name}?set={key}")
     assert page.locator("h1").first.is_visible()
@@ -217,12 +215,7 @@ def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, name: str
     visit(page, f"{url}/explore?set={key}&outcome=all&cards=every")
     page.locator("button.card").first.click()
     page.get_by_role("dialog").locator(".vp-bars").wait_for()
-    violations = Axe().run(page).response["violations"]
-    assert [
-        (v["id"], v["nodes"][0]["html"][:160])
-        for v in violations
-        if v["impact"] in ("serious", "critical")
-    ] == []
+    assert severe_violations(page) == []
 
 
 @pytest.fixture(scope="module")

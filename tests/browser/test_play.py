@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import HOSTILE, PIXEL, browsing, idle, mount, serving, visit
+from tests.browser.conftest import (
+    HOSTILE,
+    PIXEL,
+    browsing,
+    idle,
+    mount,
+    serving,
+    severe_violations,
+    visit,
+)
 from vlprobe.storage import access
 
 pytestmark = pytest.mark.browser
@@ -94,8 +103,6 @@ def test_the_clock_runs_out_once(blank):
 
 @pytest.mark.full
 def test_two_browsers_are_in_one_room(driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from axe_playwright_python.sync_playwright import Axe
-
     monkeypatch.setenv(access.QUIZ, "1")
     with serving(tmp_path) as url, browsing(url, driver) as host, browsing(url, driver) as guest:
         visit(host, f"{url}/play?round=3&quiz=fair")
@@ -115,8 +122,7 @@ def test_two_browsers_are_in_one_room(driver, tmp_path: Path, monkeypatch: pytes
         assert "1 in the room" in host.locator(".option").first.inner_text()
         for page in (host, guest):
             page.wait_for_timeout(300)
-            violations = Axe().run(page).response["violations"]
-            assert [v["id"] for v in violations if v["impact"] in ("serious", "critical")] == []
+            assert severe_violations(page) == []
             width = page.viewport_size["width"]
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         guest.reload()  # the same browser is the same person

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import idle, visit
+from tests.browser.conftest import idle, severe_violations, visit
 from vlprobe.dashboard import navigation
 
 pytestmark = pytest.mark.browser
@@ -144,8 +144,6 @@ def test_the_walk_comes_by_every_page():
 def test_a_screen_is_whole_accessible_and_begins_with_pictures(
     walk, url: str, look: tuple[int, str], screen: str
 ):
-    from axe_playwright_python.sync_playwright import Axe
-
     walk.problems.clear()
     go(walk, url, screen, look)
     screenshot(walk, f"{screen.replace(' ', '-')}-{look[0]}-{look[1]}")
@@ -160,12 +158,7 @@ def test_a_screen_is_whole_accessible_and_begins_with_pictures(
     wide = walk.evaluate(WIDE)
     # The colours of one card are those of all.
     walk.locator(".wall li:nth-child(n + 9)").evaluate_all("all => all.forEach((e) => e.remove())")
-    violations = Axe().run(walk, options={"resultTypes": ["violations"]}).response["violations"]
-    bad = [
-        (v["id"], v["nodes"][0]["html"][:160])
-        for v in violations
-        if v["impact"] in ("serious", "critical")
-    ]
+    bad = severe_violations(walk)
     if screen == "slides":
         walk.keyboard.press("Escape")
     assert (bad, wide, shown, walk.problems, walk.outside) == ([], [look[0], 0], 0, [], [])
