@@ -5,10 +5,11 @@ import csv
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -27,6 +28,9 @@ from xdist.scheduler import LoadFileScheduling
 
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 sys.dont_write_bytecode = False
 HERE = Path(__file__).resolve().parent
@@ -173,6 +177,35 @@ def mixed_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return mixing.make(tmp_path_factory.mktemp("mixed"))
 
 
+def store_again(
+    store: Store,
+    manifest: dict,
+    key: str,
+    changed: "Mapping[str, pa.Table] | None" = None,
+    **run: str,
+) -> None:
+    """Stores the answers of a run once more, under another key.
+
+    Args:
+        store: Where the run is.
+        manifest: Of the run.
+        key: Of the copy.
+        changed: Tables that differ from the run's, by name.
+        **run: Facts of the run that differ, such as the name of its model.
+    """
+    import pyarrow as pa
+
+    entry = store.run(manifest["key"])
+    tables = {name: entry.table(name) for name in ("scores", "estimates", "sums")}
+    copies = {}
+    for name, table in (tables | dict(changed or {})).items():
+        place, field = table.schema.get_field_index("run"), table.schema.field("run")
+        copies[name] = table.set_column(place, field, pa.array([key] * len(table), field.type))
+    written_anew = ("files", "sha256", "schema")
+    facts = {name: fact for name, fact in manifest.items() if name not in written_anew}
+    store.run(key).finish(copies, facts | {"key": key, "run": manifest["run"] | run})
+
+
 @pytest.fixture(scope="session")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store with lgip's answers of `control:random`, and of `guess`, which is the same answers dealt out anew."""
@@ -197,16 +230,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
             table.column_names.index(name), name, table[name].take(pa.array(places))
         )
     tables["scores"] = table
-    tables = {
-        name: own.drop("run").append_column("run", pa.array([key] * len(own)))
-        for name, own in tables.items()
-    }
-    facts = {
-        name: value
-        for name, value in manifest.items()
-        if name not in ("schema", "files", "key", "run")
-    }
-    store.run(key).finish(tables, facts | {"key": key, "run": manifest["run"] | {"model": "guess"}})
+    store_again(store, manifest, key, tables, model="guess")
     return store
 
 

@@ -4,11 +4,10 @@ import functools
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, store_again
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send, wall
 from vlprobe import registry, views
@@ -238,26 +237,10 @@ def filled_with_one(tmp_path: Path) -> Store:
 def forty_three(filled_with_one: Store) -> Store:
     """One run under 43 names, of which some are long and one is hostile."""
     (manifest,) = filled_with_one.runs()
-    entry = filled_with_one.run(manifest["key"])
-    tables = {name: entry.table(name) for name in ("scores", "estimates", "sums")}
     names = [f"openclip:A-Very-Long-Architecture-Name-{n}/{'tag' * 30}" for n in range(41)]
     for number, name in enumerate([*names, "x:<img src=x onerror=alert(1)>"]):
-        key = f"{number:016x}"
-        facts = {
-            field: manifest[field]
-            for field in manifest
-            if field not in ("files", "sha256", "schema")
-        }
-        run = manifest["run"] | {"model": name, "model_digest": f"{number:032x}"}
-        renamed = {
-            table: rows.set_column(
-                rows.schema.get_field_index("run"),
-                rows.schema.field("run"),
-                pa.array([key] * len(rows), rows.schema.field("run").type),
-            )
-            for table, rows in tables.items()
-        }
-        filled_with_one.run(key).finish(renamed, facts | {"key": key, "run": run})
+        key, digest = f"{number:016x}", f"{number:032x}"
+        store_again(filled_with_one, manifest, key, model=name, model_digest=digest)
     return filled_with_one
 
 

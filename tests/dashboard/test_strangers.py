@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import make_tiny, store_again
 from tests.dashboard.test_pages import open_page, words
 from vlprobe import registry
 from vlprobe.runs.request import Request
@@ -15,7 +14,6 @@ from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
 PAGES = ("home", "explore", "compare", "tradeoff", "breakdown", "present", "play")
-WRITTEN_ANEW = ("files", "sha256", "schema")
 SAID = "know drawn scenes only. Expect guesses."
 
 
@@ -25,21 +23,8 @@ def photographed(tmp_path_factory: pytest.TempPathFactory) -> Store:
     folder = tmp_path_factory.mktemp("strangers")
     store = Store(folder / "cache")
     (manifest,) = execute(Request(("control:random",), make_tiny(folder / "tiny"), "lgip"), store)
-    entry = store.run(manifest["key"])
-    tables = {name: entry.table(name) for name in ("scores", "estimates", "sums")}
     for digit, model in (("1", "demo:weak"), ("2", "demo:softmax")):
-        key = digit * 16
-        renamed = {
-            name: table.set_column(
-                table.schema.get_field_index("run"),
-                table.schema.field("run"),
-                pa.array([key] * len(table), table.schema.field("run").type),
-            )
-            for name, table in tables.items()
-        }
-        facts = {name: fact for name, fact in manifest.items() if name not in WRITTEN_ANEW}
-        run = manifest["run"] | {"model": model, "model_digest": digit * 32}
-        store.run(key).finish(renamed, facts | {"key": key, "run": run})
+        store_again(store, manifest, digit * 16, model=model, model_digest=digit * 32)
     return store
 
 
