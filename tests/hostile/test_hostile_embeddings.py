@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.hostile.test_hostile_scores import Trap, archive, header, lines, parquet, saved
+from tests.hostile.files import Trap, archive, header, lines, parquet, refused, saved
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import access
@@ -95,16 +95,6 @@ FILES = {
     "no UTF-8": ("a.csv", b"id,e0\n\xff,1\n", "is not UTF-8"),
     "an ending of nobody": ("a.pkl", pickle.dumps(Trap()), "has no known ending"),
 }  # fmt: skip
-
-
-def refused(name: str) -> str:
-    with pytest.raises(InvalidInput) as caught:
-        registry.check_name("models", name)
-        registry.load_model(name)
-    message = str(caught.value)
-    assert message.isprintable() and len(message) < 1500
-    assert not Path("/tmp/vlprobe-was-run").exists()
-    return message
 
 
 @pytest.mark.parametrize("what", FILES)
