@@ -14,6 +14,7 @@ from vlprobe.dashboard.lab import influence as dashboard_influence
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
+from vlprobe.render import charts
 from vlprobe.runs import jobs
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
@@ -47,6 +48,26 @@ def test_a_page_draws_its_paper_s_figures(shown, key, page: str, probe: str, fig
     at = shown(page, set=key[probe])
     assert not at.error and not at.exception
     assert figures <= drawn(at)
+
+
+def test_a_figure_is_made_once_for_an_address_and_again_for_another(shown, key, monkeypatch):
+    made: list[str] = []
+    dots = charts.dots.dots
+
+    def counted(table, metric, *rest):
+        made.append(metric.name)
+        return dots(table, metric, *rest)
+
+    monkeypatch.setattr(charts.dots, "dots", counted)
+    specs = [
+        {chart.key: chart.proto.spec for chart in at.get("plotly_chart")}["subsets"]
+        for at in (
+            shown("pairs", set=key["eqben"], **choice)
+            for choice in ({"x": "1"}, {"x": "1"}, {"x": "1", "score": "text_score"})
+        )
+    ]
+    assert made == ["group_score", "text_score"]
+    assert specs[0] == specs[1] != specs[2]
 
 
 def test_a_gallery_too_small_for_an_overlap_is_said(shown, key):

@@ -1,22 +1,69 @@
 """A figure on a page: its letters dark enough to read, its words for those who cannot see it."""
 
+from collections.abc import Callable
+
 import plotly.graph_objects as go
 import streamlit as st
 
-from vlprobe.dashboard.state import quiet
+from vlprobe.dashboard.state import query, quiet, store, view
 from vlprobe.render import charts
+from vlprobe.storage import display_names
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.storage.store import Store
 
 MOST_IN_LEGEND = 14  # names; more leave no room for the figure
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
 
+FigureMaker = Callable[[], go.Figure]
+_figures = SingleFlightCache(100)  # about 100 kB each
 
-def chart(figure: go.Figure, key: str, alt: str, clickable: bool = False) -> list[dict]:
+
+def chart(
+    figure: go.Figure | FigureMaker, key: str, alt: str, clickable: bool = False
+) -> list[dict]:
     """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who
     cannot see it.
+
+    Args:
+        figure: The figure; or what makes it from stored results and the address alone, so that it
+            is made once.
+        key: Of the figure, on all pages.
+        alt: What it shows, in words.
+        clickable: Whether its points can be clicked.
 
     Returns:
         The points that were clicked, where they are `clickable`.
     """
+    if isinstance(figure, go.Figure):
+        ready, is_crowded = _finished(figure)
+    else:
+        ready, is_crowded = _figures.get((key, *_circumstances()), lambda: _finished(figure()))
+    if is_crowded:
+        quiet("Too many models for a legend: point at a mark to read which one it is.")
+    config = {"displayModeBar": False, "scrollZoom": False}
+    if not clickable:
+        st.plotly_chart(ready, key=key, alt=alt, config=config)
+        return []
+    event = st.plotly_chart(
+        ready, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points"
+    )
+    return event["selection"]["points"]
+
+
+def _circumstances() -> tuple[object, ...]:
+    """All that decides how what is stored looks on a page: the results and names that are stored, the
+    address and the theme.
+    """
+    names_version = display_names.version(store())
+    return store().address, view(_version), names_version, st.context.theme.type, query()
+
+
+def _version(current: Store) -> str:
+    return current.version()
+
+
+def _finished(figure: go.Figure) -> tuple[go.Figure, bool]:
+    """The figure in the page's theme, and whether it has too many names for a legend."""
     inked(figure)
     names: set[str] = set()
 
@@ -28,15 +75,7 @@ def chart(figure: go.Figure, key: str, alt: str, clickable: bool = False) -> lis
     is_crowded = len(names) > MOST_IN_LEGEND and figure["layout"]["showlegend"] is not False
     if is_crowded:
         figure.update_layout(showlegend=False, margin_t=20)
-        quiet("Too many models for a legend: point at a mark to read which one it is.")
-    config = {"displayModeBar": False, "scrollZoom": False}
-    if not clickable:
-        st.plotly_chart(figure, key=key, alt=alt, config=config)
-        return []
-    event = st.plotly_chart(
-        figure, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points"
-    )
-    return event["selection"]["points"]
+    return figure, is_crowded
 
 
 def inked(figure: go.Figure) -> go.Figure:

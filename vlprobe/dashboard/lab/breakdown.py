@@ -3,6 +3,7 @@ cases, the figure, the table.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -52,7 +53,7 @@ def draw_page() -> None:
         if example_filter:
             opening.draw_examples(stored, example_filter)
     with figure:
-        dots = charts.dots.dots(table, metric, unit, names, stored.looks)
+        dots = partial(charts.dots.dots, table, metric, unit, names, stored.looks)
         alt = f"{metric.label} of each slice, a mark a model; the table has the numbers."
         chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "These parts have no filter in Explore.")

@@ -8,7 +8,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import case_links
-from vlprobe.dashboard.chart import ARMS, chart
+from vlprobe.dashboard.chart import ARMS, FigureMaker, chart
 from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
 from vlprobe.render.charts.styles import Look
@@ -22,15 +22,21 @@ WORDS_ALONE = "counting shared words"
 
 
 def chart_of_cases(
-    figure: go.Figure,
+    make: FigureMaker,
     key: str,
     alt: str,
     stored: Questions,
     kinds: Sequence[str],
     slicing: str = "subtype",
 ) -> None:
-    """A figure whose marks, of a model and a slice each, open their cases in Explore."""
-    points = chart(case_links.with_names(figure, stored.models), key, alt, clickable=True)
+    """A figure whose marks, of a model and a slice each, open their cases in Explore; it is made
+    from stored results and the address alone.
+    """
+
+    def named() -> go.Figure:
+        return case_links.with_names(make(), stored.models)
+
+    points = chart(named, key, alt, clickable=True)
     case_links.open_clicked(
         points,
         stored,
@@ -107,13 +113,15 @@ def by_subtype(stored: Questions, metric: Metric) -> None:
         return
     names = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     chance: float = view(views.papers.chances, stored.question_set)[metric.name]
-    figure = charts.dots.dots(
-        table, metric, "cosine", names, stored.looks, dict.fromkeys(names, chance)
-    )
-    figure.update_xaxes(title=numbers.WAYS[metric.direction], title_standoff=8)
+
+    def make() -> go.Figure:
+        chances = dict.fromkeys(names, chance)
+        figure = charts.dots.dots(table, metric, "cosine", names, stored.looks, chances)
+        return figure.update_xaxes(title=numbers.WAYS[metric.direction], title_standoff=8)
+
     st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
     alt = f"{metric.label} by what was asked, a mark a model."
-    chart_of_cases(figure, metric.name, alt, stored, metric.kinds)
+    chart_of_cases(make, metric.name, alt, stored, metric.kinds)
 
 
 def triplets(stored: Questions) -> None:

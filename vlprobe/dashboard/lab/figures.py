@@ -5,6 +5,8 @@ print numbers.
 import math
 from functools import partial
 
+import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import views
@@ -61,9 +63,10 @@ def severity(stored: Questions) -> None:
         if edit in PICTURES
         else "Words exchanged in a caption"
     )
-    figure = charts.tradeoff.curves(table, metric, "cosine", stored.looks, steps, across, paper)
+    looks = stored.looks
+    make = partial(charts.tradeoff.curves, table, metric, "cosine", looks, steps, across, paper)
     alt = f"{metric.label} over how much was altered, a line a model."
-    chart_of_cases(figure, "severity", alt, stored, metric.kinds)
+    chart_of_cases(make, "severity", alt, stored, metric.kinds)
     hollow = " Hollow and grey: as the paper prints its models on COCO." if len(paper) else ""
     quiet(
         "How to read it: lower is better. A model that sees the alteration falls to the right, "
@@ -155,16 +158,19 @@ def subsets(stored: Questions) -> None:
         quiet("No case here has two pictures.")
         return
     rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
-    figure = charts.dots.dots(
-        table, metric, "cosine", rows, stored.looks, dict.fromkeys(rows, metric.chance)
-    )
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC.get))
     paper = paper.loc[paper["slice"].isin(list(rows))]
-    if len(paper):
-        charts.tradeoff.beside(figure, paper, list(rows), "rate")
+
+    def make() -> go.Figure:
+        chances = dict.fromkeys(rows, metric.chance)
+        figure = charts.dots.dots(table, metric, "cosine", rows, stored.looks, chances)
+        if len(paper):
+            charts.tradeoff.beside(figure, paper, list(rows), "rate")
+        return figure
+
     alt = f"{metric.label} of each subset, a mark a model."
-    chart_of_cases(figure, "subsets", alt, stored, metric.kinds)
+    chart_of_cases(make, "subsets", alt, stored, metric.kinds)
     hollow = (
         " Hollow: what table 4 prints of Kubric's location, counting and attribute."
         if len(paper)
@@ -216,11 +222,15 @@ def lexical(stored: Questions) -> None:
         metric = stored.metrics["t2t_accuracy"]
         steps = {name: words for name, words in lure_bins().items() if name in set(lures["slice"])}
         across = "How much shared words mislead (lure)"
-        figure = charts.tradeoff.curves(lures, metric, "cosine", stored.looks, steps, across)
-        if (even := "0.00 to 0.25") in steps and next(iter(steps)) != even:
-            charts.papers.turning_point(figure, steps, even, "words mislead")
+
+        def make() -> go.Figure:
+            figure = charts.tradeoff.curves(lures, metric, "cosine", stored.looks, steps, across)
+            if (even := "0.00 to 0.25") in steps and next(iter(steps)) != even:
+                charts.papers.turning_point(figure, steps, even, "words mislead")
+            return figure
+
         alt = "Text-to-text accuracy over how much the words mislead, a line a model."
-        chart_of_cases(figure, "lures", alt, stored, metric.kinds, bins.LURE)
+        chart_of_cases(make, "lures", alt, stored, metric.kinds, bins.LURE)
         quiet(
             "How to read it: the lure is the share of words that the false caption has in common "
             "with a true one, minus that of the two true ones. Left of the line, whoever counts "
@@ -256,18 +266,9 @@ def depths(stored: Questions) -> None:
         metric = stored.metrics["prsm_local_100"]
         with column:
             st.markdown(f"**{plain(value_label(setting))}**")
-            figure = charts.tradeoff.curves(
-                curve, metric, "cosine", stored.looks, steps, "First pictures compared", paper
-            )
-            figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
-            figure.update_layout(showlegend=False, height=280, margin_t=5)
+            make = partial(_depths_of, stored, metric, curve, steps, paper, float(lowest))
             alt = f"Overlap by depth, {value_label(setting)}, a line a model."
-            points = chart(
-                case_links.with_names(figure, stored.models),
-                f"depth_{setting}",
-                alt,
-                clickable=True,
-            )
+            points = chart(make, f"depth_{setting}", alt, clickable=True)
             case_links.open_clicked(points, stored, partial(_of_setting, stored, metric, setting))
     size = view(views.papers.gallery_size, stored.question_set)
     quiet(
@@ -277,6 +278,22 @@ def depths(stored: Questions) -> None:
         f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. "
         f"{ARMS}"
     )
+
+
+def _depths_of(
+    stored: Questions,
+    metric: Metric,
+    curve: pd.DataFrame,
+    steps: dict[str, str],
+    paper: pd.DataFrame,
+    lowest: float,
+) -> go.Figure:
+    """A panel of `depths`."""
+    across = "First pictures compared"
+    figure = charts.tradeoff.curves(curve, metric, "cosine", stored.looks, steps, across, paper)
+    figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
+    figure.update_layout(showlegend=False, height=280, margin_t=5)
+    return case_links.with_names(figure, stored.models)
 
 
 def _of_setting(
