@@ -17,18 +17,17 @@ class Colours(DualEncoder):
         return np.asarray(image.resize((8, 8)), dtype=np.float32) / 255
 
     def encode_images(self, pixels):
-        return _unit(pixels.mean(axis=(1, 2)))
+        return _unit(pixels.mean(axis=(1, 2)) + 0.1)
 
     def tokenize(self, texts):
         return np.array([[text.count(name) for name in RGB] for text in texts], dtype=np.int64)
 
     def encode_texts(self, tokens):
-        return _unit(tokens @ np.array(list(RGB.values())))
+        return _unit(tokens @ np.array(list(RGB.values())) + 0.1)
 
 
 def _unit(vectors):
-    vectors = vectors.astype(np.float32) + 0.1
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def load(name, device="auto", precision="fp32"):

@@ -14,12 +14,9 @@ class Blank(Probe):
     name, version, needs, dataset = "blank", 1, "pictures", "demo"
     presentation = Presentation(
         title="Blank captions", name="Better than nothing?", asks="Does a caption beat a blank one?",
-        position=9, sentence=BEATS, headlines=("beats_blank",), kinds={"blank": SHOWN},
-    )  # fmt: skip
-    metrics = (
-        Metric("beats_blank", 1, "Beats a blank", BEATS, "rate", "up", 0.5, "ours", ("blank",),
-               lambda rows: np.heaviside(rows["margin"], 0)),
-    )  # fmt: skip
+        position=9, sentence=BEATS, headlines=("beats_blank",), kinds={"blank": SHOWN})  # fmt: skip
+    metrics = (Metric("beats_blank", 1, "Beats a blank", BEATS, "rate", "up", 0.5, "ours", ("blank",),
+                      lambda rows: np.heaviside(rows["margin"], 0)),)  # fmt: skip
 
     def cases(self, item, options, seed):
         texts, roles = (item.captions[0], "A photograph."), ("original", "different")
