@@ -30,6 +30,8 @@ TYPED = {  # beyond what is listed; the others take a listed value that is not t
     "edits": "{folder}/edits.jsonl",
     "ray_address": "auto",
     "device": "cpu",
+    "price": "2.5/10",
+    "max_cost": "1.50",
 }
 
 

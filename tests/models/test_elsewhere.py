@@ -25,13 +25,13 @@ from vlprobe.storage.store import Store
 PAGE = Path(__file__).parents[2] / "docs" / "elsewhere.md"
 OPTIONS = {"rococo": {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}}
 SCALES = ("", "+cosine", "+probability")
-WAYS = ("scores", "matrix", "embeddings")
+WAYS = ("scores", "matrix", "embeddings", "pictures", "chat")
 
 
 def table() -> dict[tuple[str, str], dict[str, str]]:
     """Cells by probe and metric, by way."""
     rows = re.findall(
-        r"^\| `(\w+)` \| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$",
+        r"^\| `(\w+)` \| `(\w+)`" + r" \| (.+?)" * len(WAYS) + r" \|$",
         PAGE.read_text(encoding="utf-8"),
         re.M,
     )
@@ -140,5 +140,10 @@ def cells(probe: str, folder: Path) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("probe", answered.tiers(PROBES, ("rococo", "visla")))
 def test_each_cell_is_what_a_run_gives(probe, tmp_path_factory):
-    expected = {metric: row for (name, metric), row in table().items() if name == probe}
-    assert cells(probe, tmp_path_factory.mktemp(probe)) == expected
+    found = cells(probe, tmp_path_factory.mktemp(probe))
+    expected = {
+        metric: {way: row[way] for way in found[metric]}
+        for (name, metric), row in table().items()
+        if name == probe
+    }
+    assert found == expected

@@ -16,7 +16,7 @@ from vlprobe.cli.ask import ask
 from vlprobe.cli.inputs import check, doctor, perturb
 from vlprobe.cli.listing import metrics_table, names_table
 from vlprobe.cli.output import FORMATS, print_folded, print_notes, print_table
-from vlprobe.cli.plugins import require
+from vlprobe.cli.plugins import require, require_servers
 from vlprobe.cli.report import report
 from vlprobe.cli.run import run
 from vlprobe.cli.serve import dashboard
@@ -60,11 +60,21 @@ class _Commands(click.Group):
     metavar="NAME",
     help="Lets the code of a plug-in run: its name, py:FILE.py or py:MODULE. Names typed in a command need none.",
 )
+@click.option(
+    "--api",
+    "apis",
+    multiple=True,
+    metavar="URL[#MODEL]",
+    help="Lets models of a server be asked, http:URL#MODEL. Names typed in a command need none.",
+)
 @click.pass_context
-def main(ctx: click.Context, cache: str | None, plugins: Sequence[str]) -> None:
+def main(
+    ctx: click.Context, cache: str | None, plugins: Sequence[str], apis: Sequence[str]
+) -> None:
     """Probe vision-language models: perturb captions and pictures, see where a model is fooled."""
     ctx.obj = cache
     require(plugins)
+    require_servers(apis)
 
 
 def _store(ctx: click.Context) -> "Store":

@@ -124,6 +124,14 @@ class Bar(Progress):
         self.label = label
         sys.stderr.flush()
 
+    def tell(self, line: str) -> None:
+        """Prints a line on stderr that stays."""
+        if self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")
+            self.width = 0
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
     def __enter__(self) -> "Bar":
         return self
 

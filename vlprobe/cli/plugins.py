@@ -1,4 +1,6 @@
-"""Plug-ins that a person names on the command line: the only way, beside Python, for their code to run."""
+"""Plug-ins and servers that a person names on the command line: the only way, beside Python, for their
+code to run, and for them to be asked.
+"""
 
 from collections.abc import Sequence
 
@@ -15,8 +17,19 @@ def require(names: Sequence[str]) -> None:
             registry.require_plugin(name)
 
 
+def require_servers(urls: Sequence[str]) -> None:
+    """Lets this process and those that it starts ask the servers of `--api`. Raises InvalidInput."""
+    if urls:
+        from vlprobe.registry import endpoints
+
+        for url in urls:
+            endpoints.allow(endpoints.parse(url.removeprefix(endpoints.PREFIX)))
+
+
 def typed(*values: object) -> None:
-    """Lets the plug-ins be imported whose names were typed among the values of a command."""
+    """Lets the plug-ins be imported, and the servers be asked, whose names were typed among the values of
+    a command.
+    """
     from vlprobe import registry
 
     for value in values:

@@ -76,6 +76,18 @@ ALL = "all"
     default="",
     help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].",
 )
+@click.option(
+    "--price",
+    default="",
+    metavar="SENT[/RECEIVED]",
+    help="Of a million tokens, to reckon with where a server is asked (http:), such as 0.02 or 2.5/10.",
+)
+@click.option(
+    "--max-cost",
+    default="",
+    metavar="AMOUNT",
+    help="Stop before a request that could cost more; the same command goes on [no limit].",
+)
 @click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
 @click.option(
     "--verify", is_flag=True, help="Read all files, also those whose digests are remembered."

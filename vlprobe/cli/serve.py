@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from vlprobe.cli.plugins import require
+from vlprobe.cli.plugins import require, require_servers
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import access
 
@@ -56,6 +56,13 @@ from vlprobe.storage import access
     metavar="NAME",
     help="A plug-in whose code visitors may run: its name, py:FILE.py or py:MODULE; may be given several times [none].",
 )
+@click.option(
+    "--api",
+    "apis",
+    multiple=True,
+    metavar="URL[#MODEL]",
+    help="A server that visitors may have models asked at, at your cost; may be given several times [none].",
+)
 @click.pass_context
 def dashboard(
     ctx: click.Context,
@@ -67,6 +74,7 @@ def dashboard(
     people: Sequence[str],
     quiz: bool,
     plugins: Sequence[str],
+    apis: Sequence[str],
 ) -> None:
     """Open the dashboard in a browser."""
     from vlprobe.storage.objects import MIRROR
@@ -78,6 +86,7 @@ def dashboard(
             "read with --root FOLDER, or serve what is stored with --read-only."
         )
     require(plugins)
+    require_servers(apis)
     store = Store(ctx.obj or DEFAULT)
     app = Path(__file__).resolve().parents[2] / "app.py"
     # A page has no place to upload to where it is read-only, but the server still would take it.

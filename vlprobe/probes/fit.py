@@ -41,6 +41,9 @@ def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
 def _refuse_misfit(
     name: str, capabilities: Capabilities, probe: Probe, items: Sequence[Item]
 ) -> None:
+    if capabilities.asks_server and probe.needs:
+        _refuse_server(name, capabilities, probe, items)
+        return
     if capabilities.answers_cases and probe.needs == "gallery":
         raise Misfit(
             f"Probe '{probe.name}' searches a gallery, and '{name}' has scores of cases alone: it would take "
@@ -65,6 +68,22 @@ def _refuse_misfit(
         raise Misfit(
             f"Probe '{probe.name}' searches a gallery, and '{name}' has no embeddings to search with: it looks "
             "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2, FLAVA), or another probe."
+        )
+
+
+def _refuse_server(
+    name: str, capabilities: Capabilities, probe: Probe, items: Sequence[Item]
+) -> None:
+    if capabilities.answers_cases and probe.needs == "gallery":
+        raise Misfit(
+            f"Probe '{probe.name}' searches a gallery, and '{name}' is asked about a picture and a text at a time: it "
+            f"would take a request for every picture with every caption{_pairs(items)}. Ask for embeddings (without "
+            "+chat), or choose a probe such as eqben."
+        )
+    if capabilities.looks_up and not capabilities.embeds_images:
+        raise Misfit(
+            f"Probe '{probe.name}' shows pictures, and '{name}' is asked for embeddings of texts alone. Where the "
+            f"server takes pictures, write '{name}+pictures'; else choose the probe visla, where texts are compared."
         )
 
 

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from vlprobe.errors import InvalidInput, NotFound, VlprobeError
-from vlprobe.registry import guarded, plugins
+from vlprobe.registry import endpoints, guarded, plugins
 from vlprobe.registry.plugins import Plugin
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_name
@@ -71,7 +71,7 @@ SHIPPED_MODELS = (  # in the order in which they were made
 )
 
 
-_FORM = re.compile(r"[:@][A-Z]{3,}(?=[@+]|$)")  # :FILE, @IMAGEDIR
+_FORM = re.compile(r"[:@][A-Z]{3,}(?=[@+#]|$)")  # :FILE, @IMAGEDIR
 NOUNS = {"models": "model", "datasets": "dataset", "probes": "probe", "rules": "rule set"}
 
 
@@ -152,10 +152,14 @@ def installed_plugins(folder: str) -> tuple[list[Plugin], list[str]]:
 
 
 def allow_typed(*names: str) -> None:
-    """Lets the plug-ins be imported that a person named: on the command line, or in a call from Python."""
+    """Lets the plug-ins be imported, and the servers be asked, that a person named: on the command
+    line, or in a call from Python.
+    """
     for name in names:
         head = name.partition(":")[0]
-        if head == plugins.PREFIX[:-1] or any(
+        if name.startswith(endpoints.PREFIX):
+            endpoints.allow(endpoints.of_name(name))
+        elif head == plugins.PREFIX[:-1] or any(
             plugin.name == head for folder in plugins.GROUPS for plugin in plugins.installed(folder)
         ):
             plugins.allow(name)
@@ -194,7 +198,10 @@ def _prefix_of_path(name: str) -> str:
 def _family(folder: str, name: str) -> Family | guarded.Family:
     """The family of a name. Raises NotFound, and InvalidInput for a plug-in that may not be imported."""
     if family := families(folder).get(name.partition(":")[0]):
-        refuse_name(name)
+        if folder == "models" and name.startswith(endpoints.PREFIX):
+            endpoints.refuse_unnamed(name)
+        else:
+            refuse_name(name)
         return family
     imported = _imported(folder, name)
     if imported is None:

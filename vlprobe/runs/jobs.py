@@ -309,6 +309,9 @@ class _Report(Progress):
             self.last, self.label = now, label
             self.write("running", label=label, done=done, total=total)
 
+    def tell(self, line: str) -> None:
+        sys.stderr.write(f"{line}\n")  # into the job's log
+
     def write(self, state: str, **facts: object) -> None:
         turn = {
             "queued": self.queued,
@@ -325,9 +328,8 @@ def work(address: str, job_id: str) -> int:
     """
     store = Store(address)
     folder = _folder(store, job_id)
-    write_json(
-        folder / "process.json", {"pid": os.getpid()}
-    )  # whoever started it may have been killed since
+    # whoever started it may have been killed since
+    write_json(folder / "process.json", {"pid": os.getpid()})
     report = _Report(folder)
     try:
         request, _ = _read_request(folder)
@@ -366,9 +368,8 @@ def _work(request: JobRequest, store: Store, report: _Report) -> list[str]:
 
 def _device(requested: str) -> str:
     """One name for each device, whatever it was called: two jobs on one card wait for each other."""
-    device = (
-        requested if requested == "cpu" else pick_device(requested)
-    )  # "cpu" needs no torch to be known
+    # "cpu" needs no torch to be known
+    device = requested if requested == "cpu" else pick_device(requested)
     return "cuda:0" if device == "cuda" else device
 
 

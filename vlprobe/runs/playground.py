@@ -78,6 +78,10 @@ class Player:
     """A model with an in-memory cache of its embeddings and scores, for one caller at a time."""
 
     def __init__(self, model: Model) -> None:
+        if model.capabilities.asks_server:
+            raise InvalidInput(
+                f"'{model.name}' is asked in a run alone, since each request may cost money. Choose another model here."
+            )
         if answers_cases(model) or looks_up(model):
             content = "scores of the cases" if answers_cases(model) else "answers to what is"
             raise InvalidInput(

@@ -53,6 +53,10 @@ class Profile(Progress):
             self._end_stage(name)
         self._progress.update(label, done, total)
 
+    def tell(self, line: str) -> None:
+        """Passes on a line that stays."""
+        self._progress.tell(line)
+
     def _end_stage(self, name: str) -> None:
         now = _clocks()
         stage = self.stages.setdefault(self._name, _Stage())

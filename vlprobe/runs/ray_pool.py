@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlprobe import __version__
 from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
-from vlprobe.storage.access import PLUGINS
+from vlprobe.storage.access import APIS, PLUGINS
 
 if TYPE_CHECKING:
     from ray.exceptions import RayTaskError
@@ -131,12 +131,13 @@ def readers(cpus: int, gpus: int) -> int:
 
 
 def worker_environment(threads: int) -> dict[str, str]:
-    """What workers have of this process's environment: the threads of libraries, and the plug-ins that
-    were named here, no others.
+    """What workers have of this process's environment: the threads of libraries, the plug-ins and
+    the servers that were named here, no others.
     """
     return {
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
         PLUGINS: os.environ.get(PLUGINS, ""),
+        APIS: os.environ.get(APIS, ""),
     }
 
 
@@ -166,10 +167,6 @@ class Crew:
         import ray
 
         self.ray, self.cpus, self.gpus, self.waiting = ray, cpus, gpus, waiting
-        environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
-        environment |= {
-            PLUGINS: os.environ.get(PLUGINS, "")
-        }  # those that were named here, no others
         self.kind = ray.remote(worker).options(
             num_cpus=cpus,
             num_gpus=gpus,

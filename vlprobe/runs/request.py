@@ -30,6 +30,8 @@ class Request:
     executor: str = "local"  # this process, or the machines of a "ray" cluster
     ray_address: str = ""  # of that cluster; "": one of this machine alone
     verify: bool = False  # read all files, also those whose digests are remembered
+    price: str = ""  # of a million tokens of a server, or SENT/RECEIVED; "": not known
+    max_cost: str = ""  # in the money of the price; "": no limit
 
 
 class Progress:
@@ -39,3 +41,6 @@ class Progress:
 
     def update(self, label: str, done: float, total: float) -> None:
         """Reports that `done` of `total` cases or items of the stage `label` are finished."""
+
+    def tell(self, line: str) -> None:
+        """Shows a line that stays, such as what a run is going to cost."""

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.models.doctor import examine as doctor_examine
+from vlprobe.models.endpoint.budget import Budget
+from vlprobe.models.endpoint.served import ServedModel
 from vlprobe.probes.fit import check_fit, check_pictures
 from vlprobe.registry import model_memo
 from vlprobe.runs import questions, ray_pool
@@ -102,7 +104,8 @@ def execute_plan(
             }
             for question in questions_of
         ]
-        execution = _Execution(store, progress, models, write_error, leaves_out)
+        budget = Budget(settings.price, settings.max_cost)
+        execution = _Execution(store, progress, models, write_error, leaves_out, budget)
         missing = [
             name
             for name in settings.models
@@ -167,6 +170,7 @@ class _Execution:
     models: Mapping[str, Model]
     write_error: InvalidInput | None
     leaves_out: bool
+    budget: Budget
     left_out: list[str] = field(default_factory=list)
 
     def answer(
@@ -203,6 +207,8 @@ class _Execution:
         try:
             check_fit(model, prepared.probe, prepared.items)
             check_pictures(model, prepared.items)
+            if isinstance(model, ServedModel):
+                model.open(self.store.root, self.budget, self.progress)
             run = replace(prepared.run, model=model.name, model_digest=model.digest)
             context = RunContext(run, prepared.items, prepared.probe, request, self.store)
             if self.write_error and not context.run_entry.complete:
@@ -284,8 +290,8 @@ def _run_stages(
 def open_executor(
     context: RunContext, model: Model, progress: Progress, shared: SharedEncoder | None = None
 ) -> Executor:
-    """The executor that the request names."""
-    if context.request.executor == "ray":
+    """The executor that the request names; a server is asked from this machine alone."""
+    if context.request.executor == "ray" and not isinstance(model, ServedModel):
         return RayExecutor(context, progress)
     return LocalExecutor(context, model, progress, shared)
 

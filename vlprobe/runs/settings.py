@@ -1,6 +1,7 @@
 """The settings of a run, whatever the probe: type, default, allowed values and help of each."""
 
 from vlprobe.models import frozen
+from vlprobe.models.endpoint.budget import AMOUNT, PRICE, PRICE_FORM
 from vlprobe.runs.request import Request
 from vlprobe.types.options import Option
 
@@ -90,5 +91,21 @@ SETTINGS = (
         default=Request.ray_address,
         label="Address of the Ray cluster",
         help="HOST:PORT, or auto; empty: a cluster of this machine alone.",
+    ),
+    Option(
+        name="price",
+        default=Request.price,
+        label="Price of a million tokens",
+        help="Where a server is asked (http:), to reckon with: 0.02, or of those sent and received: 2.5/10.",
+        pattern=f"|{PRICE.pattern}",
+        expected=PRICE_FORM,
+    ),
+    Option(
+        name="max_cost",
+        default=Request.max_cost,
+        label="Stop at this cost",
+        help="In the money of the price: the run stops before a request that could exceed it, and goes on later.",
+        pattern=f"|{AMOUNT.pattern}",
+        expected="an amount such as 1.50",
     ),
 )

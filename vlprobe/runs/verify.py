@@ -20,7 +20,7 @@ from pathlib import Path
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
 from vlprobe.scoring import vectors
-from vlprobe.storage import annotations, files, job_files, thumbnails
+from vlprobe.storage import annotations, answer_log, files, job_files, thumbnails
 from vlprobe.storage.entry import (
     SCHEMA,
     parse_file_record,
@@ -79,6 +79,7 @@ def damages(
         ),
         *((_part, path) for path in sorted(store.root.glob("runs/*/parts/*.parquet"))),
         *((_block, path) for path in sorted(store.root.glob("embeddings/*/*/*.npy"))),
+        *((_answers, path) for path in sorted(store.root.glob(f"{answer_log.FOLDER}/*/"))),
         *((_thumbnail, path) for path in sorted(thumbnails.paths(store.root))),
         *((_examination, path) for path in sorted(store.root.glob("models/*.json"))),
         *((_job, path) for path in sorted(store.root.glob("jobs/*/"))),
@@ -286,6 +287,13 @@ def _annotations(store: Store, path: Path) -> Iterator[Damage]:
         yield Damage(
             path, f"{line}, cannot be read; what people said cannot be made anew, so it stays", ()
         )
+
+
+def _answers(folder: Path) -> Iterator[Damage]:
+    lines = list(answer_log.AnswerLog(folder).lines())
+    if n_damaged := lines.count(None):
+        why = f"{n_damaged} of {len(lines)} answers of a server are not what was written: they are asked for again"
+        yield Damage(folder / answer_log.FILE, why, ())
 
 
 def _left_over(path: Path) -> Iterator[Damage]:

@@ -10,6 +10,7 @@ command line of a person on the machine itself is not limited.
     VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everybody who can
     VLPROBE_QUIZ=1           rooms may be opened in which several people take the quiz
     VLPROBE_PLUGINS=a        plug-ins whose code may run, a name a line (`registry.plugins`); others: never
+    VLPROBE_APIS=https://a   servers that models may be asked at, a line each (`registry.endpoints`); others: never
 """
 
 import os
@@ -26,6 +27,7 @@ SIGN_IN = "VLPROBE_SIGN_IN"
 QUIZ = "VLPROBE_QUIZ"
 PLUGINS = "VLPROBE_PLUGINS"
 REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")  # how a URL begins, chained ones too
+APIS = "VLPROBE_APIS"
 
 
 def settings(

@@ -53,7 +53,7 @@ def _file_type(required: str, **names: str) -> type[msgspec.Struct]:
 
 RUN = _file_type(
     "models dataset probe created",
-    text="dataset probe device precision executor ray_address",
+    text="dataset probe device precision executor ray_address price max_cost",
     texts="models",
     number="created",
     whole="seed limit batch_size workers memory",

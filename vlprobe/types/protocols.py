@@ -46,6 +46,7 @@ class Capabilities:
     answers_cases: bool = False  # it is a CaseAnswerer
     looks_up: bool = False  # it is a Lookup: what it embeds or scores, it finds in a file
     has_matrix: bool = False  # a Lookup with the score of every picture with every text
+    asks_server: bool = False  # a Lookup or CaseAnswerer that asks a server, in a run alone
     dim: int = 0  # of an embedding of a text; 0: it has none
     image_dim: int = 0  # of an embedding of a picture: `dim`, or a multiple of it
     score_type: Literal["cosine", "probability", "logit", "unknown"] = "cosine"

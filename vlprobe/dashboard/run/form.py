@@ -18,8 +18,10 @@ from vlprobe.dashboard.run import fields, steps
 from vlprobe.dashboard.state import attempt, plain, quiet, view
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.frozen import pick_device
 from vlprobe.probes.fit import check_name_fits
+from vlprobe.registry import endpoints
 from vlprobe.render.html.elements import tag
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
@@ -41,8 +43,11 @@ def draw() -> None:
     mends them stands below.
     """
     st.title("Ask models a question", anchor=False)
+    stays = "Everything stays on this computer"
+    if servers := ", ".join(endpoints.named()):
+        stays += f", except what models of {servers} are asked"
     quiet(
-        "Everything stays on this computer. A run goes on when you close this page, can be stopped "
+        f"{stays}. A run goes on when you close this page, can be stopped "
         "at any time, and never does the same work twice."
     )
     try:
@@ -123,6 +128,7 @@ def checked(
     if not probes:
         raise InvalidInput("Choose at least one question.")
     run_settings: dict[str, Any] = dict(parse_options(SETTINGS, settings, "A run"))
+    Budget(run_settings["price"], run_settings["max_cost"])
     requests = []
     for probe, typed in probes.items():
         loaded = registry.load_probe(probe)
@@ -186,9 +192,10 @@ def _expectation(requests: Sequence[Request]) -> None:
     work = f"{models} model{'s' * (models > 1)} × {questions} question{'s' * (questions > 1)}"
     pictures = _pictures(runs, requests)
     work += f" × {pictures:,} pictures." if pictures else "."
+    evidence = " ".join(filter(None, [work, _evidence(total), _servers(requests)]))
     st.html(
         f'<div role="status">{tag("strong", in_words(total))}'
-        f"{tag('p', f'{work} {_evidence(total)}', class_='vp-quiet vp-small')}</div>"
+        f"{tag('p', evidence, class_='vp-quiet vp-small')}</div>"
     )
 
 
@@ -199,6 +206,22 @@ def _evidence(total: Duration) -> str:
     if total.low == total.high:
         return f"They took {span(total.low)} last time."
     return "Judging by other models on the same pictures."
+
+
+def _servers(requests: Sequence[Request]) -> str:
+    """Who is sent what, where a server is asked; its requests are counted once there are questions."""
+    origins = {
+        endpoints.of_name(name).origin
+        for name in requests[0].models
+        if name.startswith(endpoints.PREFIX)
+    }
+    if not origins:
+        return ""
+    limit = requests[0].max_cost
+    return (
+        f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the cost of whoever serves this page"
+        f"{f', {limit} at most' if limit else ''}. How many requests that takes is the first line of the job's log."
+    )
 
 
 def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:

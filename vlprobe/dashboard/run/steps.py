@@ -20,7 +20,8 @@ OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
     "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
     "file; `hf:FOLDER` for one of Hugging Face; `scores:FILE` and `embeddings:FILE` for what was "
-    "computed elsewhere (`vlprobe ask` writes the questions)."
+    "computed elsewhere (`vlprobe ask` writes the questions); `http:URL#MODEL` for one that a server "
+    "answers for, where whoever started this page named it (`--api URL`)."
 )
 
 

@@ -42,6 +42,7 @@ IMAGE_BATCH = "A picture gives the same numbers whatever other pictures are in i
 UNKNOWN_WEIGHTS = "Not judged: the name does not say whose published weights these are."
 FROM_A_FILE = "Not judged: scores from a file cannot be asked for again."
 LOOKED_UP = "Not judged: a file cannot be asked for again."
+PAID = "Not judged: it takes requests to a server beyond those of the run."
 NOT_FINITE = "Not judged: what it gives are not finite numbers."
 
 
@@ -177,7 +178,8 @@ def of_answers(model: CaseAnswerer) -> list[Check]:
         Check("image_batch", IMAGE_BATCH, None),
         *matching(nothing),
     ]
-    return [finite(nothing), *(replace(check, detail=FROM_A_FILE) for check in unjudged)]
+    detail = PAID if model.capabilities.asks_server else FROM_A_FILE
+    return [finite(nothing), *(replace(check, detail=detail) for check in unjudged)]
 
 
 def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
@@ -188,7 +190,8 @@ def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
         Check("text_batch", TEXT_BATCH, None),
         Check("image_batch", IMAGE_BATCH, None),
     ]
-    unjudged = [replace(check, detail=LOOKED_UP) for check in unjudged]
+    detail = PAID if model.capabilities.asks_server else LOOKED_UP
+    unjudged = [replace(check, detail=detail) for check in unjudged]
     return [*unjudged, finite(similarity), *matching(similarity)]
 
 

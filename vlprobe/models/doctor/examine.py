@@ -76,6 +76,11 @@ def examine(
     Raises:
         InvalidInput: the dataset has no such item, or a picture cannot be read.
     """
+    if model.capabilities.asks_server and not model.digest:
+        raise InvalidInput(
+            f"'{model.name}' is asked in a run alone, since each request may cost money. Start a run with it: what "
+            "can be judged by its answers is judged then."
+        )
     items = [] if looks_up(model) else sample(dataset.items, model)
     if not items and not answers_cases(model) and not looks_up(model):
         raise InvalidInput(

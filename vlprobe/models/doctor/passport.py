@@ -53,7 +53,11 @@ def read_passport(model: Model) -> dict[str, str]:
 
 def _embedding(model: Model) -> str:
     if answers_cases(model) or model.capabilities.has_matrix:
-        return "none: scores from a file"
+        return (
+            "none: it answers yes or no"
+            if model.capabilities.asks_server
+            else "none: scores from a file"
+        )
     dim = model.capabilities.dim
     return f"{dim} numbers" if dim else "none: it scores pairs"
 

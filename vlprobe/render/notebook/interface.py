@@ -41,6 +41,10 @@ class _Told(Progress):
         """Reports that `done` of `total` are finished."""
         self.told(label, done, total)
 
+    def tell(self, line: str) -> None:
+        """Reports what a run is going to cost."""
+        self.told(line, 0, 1)
+
 
 def edits(
     captions: str | Sequence[str],

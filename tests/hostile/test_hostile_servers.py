@@ -1,0 +1,175 @@
+"""No link, form, job file or stored run starts a call of a server that the starter did not name."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page
+from tests.dashboard.test_pages_run import requests
+from vlprobe import registry
+from vlprobe.cli import main, serve
+from vlprobe.errors import InvalidInput
+from vlprobe.runs import jobs, ray_pool
+from vlprobe.runs.request import Request
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+
+REFUSED = "only where whoever started this named it"
+
+
+def said(at: AppTest) -> str:
+    """The errors of a page, as they were written."""
+    return " ".join(error.value for error in at.error).replace("\\", "")
+
+
+class Bell(HTTPServer):
+    """A server that counts who rings."""
+
+    rung = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+@pytest.fixture
+def bell() -> Iterator[Bell]:
+    class Ring(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            Bell.rung += 1
+            self.send_error(404)
+
+        do_GET = do_POST
+
+    Bell.rung = 0
+    server = Bell(("127.0.0.1", 0), Ring)
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs are written down and not begun."""
+    monkeypatch.setattr(jobs, "_spawn", lambda store, job_id: None)
+
+
+@pytest.fixture
+def strange(bell: Bell, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a model there, which nobody named; another server was named."""
+    monkeypatch.setenv(access.APIS, "https://api.example.com/v1")
+    return f"http:{bell.url}#m+chat"
+
+
+OTHER_PAGES = [
+    *(("explore", "model"), ("compare", "with"), ("tradeoff", "model"), ("models", "model")),
+    *(("repair", "before"), ("retrieval", "model"), ("run", "model"), ("home", "model")),
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "parameter"),
+    [
+        ("play", "models"),
+        *(pytest.param(*place, marks=pytest.mark.full) for place in OTHER_PAGES),
+    ],
+)
+def test_a_link_asks_no_server(
+    page: str,
+    parameter: str,
+    every_probe: Store,
+    strange: str,
+    monkeypatch: pytest.MonkeyPatch,
+    bell: Bell,
+):
+    for named in ("", bell.url):  # even one that was named is asked by a started run alone
+        monkeypatch.setenv(access.APIS, named)
+        query = {parameter: strange, "game": "playground"}
+        at = open_page(monkeypatch, every_probe, page, **query)
+        for button in [button for button in at.button if button.key == f"load_{strange}"]:
+            button.click().run()
+            assert REFUSED in said(at) or "is asked in a run alone" in said(at)
+        assert not at.exception
+    assert Bell.rung == 0
+
+
+def test_the_run_form_refuses_a_server_that_was_not_named_and_takes_one_that_was(
+    store: Store,
+    unspawned: None,
+    strange: str,
+    bell: Bell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    data = make_tiny(tmp_path / "tiny")
+    monkeypatch.setenv(access.ROOTS, str(tmp_path))  # an address is no path
+    at = open_page(monkeypatch, store, "run")
+    at.multiselect(key="run_models").set_value([strange])
+    at.text_input(key="run_own").set_value(data).run()
+    assert REFUSED in said(at)
+    assert at.button(key="start").disabled and requests(store) == []
+    monkeypatch.setenv(access.APIS, bell.url)
+    at.text_input(key="run_max_cost").set_value("1.50").run()
+    assert "needs a price" in said(at)
+    at.text_input(key="run_price").set_value("2.5/10").run()
+    assert not at.error and any(
+        bell.url.removesuffix("/v1") in html.proto.body for html in at.get("html")
+    )
+    at.button(key="start").click().run()
+    (request,) = requests(store)
+    assert request.models == (strange,) and (request.price, request.max_cost) == ("2.5/10", "1.50")
+    assert Bell.rung == 0
+
+
+@pytest.mark.parametrize(
+    ("probe", "options"), [("lgip", {}), ("rococo", {"policies": ["same-concept"]})]
+)
+def test_the_file_of_a_job_asks_no_server(
+    store: Store, strange: str, tmp_path: Path, probe: str, options: dict
+):
+    tiny = make_tiny(tmp_path / "tiny")
+    asked = Request((strange,), tiny, probe, options)
+    if probe == "rococo":
+        asked = Request(("control:random",), tiny, probe, options | {"influence": [strange]})
+    job_id = jobs.write(asked, store)
+    assert jobs.work(str(store.root), job_id) == 1
+    assert REFUSED in jobs.read(store, job_id).error and Bell.rung == 0
+
+
+def test_a_server_has_the_list_of_its_starter_alone_and_hands_it_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    started = []
+    monkeypatch.setenv(access.APIS, "")
+    monkeypatch.setattr(serve, "_become", lambda command, folder, env: started.append(env))
+    words = ["--cache", str(tmp_path / "cache"), "dashboard"]
+    assert CliRunner().invoke(main.main, words).exit_code == 0
+    typed = ["--api", "HTTPS://Api.example.com/v1/", "--api", "http:http://127.0.0.1:8000#one"]
+    assert CliRunner().invoke(main.main, [*words, *typed]).exit_code == 0
+    named = "https://api.example.com/v1\nhttp://127.0.0.1:8000#one"
+    assert [env[access.APIS] for env in started] == ["", named]
+    monkeypatch.setenv(access.APIS, named)
+    assert ray_pool.worker_environment(1)[access.APIS] == named
+    registry.check_name("models", "http:https://api.example.com/v1#any")
+    registry.check_name("models", "http:http://127.0.0.1:8000#one+chat")
+    with pytest.raises(InvalidInput, match=REFUSED):
+        registry.check_name("models", "http:http://127.0.0.1:8000#two")
+    said = CliRunner().invoke(main.main, [*words, "--api", "https://me:secret@a.example.com"])
+    assert said.exit_code == 1 and "secret" not in said.output
+
+
+def test_an_address_on_the_command_line_lets_that_command_ask(
+    monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path, bell: Bell
+):
+    monkeypatch.setenv(access.APIS, "")
+    words = ["--cache", str(store.root), "run", "--dataset", make_tiny(tmp_path / "tiny")]
+    said = CliRunner().invoke(main.main, [*words, "--model", f"http:{bell.url}#m+chat"])
+    assert said.exit_code == 1 and "the first request: status 404" in said.output
+    assert Bell.rung == 1

@@ -1,0 +1,70 @@
+"""A server of the protocol in a process of its own, one for each test process, and what came to it."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from vlprobe.models.endpoint import client
+from vlprobe.registry import endpoints
+from vlprobe.storage import access
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Server:
+    origin: str
+    folder: Path  # where it looks for its chat model
+
+    @property
+    def url(self) -> str:
+        return f"{self.origin}/v1"
+
+    def name(self, model: str) -> str:
+        return f"http:{self.url}#{model}"
+
+    def _said(self, path: str, content: object = None) -> Mapping:
+        body = None if content is None else json.dumps(content).encode()
+        with urllib.request.urlopen(f"{self.origin}{path}", body) as response:
+            return json.load(response)
+
+    def fail(self, kind: str = "", times: int = 0) -> None:
+        """The next requests meet this; what came before is forgotten."""
+        self._said("/faults", {"kind": kind, "times": times})
+
+    def requests(self) -> list[dict]:
+        return self._said("/requests")["requests"]
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("chat")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.models.endpoint.server", str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    yield Server(f"http://127.0.0.1:{int(process.stdout.readline())}", folder)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.fixture
+def server(running: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The server, named by whoever started this, healthy and with nothing asked."""
+    running.fail()
+    monkeypatch.setenv(access.APIS, running.url)
+    monkeypatch.delenv(endpoints.KEYS, raising=False)
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.01)
+    return running

@@ -1,0 +1,130 @@
+"""A key goes to its origin and nowhere else, and stands in nothing that is written or said."""
+
+import logging
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.models.endpoint.conftest import Server
+from tests.probes.test_common import make
+from vlprobe.cli import main
+from vlprobe.errors import InvalidInput
+from vlprobe.models.endpoint import reply
+from vlprobe.registry import endpoints
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+KEY = "sk-1234567890-of-this-origin"
+
+
+@pytest.fixture
+def keyed(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    monkeypatch.setenv(endpoints.KEYS, f"https://api.example.com sk-other {server.origin} {KEY}")
+    return server
+
+
+def sent(server: Server) -> set[str]:
+    return {request["key"] for request in server.requests()}
+
+
+def test_a_key_is_in_nothing_that_is_written_or_said(
+    keyed: Server,
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level(logging.DEBUG)
+    name, data = keyed.name("demo:softmax"), make("visla", tmp_path / "data", 4)
+    request = Request((name,), data, "visla", device="cpu")
+    execute(request, store)
+    failed = []
+    for kind in ("401", "400", "garbage", "key", "redirect", "half"):
+        keyed.fail(kind, 1)
+        with pytest.raises(InvalidInput) as error:
+            execute(replace(request, models=(f"{name}+dimensions={len(kind)}",)), store)
+        failed += ["".join(traceback.format_exception(error.value)), repr(error.value)]
+        assert sent(keyed) == {f"Bearer {KEY}"}
+    keyed.fail()
+    words = ["--cache", str(store.root), "run", "--probe", "visla", "--dataset", data]
+    typed = CliRunner().invoke(main.main, [*words, "--model", name, "--price", "1"])
+    assert typed.exit_code == 0, typed.output
+    finished = jobs.write(request, store)
+    assert jobs.work(str(store.root), finished) == 0
+
+    def broken(body: str, label: str) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(reply, "parse", broken)
+    assert jobs.work(str(store.root), jobs.write(request, store)) == 1
+    said = capfd.readouterr()
+    assert "a bug" in said.err
+    written = [path.read_bytes() for path in store.root.rglob("*") if path.is_file()]
+    everything = [*failed, typed.output, typed.stderr, said.out, said.err, caplog.text]
+    assert len(written) > 10 and not any(KEY.encode() in content for content in written)
+    assert not any(KEY in text or "Bearer" in text for text in everything)
+
+
+def test_a_key_is_sent_to_no_other_origin(
+    server: Server, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    port = server.origin.rpartition(":")[2]
+    data = make("visla", tmp_path / "data", 4)
+    for owner in ("http://localhost", f"http://localhost:{port}", f"https://127.0.0.1:{port}"):
+        monkeypatch.setenv(endpoints.KEYS, f"{owner} {KEY}")
+        execute(Request((server.name("demo:softmax"),), data, "visla", device="cpu"), store)
+    assert sent(server) == {""}
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (KEY, "is not made of pairs"),
+        (f"{KEY} https://api.example.com", "has a word where an origin belongs"),
+        (f"https://api.example.com/v1 {KEY}", "has a path where an origin belongs"),
+        (f"http://api.example.com {KEY}", "would be sent unencrypted"),
+    ],
+)
+def test_keys_that_cannot_be_read_are_refused_and_not_repeated(
+    keys: str, said: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(endpoints.KEYS, keys)
+    with pytest.raises(InvalidInput, match=said) as error:
+        endpoints.authorization("http://api.example.com")
+    assert KEY not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "url", [f"https://me:{KEY}@api.example.com/v1", f"https://api.example.com/v1?key={KEY}"]
+)
+def test_a_key_in_an_address_is_refused_and_not_repeated(url: str, store: Store):
+    words = ["--cache", str(store.root), "run", "--model", f"http:{url}#m"]
+    said = CliRunner().invoke(main.main, words)
+    assert said.exit_code == 1 and "has a password or a query" in said.output
+    assert KEY not in said.output
+
+
+@pytest.mark.parametrize(
+    ("typed", "url"),
+    [
+        ("HTTPS://API.Example.com:443/v1/#a", "https://api.example.com/v1"),
+        ("http://[::1]:80/v1#a", "http://[::1]/v1"),
+        ("http://localhost:8000#a/b:c%2Bd", "http://localhost:8000"),
+    ],
+)
+def test_one_server_has_one_spelling(typed: str, url: str):
+    assert endpoints.parse(typed).url == url
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ftp://a#b", "https://#a", "https://a/../b#c", "https://a/b c#d", "//a#b", "a#b"]
+)
+def test_what_is_no_address_is_refused(text: str):
+    with pytest.raises(InvalidInput, match="Expected http:URL#MODEL"):
+        endpoints.parse(text)

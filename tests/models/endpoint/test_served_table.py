@@ -1,0 +1,55 @@
+"""The columns `http:` of docs/elsewhere.md: each cell is what a run gives."""
+
+import math
+
+import pytest
+
+from tests.models import answered, test_elsewhere
+from tests.models.endpoint.conftest import Server
+from tests.models.endpoint.test_served_chat import chat_folder  # noqa: F401 (fixture)
+from tests.probes.test_common import PROBES
+from vlprobe import registry
+from vlprobe.runs.request import Request
+from vlprobe.storage.store import Store
+
+WAYS = {"pictures": ("",), "chat": ("", "+probability")}
+
+
+@pytest.mark.usefixtures("chat_folder")
+@pytest.mark.parametrize("probe", answered.tiers(PROBES, ("eqben",)))
+def test_each_cell_is_what_a_run_gives(probe: str, server: Server, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(probe)
+    store, data = Store(folder / "cache"), folder / "data"
+    name = test_elsewhere.dataset(probe, data)
+    options = test_elsewhere.options(probe, data)
+    request = Request((), name, probe, options, examine=False, limit=6 if probe == "prsm" else 0)
+    names = {
+        "pictures": f"{server.name('demo:softmax')}+pictures",
+        "chat": f"{server.name('chat')}+chat",
+    }
+    cells = {}
+    for way, scales in WAYS.items():
+        by_scale = {
+            scale: test_elsewhere.metrics(request, names[way] + scale, store) for scale in scales
+        }
+        for metric in registry.load_probe(probe).metrics:
+            known = [
+                scale
+                for scale, values in by_scale.items()
+                if not math.isnan(values.get(metric.name, math.nan))
+            ]
+            word = "yes" if "" in known else " or ".join(f"`{scale}`" for scale in known)
+            cells.setdefault(metric.name, {})[way] = (
+                (word or "unknown") if any(by_scale.values()) else "refused"
+            )
+    table = test_elsewhere.table()
+    expected = {
+        metric: {way: row[way] for way in WAYS}
+        for (of_probe, metric), row in table.items()
+        if of_probe == probe
+    }
+    assert cells == expected
+    texts = test_elsewhere.metrics(request, server.name("demo:softmax"), store)
+    known = {metric for metric, value in texts.items() if not math.isnan(value)}
+    is_of_texts = {metric for metric in texts if "t2t" in metric}
+    assert known == (is_of_texts if probe == "visla" else set()), "without +pictures"

@@ -1,0 +1,108 @@
+"""What asking costs: tokens before they are sent, money where a price is named, and a limit of it."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vlprobe.errors import InvalidInput, VlprobeError
+
+PRICE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(?:/([0-9]{1,9}(?:\.[0-9]{1,9})?))?")
+AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+PRICE_FORM = "the price of a million tokens, such as 0.02, or of those sent and those received, such as 2.5/10"
+MILLION = 1_000_000
+
+
+class LimitReached(VlprobeError):
+    """The next request could cost more than is left; what was answered is kept."""
+
+
+def estimated_tokens(text: str) -> int:
+    """Tokens of a text, roughly: four bytes each.
+
+    >>> estimated_tokens("a red dog")
+    3
+    """
+    return max(1, -(-len(text.encode()) // 4))
+
+
+class Budget:
+    """What this command, or this job, has spent and may spend. Threads share it.
+
+    Args:
+        price: PRICE_FORM; "": money is not spoken of.
+        max_cost: Where to stop, in the money of the price; "": nowhere.
+
+    Raises:
+        InvalidInput: one of them is no amount, or there is a limit without a price.
+    """
+
+    def __init__(self, price: str = "", max_cost: str = "") -> None:
+        match = PRICE.fullmatch(price)
+        if price and not match:
+            raise InvalidInput(f"Price '{price}' is no amount. Expected {PRICE_FORM}.")
+        if max_cost and not AMOUNT.fullmatch(max_cost):
+            raise InvalidInput(f"Limit '{max_cost}' is no amount. Expected one such as 1.50.")
+        if max_cost and not price:
+            raise InvalidInput(
+                f"A limit of the cost needs a price to reckon with. Name it: --price, {PRICE_FORM}."
+            )
+        self.has_price, self.limit = bool(match), float(max_cost) if max_cost else float("inf")
+        sent, received = match.groups() if match else ("0", "0")
+        self._sent, self._received = float(sent) / MILLION, float(received or sent) / MILLION
+        self.spent = self._promised = 0.0
+        self._excess = 1.0  # the most by which an estimate was exceeded
+        self._lock = threading.Lock()
+
+    def cost(self, sent: int, received: int) -> float:
+        """Money that so many tokens cost; 0 without a price."""
+        return sent * self._sent + received * self._received
+
+    def promise(self, sent: int, received: int) -> float:
+        """Sets aside what a request may cost; `settled` takes it back. Raises LimitReached."""
+        with self._lock:
+            amount = self.cost(sent, received) * self._excess
+            if self.spent + self._promised + amount > self.limit:
+                raise LimitReached(
+                    f"Stopped before the next request: {self.spent:.4g} of {self.limit:.4g} is spent, and it may cost "
+                    f"{amount:.2g}. What was answered is kept, and is not asked again: go on with another --max-cost."
+                )
+            self._promised += amount
+            return amount
+
+    @contextmanager
+    def settled(self, promised: float, expected: float) -> Iterator["Bill"]:
+        """Counts what a request costs in the end, however it ends.
+
+        Args:
+            promised: What `promise` gave.
+            expected: What it was thought to cost, without any excess.
+        """
+        bill = Bill()
+        try:
+            yield bill
+        finally:
+            with self._lock:
+                self._promised -= promised
+                actual = self.cost(bill.sent, bill.received) if bill.is_told else expected
+                self.spent += expected * bill.attempts_lost + (actual if bill.is_answered else 0.0)
+                if bill.is_told and expected:
+                    self._excess = max(self._excess, actual / expected)
+
+
+class Bill:
+    """What one request came to."""
+
+    def __init__(self) -> None:
+        self.sent = self.received = self.attempts_lost = 0
+        self.is_answered = self.is_told = False  # whether the answer says how many tokens it took
+
+    def lost(self) -> None:
+        """An attempt ended without an answer, and may be charged for."""
+        self.attempts_lost += 1
+
+    def answered(self, sent: int | None, received: int | None) -> None:
+        """There is an answer; None where it does not say how many tokens it took."""
+        self.is_answered = True
+        if sent is not None:
+            self.is_told, self.sent, self.received = True, sent, received or 0

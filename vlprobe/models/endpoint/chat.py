@@ -1,0 +1,200 @@
+"""Yes or no from a server, about a picture and a text: POST URL/chat/completions with log-probabilities.
+
+A score is log p(yes) - log p(no) of the answer's first token, over the most probable tokens that the
+server names (20 at most, as OpenAI's does): tokens that differ in letter case or blanks count
+together. Where either answer is not among them the score is unknown; these are counted.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+import numpy as np
+from PIL import Image
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models.endpoint import data_urls, reply
+from vlprobe.models.endpoint.budget import estimated_tokens
+from vlprobe.models.endpoint.names import EndpointName
+from vlprobe.models.endpoint.reply import Reply
+from vlprobe.models.endpoint.served import Question, ServedModel
+from vlprobe.models.hf_gen import QUESTION
+from vlprobe.scoring import pictures
+from vlprobe.scoring.inputs import text_id
+from vlprobe.types import Capabilities, CaseAnswerer, Picture, Reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+YES, NO = "yes", "no"
+BLANKS = " \t\r\n▁Ġ"  # and what stands for a blank in some tokenizers
+UNLIKELY = -9998.0  # what is below was not among the most probable: -9999 stands for that
+FIRST_TEXT = "a grey square"  # of the request that every run begins with
+
+
+class _Pair(NamedTuple):
+    """A picture and a text, as cases name them."""
+
+    picture: str
+    text: str
+
+
+class ServedJudge(ServedModel, CaseAnswerer):
+    """A model that a server answers for, asked whether a picture shows what a text says."""
+
+    def __init__(self, parsed: EndpointName) -> None:
+        how = [QUESTION, YES, NO, data_urls.how(parsed.side), parsed.top]
+        reading = "probability" if parsed.gives_probability else "log-odds"
+        super().__init__(parsed, "chat/completions", how, reading)
+        self.n_scores = 0
+        self._scores: dict[_Pair, float] = {}  # NaN where yes or no was not among the answers
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Answers to cases, one request a picture and text."""
+        return capabilities_of(self.parsed)
+
+    def tokenize(self, texts: Sequence[str]) -> NoReturn:
+        """Raises InvalidInput: the server reads texts, and only those of a run."""
+        raise InvalidInput(
+            f"'{self.name}' is asked in a run alone, since each request may cost money. Choose another model here."
+        )
+
+    def first_question(self) -> Question:
+        """About a grey square."""
+        url = data_urls.of_image(Image.new("RGB", (32, 32), "gray"), self.parsed.side)
+        return self._question("first", lambda: url, FIRST_TEXT, "the first request")
+
+    def _question(self, name: str, url: Callable[[], str], text: str, label: str) -> Question:
+        words = QUESTION.format(text)
+
+        def payload() -> dict[str, object]:
+            content = [
+                {"type": "image_url", "image_url": {"url": url()}},
+                {"type": "text", "text": words},
+            ]
+            return {
+                "model": self.parsed.address.model,
+                "messages": [{"role": "user", "content": content}],
+                "max_tokens": 1,
+                "temperature": 0,
+                "logprobs": True,
+                "top_logprobs": self.parsed.top,
+            }
+
+        tokens = estimated_tokens(words) + data_urls.tokens(self.parsed.side)
+        return Question((name,), payload, tokens, label)
+
+    def check(self, answer: Reply, question: Question) -> None:
+        """Raises InvalidInput unless it names the log-probabilities of its first token."""
+        _log_odds(answer, question.label)
+
+    def check_cases(self, cases: Reader) -> str:
+        """Asks about each picture with each text of the cases that the log lacks."""
+        log = self.log
+        waiting = f"{self.name}: another process asks it"
+        pairs, n_of_texts = _pairs(cases)
+        if not pairs:
+            raise InvalidInput(
+                f"All cases compare texts alone, and '{self.name}' is asked about pictures. Choose embeddings."
+            )
+        name_of = self._names(pairs)
+        with log.locked(lambda: self._reporter.update(waiting, 0, 1)):
+            kept = {name for answer in log for name in answer.questions}
+            by_name = {name: pair for pair, name in name_of.items()}
+            lacking = [(name, pair) for name, pair in by_name.items() if name not in kept]
+            questions = [
+                self._pair_question(name, pair, f"{number:,} of {len(lacking):,}")
+                for number, (name, pair) in enumerate(lacking, 1)
+            ]
+            self.ask(questions, len(by_name) - len(lacking))
+        odds = {
+            answer.questions[0]: _log_odds(reply.parse(answer.body, "a kept request"), "a kept one")
+            for answer in log
+            if answer.questions[0] in by_name
+        }
+        self._scores = {pair: odds[name] for pair, name in name_of.items()}
+        self.n_scores = len(self._scores)
+        n_unknown = sum(math.isnan(score) for score in self._scores.values())
+        sentences = (
+            (
+                n_unknown,
+                f"{n_unknown:,} of {len(pairs):,} answers do not have both yes and no among their "
+                f"{self.parsed.top} most probable words: their cases are unknown",
+            ),
+            (n_of_texts, f"{n_of_texts:,} cases compare texts alone and are unknown"),
+        )
+        return "; ".join(sentence for count, sentence in sentences if count)
+
+    def _names(self, pairs: Sequence[_Pair]) -> dict[_Pair, str]:
+        """What the log calls each pair: by the picture's content and the text."""
+        content: dict[str, str] = {}
+        for name in dict.fromkeys(pair.picture for pair in pairs):
+            picture = Picture.from_name(name)
+            data_urls.refuse_absent(picture, self.name)
+            content[name] = pictures.content_key(picture, pictures.read(picture)).hex()
+        return {pair: f"{content[pair.picture]} {text_id(pair.text)}" for pair in pairs}
+
+    def _pair_question(self, name: str, pair: _Pair, place: str) -> Question:
+        picture, side = Picture.from_name(pair.picture), self.parsed.side
+        label = f"the request {place} ('{pair.text[:60]}' with '{picture.path.name[:60]}')"
+        return self._question(name, lambda: data_urls.of_picture(picture, side), pair.text, label)
+
+    def answers(self, cases: "pa.Table") -> np.ndarray:
+        """Scores of each case's pictures with its texts, picture by picture: float32 of shape
+        (n_pairs,).
+        """
+        odds = np.array([self._scores[pair] for pair in _in_order(cases)], dtype=np.float64)
+        scores = 1 / (1 + np.exp(-odds)) if self.parsed.gives_probability else odds
+        return scores.astype(np.float32)
+
+
+def capabilities_of(parsed: EndpointName) -> Capabilities:
+    """What chat of that name can be asked."""
+    scale = "probability" if parsed.gives_probability else "logit"
+    return Capabilities(answers_cases=True, asks_server=True, score_type=scale)
+
+
+def _pairs(cases: Reader) -> tuple[list[_Pair], int]:
+    """The distinct pairs of the cases, and how many cases have no picture."""
+    pairs: dict[_Pair, None] = {}
+    n_of_texts = 0
+    for block in cases(("images", "texts")):
+        pairs |= dict.fromkeys(_in_order(block))
+        n_of_texts += block["images"].combine_chunks().value_lengths().to_pylist().count(0)
+    return list(pairs), n_of_texts
+
+
+def _in_order(cases: "pa.Table") -> Iterator[_Pair]:
+    columns = (cases[name].to_pylist() for name in ("images", "texts"))
+    for images, texts in zip(*columns, strict=True):
+        yield from (_Pair(image, text) for image in images for text in texts)
+
+
+def _log_odds(answer: Reply, label: str) -> float:
+    """log p(yes) - log p(no), NaN where one of them is absent. Raises InvalidInput."""
+    choice = reply.entries(answer.content, "choices", label)[0]
+    named = choice.get("logprobs")
+    if not isinstance(named, dict):
+        raise reply.strange(label, "it names no log-probabilities ('logprobs')")
+    token = reply.entries(named, "content", label)[0]
+    log_probability_of: dict[str, float] = {}
+    for entry in (token, *reply.entries(token, "top_logprobs", label)):
+        text, value = entry.get("token"), entry.get("logprob")
+        if not isinstance(text, str):
+            raise reply.strange(label, "one of its tokens is no text")
+        log_probability_of[text] = reply.number(value, "a log-probability", label)
+        if log_probability_of[text] > 0.001:
+            raise reply.strange(label, f"a log-probability is {value}, and not 0 or less")
+    yes, no = (_log_sum(log_probability_of, word) for word in (YES, NO))
+    return yes - no
+
+
+def _log_sum(log_probability_of: Mapping[str, float], word: str) -> float:
+    """Of the tokens that are this word; NaN where there is none."""
+    values = [
+        value
+        for token, value in log_probability_of.items()
+        if token.strip(BLANKS).lower() == word and value > UNLIKELY
+    ]
+    return float(np.logaddexp.reduce(values)) if values else math.nan

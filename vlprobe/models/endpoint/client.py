@@ -1,0 +1,165 @@
+"""One POST to a server: the key for its origin alone, no redirect followed, waits between attempts."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+import urllib3
+from urllib3.exceptions import HTTPError, InvalidHeader, ProtocolError, ReadTimeoutError, SSLError
+
+from vlprobe import __version__
+from vlprobe.errors import InvalidInput
+from vlprobe.registry import endpoints
+from vlprobe.registry.endpoints import Address
+
+ATTEMPTS = 6
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds between attempts; doubled each time
+LONGEST_ASKED_FOR = 300.0  # that a server may have us wait
+CONNECT_SECONDS = 10.0
+MAX_ANSWER = 64 << 20  # bytes
+BLOCK = 1 << 16
+BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+QUOTED = 200  # characters of what a server says, in an error
+
+
+class Stopped(Exception):
+    """Raised in threads that wait or would ask, once somebody stops them."""
+
+
+class Client:
+    """Sends requests to one server from several threads.
+
+    Args:
+        address: The server.
+        seconds: How long it may be silent, and how long an answer may take in all.
+        threads: Requests at the same time.
+    """
+
+    def __init__(self, address: Address, seconds: float, threads: int) -> None:
+        self._address, self._seconds = address, seconds
+        self._stopping = threading.Event()
+        # A pool of this kind reads no proxy, no .netrc and no key from anywhere.
+        self._pool = urllib3.PoolManager(
+            num_pools=1,
+            maxsize=threads,
+            retries=False,
+            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds),
+        )
+
+    def stop(self) -> None:
+        """Ends all waiting; requests that are under way go on to their answer."""
+        self._stopping.set()
+
+    def post(self, path: str, body: bytes, label: str, lost: Callable[[], None]) -> str:
+        """The text of the answer.
+
+        Args:
+            path: After the address's URL.
+            body: JSON.
+            label: What an error calls the request.
+            lost: Called for each attempt that ended without an answer after it was sent.
+
+        Raises:
+            InvalidInput: the server refuses it, or gives no whole answer.
+            Stopped: somebody called `stop`.
+        """
+        problem = ""
+        for attempt in range(ATTEMPTS):
+            if self._stopping.is_set():
+                raise Stopped
+            wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * (1 + random.random() / 4)
+            try:
+                status, text, asked_wait = self._attempt(path, body, label)
+            except ReadTimeoutError:
+                lost()
+                problem = f"no answer within {self._seconds:g} s"
+            except SSLError:
+                raise self._refused(label, "its certificate is not trusted") from None
+            except ProtocolError:
+                lost()
+                problem = "the connection broke"
+            except HTTPError as error:
+                problem = f"no connection ({type(error).__name__})"
+            else:
+                if status == 200:
+                    return text
+                problem = self._problem(status, text, label)
+                wait = self._wait(wait, asked_wait, label, problem)
+            if attempt + 1 < ATTEMPTS and self._stopping.wait(wait):
+                raise Stopped
+        raise self._refused(label, f"{problem}, {ATTEMPTS} times")
+
+    def _attempt(self, path: str, body: bytes, label: str) -> tuple[int, str, float | None]:
+        """Status, text, and how many seconds the server asks us to wait."""
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "User-Agent": f"vlprobe/{__version__}",
+            **endpoints.authorization(self._address.origin),
+        }
+        deadline = time.monotonic() + self._seconds
+        url = f"{self._address.url}/{path}"
+        response = self._pool.request(
+            "POST", url, body=body, headers=headers, redirect=False, preload_content=False
+        )
+        blocks, size = [], 0
+        try:
+            for block in response.stream(BLOCK, decode_content=True):
+                blocks.append(block)
+                size += len(block)
+                if size > MAX_ANSWER:
+                    raise self._refused(label, f"the answer has more than {MAX_ANSWER >> 20} MiB")
+                if time.monotonic() > deadline:
+                    raise self._refused(label, f"the answer took more than {self._seconds:g} s")
+        except ProtocolError:
+            raise self._refused(label, "the answer ends in its middle") from None
+        finally:
+            response.close()
+        asked_wait = None
+        if response.status in BUSY and "Retry-After" in response.headers:
+            try:
+                asked_wait = urllib3.Retry(retry_after_max=10**9).get_retry_after(response)
+            except InvalidHeader:
+                asked_wait = None
+        return response.status, self._scrubbed(b"".join(blocks), label), asked_wait
+
+    def _scrubbed(self, content: bytes, label: str) -> str:
+        """The text of an answer. Raises InvalidInput where it is none, or repeats the key."""
+        key = endpoints.authorization(self._address.origin).get("Authorization", "")
+        secret = key.removeprefix("Bearer ").encode()
+        if secret and secret in content:
+            raise self._refused(label, "the answer repeats the key, and is not kept")
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            raise self._refused(label, "the answer is no text") from None
+
+    def _problem(self, status: int, text: str, label: str) -> str:
+        """What is wrong with a status that may pass. Raises InvalidInput for any other."""
+        if status in BUSY:
+            return f"status {status}"
+        if 300 <= status < 400:
+            raise self._refused(
+                label,
+                f"it redirects (status {status}), and redirects are not followed: name the address itself",
+            )
+        if status in (401, 403):  # which often quote a part of the key
+            hint = f"put the key of {self._address.origin} into {endpoints.KEYS}"
+            raise self._refused(
+                label, f"it refuses the key, or there is none (status {status}): {hint}"
+            )
+        words = " ".join(text.split())[:QUOTED]
+        raise self._refused(label, f"status {status}: {words or 'no reason given'}")
+
+    def _wait(self, wait: float, asked_wait: float | None, label: str, problem: str) -> float:
+        """Seconds before the next attempt."""
+        if asked_wait is not None and asked_wait > LONGEST_ASKED_FOR:
+            raise self._refused(label, f"{problem}, and it asks us to wait {asked_wait:,.0f} s")
+        return max(wait, asked_wait or 0.0)
+
+    def _refused(self, label: str, problem: str) -> InvalidInput:
+        return InvalidInput(
+            f"{self._address.origin} gave no answer to {label}: {problem}. What was answered is kept; "
+            "the same run goes on from there."
+        )

@@ -1,0 +1,91 @@
+"""What every answer of an OpenAI-compatible server has, whatever was asked, read without trust."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which model answered, as the server says."""
+
+    model: str
+    fingerprint: str  # of the server's configuration; "" where it names none
+
+    @property
+    def words(self) -> str:
+        """For a person."""
+        return f"'{self.model}'" + (
+            f" with fingerprint '{self.fingerprint}'" if self.fingerprint else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, parsed."""
+
+    content: Mapping[str, Any]
+    identity: Identity
+    tokens_sent: int | None  # None where it does not say
+    tokens_received: int | None
+
+
+def strange(label: str, problem: str) -> InvalidInput:
+    """The error about an answer that is none."""
+    return InvalidInput(
+        f"The answer to {label} is none: {problem}. It is not kept; the same run goes on from there."
+    )
+
+
+def parse(body: str, label: str) -> Reply:
+    """The answer in the body of a response. Raises InvalidInput, which names the request."""
+    try:
+        content = files.parse_json_object(body)
+    except ValueError:
+        raise strange(label, f"no JSON object, it begins with '{body[:60]}'") from None
+    if content.get("error"):
+        raise strange(label, f"an error, {str(content['error'])[:200]}")
+    model, fingerprint = content.get("model"), content.get("system_fingerprint")
+    if not isinstance(model, str) or not model:
+        raise strange(label, "it does not say which model answered ('model')")
+    if not isinstance(fingerprint, str | None):
+        raise strange(label, "its 'system_fingerprint' is no text")
+    usage = content.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    sent = _count(counts.get("prompt_tokens"))
+    sent = _count(counts.get("total_tokens")) if sent is None else sent
+    return Reply(
+        content, Identity(model, fingerprint or ""), sent, _count(counts.get("completion_tokens"))
+    )
+
+
+def _count(value: object) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12
+    return value if is_count else None  # type: ignore[return-value] - an int where it is a count
+
+
+def entries(content: Mapping[str, Any], name: str, label: str, least: int = 1) -> list[dict]:
+    """A list of objects of an answer. Raises InvalidInput."""
+    listed = content.get(name)
+    objects = (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
+    if not isinstance(listed, list) or len(objects) < max(least, len(listed)):
+        raise strange(label, f"its '{name}' is no list of {least} or more objects")
+    return objects
+
+
+def number(value: object, what: str, label: str) -> float:
+    """A finite number. Raises InvalidInput."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    raise strange(label, f"{what} is {str(value)[:40]}, and not a finite number")
+
+
+def numbers(values: Sequence[object], what: str, label: str) -> list[float]:
+    """Finite numbers. Raises InvalidInput."""
+    return [number(value, what, label) for value in values]

@@ -1,0 +1,216 @@
+"""A model that a server answers for: it is asked in a run alone, once about each thing.
+
+The order of things: `open` looks up which model answered before, or sends the first request to learn
+it; then the run has a key. What a run needs and the log lacks is counted and told, then asked. An
+answer that is whole goes to the log and is what scores are computed from; one that is not stops the
+run, as an answer of another model does. What is in the log is never asked for again.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from vlprobe.errors import InvalidInput, printable
+from vlprobe.models.endpoint import names, reply
+from vlprobe.models.endpoint.budget import Bill, Budget
+from vlprobe.models.endpoint.client import Client
+from vlprobe.models.endpoint.names import EndpointName
+from vlprobe.models.endpoint.reply import Identity, Reply
+from vlprobe.scoring import pictures
+from vlprobe.storage.answer_log import FOLDER, AnswerLog
+from vlprobe.types import Model
+
+VERSION = 1  # of how questions are put to a server, and of how answers are read
+LOOK_EVERY = 0.5  # seconds between two looks at whether somebody stops the run
+
+
+class Reporter(Protocol):
+    """Receives what a person should know while a server is asked; `runs.request.Progress` is one."""
+
+    def update(self, label: str, done: float, total: float) -> None:
+        """Reports that `done` of `total` requests are answered; may raise to stop."""
+        ...
+
+    def tell(self, line: str) -> None:
+        """Shows a line that stays."""
+        ...
+
+
+class _Silence:
+    """Tells nobody."""
+
+    def update(self, label: str, done: float, total: float) -> None:
+        """Nothing."""
+
+    def tell(self, line: str) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request."""
+
+    names: tuple[str, ...]  # of what it asks, by which the log knows the answers
+    payload: Callable[[], Mapping[str, object]]  # its body, made when it is sent
+    tokens: int  # that are sent, estimated
+    label: str  # what an error calls it
+
+
+class ServedModel(Model):
+    """What embeddings and chat share.
+
+    Args:
+        parsed: Its name.
+        path: Of the requests, after the URL.
+        how: What answers depend on beside the questions: the prompt, how pictures are made ready.
+        reading: How scores are made of the answers; of one log several models can be read.
+    """
+
+    def __init__(self, parsed: EndpointName, path: str, how: object, reading: str = "") -> None:
+        self.name, self.parsed, self._path = parsed.name, parsed, path
+        self.digest = ""  # until it is opened: it covers which model answers
+        self.note = f"asked at {parsed.address.origin}"
+        self._described = names.described(parsed, [VERSION, how])
+        self._reading = reading
+        self._log: AnswerLog | None = None
+        self._budget = Budget()
+        self._reporter: Reporter = _Silence()
+        self._identity: Identity | None = None
+
+    def first_question(self) -> Question:
+        """What is asked to learn which model answers."""
+        raise NotImplementedError
+
+    def check(self, answer: Reply, question: Question) -> None:
+        """Raises InvalidInput where an answer is not what the question needs."""
+        raise NotImplementedError
+
+    def learn(self, answer: Reply, question: Question) -> None:
+        """Takes from the first answer what else it says of the model."""
+
+    def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
+        """Gets ready to be asked, and learns which model answers.
+
+        Args:
+            cache: The store's folder.
+            budget: What may be spent.
+            reporter: Told how far it is.
+
+        Raises:
+            InvalidInput: the server gives no answer, or that of another model than is named.
+        """
+        folder = cache / FOLDER / pictures.digest(self._described.encode())
+        self._log, self._budget, self._reporter = AnswerLog(folder), budget, reporter
+        question = self.first_question()
+        oldest = next(iter(self._log), None)
+        if oldest is None:
+            self._ask([question])
+            oldest = next(iter(self._log), None)
+        if oldest is None:
+            raise InvalidInput(
+                f"'{self._log.file}' does not hold what was just written. Check the disk."
+            )
+        answer = reply.parse(oldest.body, f"the first request of '{self.name}'")
+        self._identity = answer.identity
+        self.learn(answer, question)
+        identified = [
+            self._described,
+            self._reading,
+            answer.identity.model,
+            answer.identity.fingerprint,
+        ]
+        self.digest = pictures.digest(f"server version 1 {json.dumps(identified)}".encode())
+        self.note = f"asked at {self.parsed.address.origin}: {answer.identity.words}"
+
+    @property
+    def log(self) -> AnswerLog:
+        """The kept answers. Raises InvalidInput before `open`."""
+        if self._log is None:
+            raise InvalidInput(
+                f"'{self.name}' is asked in a run alone, since each request may cost money. Start a run with it."
+            )
+        return self._log
+
+    def facts(self) -> dict[str, str]:
+        """What is known of it."""
+        return {
+            "architecture": "unknown: a server answers",
+            "parameters": "unknown",
+            "server": self.parsed.address.origin,
+            "answered by": self._identity.words if self._identity else "",
+        }
+
+    def ask(self, questions: Sequence[Question], n_kept: int) -> None:
+        """Tells what these will take, and asks them; answers go to the log.
+
+        Args:
+            questions: Of which the log has no answer.
+            n_kept: How many things the log has an answer to already.
+        """
+        if not questions:
+            return
+        sent = sum(question.tokens for question in questions)
+        line = f"{self.name}: {len(questions):,} requests, about {sent:,} tokens"
+        if self._budget.has_price:
+            line += f", about {self._budget.cost(sent, len(questions)):.4g} by the price"
+        self._reporter.tell(printable(f"{line}. {n_kept:,} answers are here already."))
+        self._ask(questions)
+
+    def _ask(self, questions: Sequence[Question]) -> None:
+        label = f"Asking {self.name}"
+        parallel = self.parsed.parallel
+        client = Client(self.parsed.address, self.parsed.timeout, parallel)
+        n_done = 0
+        self._reporter.update(label, 0, len(questions))
+        with ThreadPoolExecutor(parallel) as pool:
+            under_way: set[Future[None]] = set()
+            try:
+                for question in questions:
+                    promised = self._budget.promise(question.tokens, 1)
+                    under_way.add(pool.submit(self._ask_one, client, question, promised))
+                    while len(under_way) >= parallel:
+                        n_done += self._finish(under_way)
+                        self._reporter.update(label, n_done, len(questions))
+                while under_way:
+                    n_done += self._finish(under_way)
+                    self._reporter.update(label, n_done, len(questions))
+            except BaseException:
+                client.stop()  # what is under way goes on to its answer, which is kept
+                raise
+
+    def _finish(self, under_way: set[Future[None]]) -> int:
+        """Waits a moment; takes away the requests that ended. Raises what one of them raised."""
+        ended, _ = wait(under_way, LOOK_EVERY, FIRST_COMPLETED)
+        under_way -= ended
+        for request in ended:
+            request.result()
+        return len(ended)
+
+    def _ask_one(self, client: Client, question: Question, promised: float) -> None:
+        expected = self._budget.cost(question.tokens, 1)
+        with self._budget.settled(promised, expected) as bill:
+            body = json.dumps(question.payload()).encode()
+            self._keep(client.post(self._path, body, question.label, bill.lost), question, bill)
+
+    def _keep(self, text: str, question: Question, bill: Bill) -> None:
+        """Puts an answer into the log, if it is whole and of the model that answered before."""
+        bill.answered(None, None)
+        answer = reply.parse(text, question.label)
+        bill.answered(answer.tokens_sent, answer.tokens_received)
+        identity, stated = answer.identity, self.parsed.fingerprint
+        if stated and stated not in (identity.model, identity.fingerprint):
+            raise InvalidInput(
+                f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and '{self.name}' "
+                "names another fingerprint. Leave +fingerprint out, or name this one."
+            )
+        if self._identity and identity != self._identity:
+            raise InvalidInput(
+                f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and those before "
+                f"by {self._identity.words}: this would be no run of one model. What was answered is kept; ask the "
+                f"new one from the beginning as '{self.name}+fingerprint={identity.fingerprint or identity.model}'."
+            )
+        self.check(answer, question)
+        self.log.append(question.names, text)

@@ -1,0 +1,154 @@
+"""Servers that models may be asked at over HTTP, and whose keys go where.
+
+A model `http:URL#MODEL` costs its owner money, so a name alone starts nothing: its URL must be in
+VLPROBE_APIS, a line each (`URL` for all models of a server, `URL#MODEL` for one). A person who types
+the name on the command line, or calls vlprobe from Python, puts it there; `vlprobe dashboard --api
+URL` puts it there for the server, and jobs and workers inherit it. Names from anywhere else (a link,
+a form, the file of a job, a stored run) are refused.
+
+VLPROBE_API_KEYS holds keys, each after the origin that it belongs to, with blanks between them:
+"https://api.example.com KEY http://127.0.0.1:8000 KEY". A key is read when a request is sent, is sent
+to its origin and nowhere else, and is kept in no object.
+"""
+
+import ipaddress
+import os
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage.access import APIS
+
+PREFIX = "http:"
+KEYS = "VLPROBE_API_KEYS"
+FORM = "http:URL#MODEL, such as http:https://api.example.com/v1#some-model"
+HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|[0-9a-f:.]+")
+PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+MODEL = re.compile(r"[^\s#?%+](?:[^\s#?%+]|%[0-9A-Fa-f]{2}){0,199}")
+KEY = re.compile(r"[!-~]{1,4096}")
+PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a model is asked, as its name says."""
+
+    url: str  # without a slash at its end; "/embeddings" is appended
+    model: str  # its id on the server; "" where all models are meant
+    origin: str  # scheme, host and port: what a key belongs to
+
+    @property
+    def line(self) -> str:
+        """As VLPROBE_APIS has it."""
+        return f"{self.url}#{self.model}" if self.model else self.url
+
+
+def parse(text: str) -> Address:
+    """The address that `URL` or `URL#MODEL` says.
+
+    Raises:
+        InvalidInput: it is no http or https URL, or has a password or a query, which would be kept
+            with the results.
+    """
+    shown = f"'{PREFIX}{text}'"
+    base, has_model, model = text.partition("#")
+    try:
+        parts = urlsplit(base)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise InvalidInput(f"{shown} names no server. Expected {FORM}.") from None
+    if parts.username is not None or parts.password is not None or parts.query:
+        # What it says is not repeated: it may be a secret.
+        raise InvalidInput(
+            "The URL of a model has a password or a query in it, which would be kept with its results. "
+            f"Give its key in {KEYS}: the origin, a blank and the key."
+        )
+    path = parts.path.rstrip("/")
+    if parts.scheme not in PORTS or not HOST.fullmatch(host) or not PATH.fullmatch(path):
+        raise InvalidInput(f"{shown} names no server. Expected {FORM}.")
+    model_id = unquote(model)
+    is_model = MODEL.fullmatch(model) and model_id.isprintable() and " " not in model_id
+    if ".." in path.split("/") or (has_model and not is_model):
+        raise InvalidInput(
+            f"{shown} names no model of a server. Expected {FORM}; a '+' in MODEL is written %2B."
+        )
+    address = f"[{host}]" if ":" in host else host
+    place = address if port in (None, PORTS[parts.scheme]) else f"{address}:{port}"
+    origin = f"{parts.scheme}://{place}"
+    return Address(f"{origin}{path}", model_id, origin)
+
+
+def of_name(name: str) -> Address:
+    """The address in the name of a model, whatever options follow it. Raises InvalidInput."""
+    return parse(name.removeprefix(PREFIX).partition("+")[0])
+
+
+def named() -> tuple[str, ...]:
+    """The lines of VLPROBE_APIS."""
+    return tuple(filter(None, os.environ.get(APIS, "").split("\n")))
+
+
+def allow(address: Address) -> None:
+    """Lets models be asked there by this process and by those that it starts.
+
+    For what a person typed, never for what a link, a form or a file says.
+    """
+    os.environ[APIS] = "\n".join(dict.fromkeys([*named(), address.line]))
+
+
+def refuse_unnamed(name: str) -> None:
+    """Raises InvalidInput where whoever started this did not name the server of a model."""
+    address = of_name(name)
+    if not {address.url, address.line} & set(named()):
+        raise InvalidInput(
+            f"'{name}' is asked at a server, which may cost money, and only where whoever started this named it. "
+            f"Start with --api {address.url}."
+        )
+
+
+def authorization(origin: str) -> dict[str, str]:
+    """The header with the key of an origin; none where it has no key.
+
+    Raises InvalidInput, without repeating it, where VLPROBE_API_KEYS cannot be read, or where the key
+    would be sent unencrypted over a network.
+    """
+    words = os.environ.get(KEYS, "").split()
+    if len(words) % 2 or not all(KEY.fullmatch(word) for word in words):
+        raise InvalidInput(
+            f"{KEYS} is not made of pairs. Expected an origin, a blank and its key, for each server: "
+            f'{KEYS}="https://api.example.com $KEY".'
+        )
+    for spelled, key in zip(words[::2], words[1::2], strict=True):
+        try:
+            owner = parse(spelled)
+        except InvalidInput:
+            raise InvalidInput(
+                f"{KEYS} has a word where an origin belongs. Expected an origin such as https://api.example.com, "
+                "a blank and its key, for each server."
+            ) from None
+        if owner.url != owner.origin:
+            raise InvalidInput(
+                f"{KEYS} has a path where an origin belongs. Expected {owner.origin} alone, a blank and its key."
+            )
+        if owner.origin == origin:
+            _refuse_plain(origin)
+            return {"Authorization": f"Bearer {key}"}
+    return {}
+
+
+def _refuse_plain(origin: str) -> None:
+    parts = urlsplit(origin)
+    if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
+        raise InvalidInput(
+            f"The key of {origin} would be sent unencrypted. Expected https, or a server on this machine."
+        )
+
+
+def _is_this_machine(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

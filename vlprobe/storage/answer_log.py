@@ -1,0 +1,113 @@
+"""Raw answers of a server, kept as they came: they may have cost money, and are what a run is made of.
+
+    cache/answers/<digest of what is asked, and how>/answers.jsonl
+
+A line an answer: which questions it answers, the text of its body, and a checksum of both. Lines are
+only ever appended. One that is not what was written, such as the end of a file whose process was
+killed, is passed over: its questions are asked again.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_writing
+
+BLOCK = 1 << 16
+FOLDER, FILE = "answers", "answers.jsonl"
+
+
+class KeptAnswer(NamedTuple):
+    """One line."""
+
+    questions: tuple[str, ...]  # what each of them is called
+    body: str  # of the answer, as it came
+
+
+class AnswerLog:
+    """The answers of one model of one server. Several threads may append at the same time.
+
+    Args:
+        folder: Of this log; made when something is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / FILE
+        self._append_lock = threading.Lock()
+
+    def locked(self, on_wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Held by a process while it asks, so that no other one asks the same."""
+        return files.lock(self.file.parent / ".lock", on_wait)
+
+    def __iter__(self) -> Iterator[KeptAnswer]:
+        """The intact answers, oldest first."""
+        for answer in self.lines():
+            if answer is not None:
+                yield answer
+
+    def lines(self) -> Iterator[KeptAnswer | None]:
+        """A line each; None for one that is not what was written."""
+        try:
+            files.require_regular(self.file)
+            with self.file.open("rb") as handle:
+                for line in handle:
+                    yield _parsed(line)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise files.unreadable(self.file, error) from None
+
+    def append(self, questions: Sequence[str], body: str) -> None:
+        """Keeps an answer. Raises InvalidInput where it cannot be written."""
+        refuse_writing()
+        fields = {"questions": list(questions), "body": body}
+        line = json.dumps(fields | {"digest": _digest(questions, body)}, ensure_ascii=False)
+        try:
+            with self._append_lock:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                with self.file.open("a+b") as handle:
+                    handle.truncate(_end_of_lines(handle))
+                    handle.write(line.encode() + b"\n")
+                    handle.flush()
+                    os.fsync(handle.fileno())
+        except OSError as error:
+            raise InvalidInput(
+                f"Cannot write '{self.file}' ({error.strerror}). Free space or choose another folder with --cache; "
+                "answers that were kept are not asked for again."
+            ) from None
+
+
+def _digest(questions: Sequence[str], body: str) -> str:
+    return hashlib.blake2b(json.dumps([*questions, body]).encode(), digest_size=16).hexdigest()
+
+
+def _end_of_lines(handle: BinaryIO) -> int:
+    """Where the last whole line ends; what follows, a process left that was killed while it wrote."""
+    end = handle.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - BLOCK)
+        handle.seek(start)
+        place = handle.read(end - start).rfind(b"\n")
+        if place >= 0:
+            return start + place + 1
+        end = start
+    return 0
+
+
+def _parsed(line: bytes) -> KeptAnswer | None:
+    with contextlib.suppress(ValueError):
+        fields = files.parse_json_object(line.decode())
+        questions, body = fields.get("questions"), fields.get("body")
+        if isinstance(questions, list) and isinstance(body, str):
+            names = tuple(map(str, questions))
+            if fields.get("digest") == _digest(names, body):
+                return KeptAnswer(names, body)
+    return None
