@@ -51,31 +51,31 @@ def parse(text: str) -> Address:
         InvalidInput: it is no http or https URL, or has a password or a query, which would be kept
             with the results.
     """
-    shown = f"'{PREFIX}{text}'"
+    quoted = f"'{PREFIX}{text}'"
     base, has_model, model = text.partition("#")
     try:
-        parts = urlsplit(base)
-        host, port = parts.hostname or "", parts.port
+        split_url = urlsplit(base)
+        host, port = split_url.hostname or "", split_url.port
     except ValueError:
-        raise InvalidInput(f"{shown} names no server. Expected {FORM}.") from None
-    if parts.username is not None or parts.password is not None or parts.query:
+        raise InvalidInput(f"{quoted} names no server. Expected {FORM}.") from None
+    if split_url.username is not None or split_url.password is not None or split_url.query:
         # What it says is not repeated: it may be a secret.
         raise InvalidInput(
             "The URL of a model has a password or a query in it, which would be kept with its results. "
             f"Give its key in {KEYS}: the origin, a blank and the key."
         )
-    path = parts.path.rstrip("/")
-    if parts.scheme not in PORTS or not HOST.fullmatch(host) or not PATH.fullmatch(path):
-        raise InvalidInput(f"{shown} names no server. Expected {FORM}.")
+    path = split_url.path.rstrip("/")
+    if split_url.scheme not in PORTS or not HOST.fullmatch(host) or not PATH.fullmatch(path):
+        raise InvalidInput(f"{quoted} names no server. Expected {FORM}.")
     model_id = unquote(model)
     is_model = MODEL.fullmatch(model) and model_id.isprintable() and " " not in model_id
     if ".." in path.split("/") or (has_model and not is_model):
         raise InvalidInput(
-            f"{shown} names no model of a server. Expected {FORM}; a '+' in MODEL is written %2B."
+            f"{quoted} names no model of a server. Expected {FORM}; a '+' in MODEL is written %2B."
         )
     address = f"[{host}]" if ":" in host else host
-    place = address if port in (None, PORTS[parts.scheme]) else f"{address}:{port}"
-    origin = f"{parts.scheme}://{place}"
+    netloc = address if port in (None, PORTS[split_url.scheme]) else f"{address}:{port}"
+    origin = f"{split_url.scheme}://{netloc}"
     return Address(f"{origin}{path}", model_id, origin)
 
 
@@ -138,8 +138,8 @@ def authorization(origin: str) -> dict[str, str]:
 
 
 def _refuse_plain(origin: str) -> None:
-    parts = urlsplit(origin)
-    if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
+    split_url = urlsplit(origin)
+    if split_url.scheme == "http" and not _is_this_machine(split_url.hostname or ""):
         raise InvalidInput(
             f"The key of {origin} would be sent unencrypted. Expected https, or a server on this machine."
         )

@@ -95,9 +95,9 @@ def _end_of_lines(handle: BinaryIO) -> int:
     while end:
         start = max(0, end - BLOCK)
         handle.seek(start)
-        place = handle.read(end - start).rfind(b"\n")
-        if place >= 0:
-            return start + place + 1
+        newline = handle.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
         end = start
     return 0
 

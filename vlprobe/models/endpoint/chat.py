@@ -100,9 +100,9 @@ class ServedJudge(ServedModel, CaseAnswerer):
             )
         name_of = self._names(pairs)
         with log.locked(lambda: self._reporter.update(waiting, 0, 1)):
-            kept = {name for answer in log for name in answer.questions}
+            answered = {name for answer in log for name in answer.questions}
             by_name = {name: pair for pair, name in name_of.items()}
-            lacking = [(name, pair) for name, pair in by_name.items() if name not in kept]
+            lacking = [(name, pair) for name, pair in by_name.items() if name not in answered]
             questions = [
                 self._pair_question(name, pair, f"{number:,} of {len(lacking):,}")
                 for number, (name, pair) in enumerate(lacking, 1)
@@ -135,9 +135,9 @@ class ServedJudge(ServedModel, CaseAnswerer):
             content[name] = pictures.content_key(picture, pictures.read(picture)).hex()
         return {pair: f"{content[pair.picture]} {text_id(pair.text)}" for pair in pairs}
 
-    def _pair_question(self, name: str, pair: _Pair, place: str) -> Question:
+    def _pair_question(self, name: str, pair: _Pair, number: str) -> Question:
         picture, side = Picture.from_name(pair.picture), self.parsed.side
-        label = f"the request {place} ('{pair.text[:60]}' with '{picture.path.name[:60]}')"
+        label = f"the request {number} ('{pair.text[:60]}' with '{picture.path.name[:60]}')"
         return self._question(name, lambda: data_urls.of_picture(picture, side), pair.text, label)
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
@@ -174,10 +174,10 @@ def _in_order(cases: "pa.Table") -> Iterator[_Pair]:
 def _log_odds(answer: Reply, label: str) -> float:
     """log p(yes) - log p(no), NaN where one of them is absent. Raises InvalidInput."""
     choice = reply.entries(answer.content, "choices", label)[0]
-    named = choice.get("logprobs")
-    if not isinstance(named, dict):
+    log_probabilities = choice.get("logprobs")
+    if not isinstance(log_probabilities, dict):
         raise reply.strange(label, "it names no log-probabilities ('logprobs')")
-    token = reply.entries(named, "content", label)[0]
+    token = reply.entries(log_probabilities, "content", label)[0]
     log_probability_of: dict[str, float] = {}
     for entry in (token, *reply.entries(token, "top_logprobs", label)):
         text, value = entry.get("token"), entry.get("logprob")

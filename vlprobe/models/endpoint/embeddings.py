@@ -73,31 +73,31 @@ class ServedEmbeddings(ServedModel, Lookup):
         log = self.log
         waiting = f"{self.name}: another process asks it"
         with log.locked(lambda: self._reporter.update(waiting, 0, 1)):
-            kept = {name for answer in log for name in answer.questions}
+            answered = {name for answer in log for name in answer.questions}
             texts = {keys[0]: text for text, keys in inputs.texts()}
-            shown: dict[str, Picture] = {}
+            images: dict[str, Picture] = {}
             if self.parsed.sees_pictures:
                 for picture, keys in inputs.pictures():
                     data_urls.refuse_absent(picture, self.name)
-                    shown[keys[0]] = picture
+                    images[keys[0]] = picture
                     self._picture_keys[picture.name] = keys[0]
             side = self.parsed.side
             self.ask(
                 [
-                    *self._questions("texts", texts, kept, str, estimated_tokens),
+                    *self._questions("texts", texts, answered, str, estimated_tokens),
                     *self._questions(
                         "pictures",
-                        shown,
-                        kept,
+                        images,
+                        answered,
                         lambda picture: data_urls.of_picture(picture, side),
                         lambda picture: data_urls.tokens(side),
                     ),
                 ],
-                len(kept & (texts.keys() | shown.keys())),
+                len(answered & (texts.keys() | images.keys())),
             )
         self._vectors = VectorStore(self.dim, None)
         for answer in log:
-            self._take(answer, texts.keys() | shown.keys())
+            self._take(answer, texts.keys() | images.keys())
         self._bound_to = key
         return ""
 
@@ -105,20 +105,20 @@ class ServedEmbeddings(ServedModel, Lookup):
         self,
         side: str,
         contents: Mapping[str, Content],
-        kept: set[str],
+        answered: set[str],
         written: Callable[[Content], str],
         tokens: Callable[[Content], int],
     ) -> list[Question]:
         """A request for each batch of what the log lacks."""
-        lacking = [(key, content) for key, content in contents.items() if key not in kept]
+        lacking = [(key, content) for key, content in contents.items() if key not in answered]
         questions = []
         for start in range(0, len(lacking), BATCH[side]):
             batch = lacking[start : start + BATCH[side]]
-            last = start + len(batch)
-            first = getattr(batch[0][1], "name", batch[0][1])
+            end = start + len(batch)
+            content_name = getattr(batch[0][1], "name", batch[0][1])
             label = (
-                f"the request for {side} {start + 1:,} to {last:,} of {len(lacking):,} "
-                f"(first: '{str(first)[:60]}')"
+                f"the request for {side} {start + 1:,} to {end:,} of {len(lacking):,} "
+                f"(first: '{str(content_name)[:60]}')"
             )
             n_tokens = sum(tokens(content) for _, content in batch)
             questions.append(self._question(side, batch, written, n_tokens, label))
@@ -166,21 +166,21 @@ class ServedEmbeddings(ServedModel, Lookup):
                 f"'{self.name}+normalise'",
             )
 
-    def _take(self, answer: KeptAnswer, asked: Iterable[str]) -> None:
+    def _take(self, answer: KeptAnswer, needed: Iterable[str]) -> None:
         """Puts the vectors of an answer beside those of the others, at unit length."""
-        places = [
-            place
-            for place, key in enumerate(answer.questions)
-            if key in asked and _key(key) not in self._vectors
+        rows = [
+            row
+            for row, key in enumerate(answer.questions)
+            if key in needed and _key(key) not in self._vectors
         ]
-        if not places:
+        if not rows:
             return
         label = "a kept request"
-        vectors = _rows(reply.parse(answer.body, label), len(answer.questions), label)[places]
+        vectors = _rows(reply.parse(answer.body, label), len(answer.questions), label)[rows]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         off = np.abs(lengths - 1) > EXACT
         units = np.where(off, vectors / np.where(off, lengths, 1), vectors)
-        self._vectors.put([_key(answer.questions[place]) for place in places], units)
+        self._vectors.put([_key(answer.questions[row]) for row in rows], units)
 
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
         """Float32 of shape (n, dim), NaN for what no run asked about."""
@@ -232,11 +232,11 @@ def _rows(answer: Reply, count: int, label: str) -> np.ndarray:
     listed = reply.entries(answer.content, "data", label)
     if len(listed) != count:
         raise reply.strange(label, f"{len(listed)} vectors for {count} inputs")
-    places = [entry.get("index", place) for place, entry in enumerate(listed)]
-    if sorted(map(str, places)) != sorted(map(str, range(count))):
+    indices = [entry.get("index", row) for row, entry in enumerate(listed)]
+    if sorted(map(str, indices)) != sorted(map(str, range(count))):
         raise reply.strange(label, "its 'index' numbers are not those of the inputs")
-    by_place = dict(zip(map(int, places), listed, strict=True))
-    vectors = [_vector(by_place[place], label) for place in range(count)]
+    entry_of_index = dict(zip(map(int, indices), listed, strict=True))
+    vectors = [_vector(entry_of_index[index], label) for index in range(count)]
     if len({len(vector) for vector in vectors}) > 1:
         raise reply.strange(label, "vectors of several lengths")
     return np.array(vectors, dtype=np.float64)

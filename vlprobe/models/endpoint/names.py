@@ -88,5 +88,12 @@ def parse(name: str) -> EndpointName:
 def described(parsed: EndpointName, how: object) -> str:
     """What answers depend on beside the questions, as text."""
     address = parsed.address
-    parts = [address.url, address.model, parsed.is_chat, parsed.dimensions, parsed.fingerprint, how]
-    return json.dumps(parts)
+    identifying = [
+        address.url,
+        address.model,
+        parsed.is_chat,
+        parsed.dimensions,
+        parsed.fingerprint,
+        how,
+    ]
+    return json.dumps(identifying)

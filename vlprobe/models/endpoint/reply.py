@@ -79,13 +79,13 @@ def entries(content: Mapping[str, Any], name: str, label: str, least: int = 1) -
     return objects
 
 
-def number(value: object, what: str, label: str) -> float:
+def number(value: object, noun: str, label: str) -> float:
     """A finite number. Raises InvalidInput."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
-    raise strange(label, f"{what} is {str(value)[:40]}, and not a finite number")
+    raise strange(label, f"{noun} is {str(value)[:40]}, and not a finite number")
 
 
-def numbers(values: Sequence[object], what: str, label: str) -> list[float]:
+def numbers(values: Sequence[object], noun: str, label: str) -> list[float]:
     """Finite numbers. Raises InvalidInput."""
-    return [number(value, what, label) for value in values]
+    return [number(value, noun, label) for value in values]
