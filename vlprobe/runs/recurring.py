@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
-from pandas.util import hash_array
+from pandas.core.util.hashing import hash_array
 
 from vlprobe.runs.context import RunContext
 
