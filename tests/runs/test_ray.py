@@ -19,6 +19,7 @@ import torch
 from tests.conftest import make_tiny
 from tests.test_architecture import PACKAGE, imports
 from vlprobe import __version__
+from vlprobe.datasets import demo
 from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
 from vlprobe.runs import answers, executor, ray_pool
 from vlprobe.runs.ray_executor import Job, Worker
@@ -87,9 +88,11 @@ def started() -> Iterator[TwoNodes]:
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store in which the demo's pictures are drawn once."""
-    return Store(tmp_path_factory.mktemp("drawn") / "cache")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store in which the demo's first pictures are drawn once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(demo.SIZES, "test", 24)
+        yield Store(tmp_path_factory.mktemp("drawn") / "cache")
 
 
 @pytest.fixture
