@@ -324,8 +324,12 @@ def pages(browser: Any, cache: Path, titles: list[str]) -> None:
                 tab.press(tab.link(other))
             tab.settle()
             times["again"] = tab.press(tab.link(title))
-            changed = changes(tab, title)
-            opened = cases(tab) if title == "Explore" else []
+            changed, opened = [], []
+            try:
+                changed = changes(tab, title)
+                opened = cases(tab) if title == "Explore" else []
+            except PressError as error:  # what was to be pressed, or to go, did not
+                late.append(f"{title}: {str(error).partition(chr(10))[0]}")
         told(title, times, changed)
         if opened:
             line("  a case", opened)
