@@ -28,6 +28,10 @@ from vlprobe.training.trainer import train
 # What each option of a probe names: a file, a dataset, models; nothing that is opened
 OPTIONS = {
     ("lgip", "edits"): "file",
+    ("prsm", "edits"): "file",
+    ("visla", "edits"): "file",
+    ("eqben", "edits"): "file",
+    ("rococo", "edits"): "file",
     ("prsm", "gallery"): "dataset",
     ("rococo", "influence"): "models",
     **dict.fromkeys([("lgip", name) for name in ("rules", "kinds", "k_same", "k_diff", "tag")], ""),
@@ -51,6 +55,7 @@ REQUEST = {
         *(
             "seed",
             "limit",
+            *("item", "where", "sample"),
             "device",
             "precision",
             "batch_size",
@@ -60,7 +65,7 @@ REQUEST = {
             "examine",
             "verify",
         ),
-        *("executor", "ray_address"),
+        *("executor", "ray_address", "price", "max_cost"),
     ),
     "",
 )

@@ -189,6 +189,7 @@ def test_every_part_of_a_run_that_can_change_a_number_changes_its_key():
         "options": {"rules": "paper"},
         "seed": 1,
         "limit": 5,
+        "selection": {"sample": 5},
     }
     keys = {dataclasses.replace(run, **{name: value}).key for name, value in changes.items()} | {
         run.key
@@ -389,6 +390,8 @@ def test_a_run_says_how_many_captions_are_not_in_english(tmp_path, store):
         "b.png": "Ein roter Hund sitzt auf dem Gras.",
     }
     asked = request(pictured(tmp_path, captions), examine=False)
-    (note,) = execute(asked, store)[0]["notes"]
+    manifest = execute(asked, store)[0]
+    (note,) = manifest["notes"]
+    assert manifest["dropped"]["not in English"] == 1
     assert note.startswith("1 of 2 captions are not in English (in b.png).")
     assert execute(dataclasses.replace(asked, limit=1), store)[0]["notes"] == []

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from vlprobe.cli.output import Bar, parse_pairs
+from vlprobe.cli.output import Bar, item_choices, parse_pairs
 
 
 @click.command()
@@ -16,7 +17,7 @@ from vlprobe.cli.output import Bar, parse_pairs
     "--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the probe, as for run."
 )
 @click.option("--seed", default=42, show_default=True)
-@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
+@item_choices
 @click.option("--copy", "copies", is_flag=True, help="Copy all pictures into the folder.")
 @click.pass_context
 def ask(
@@ -26,8 +27,8 @@ def ask(
     probe: str,
     options: Sequence[str],
     seed: int,
-    limit: int,
     copies: bool,
+    **choices: Any,
 ) -> None:
     """Write the questions of a probe about DATASET into the folder OUTPUT, for any model elsewhere.
 
@@ -38,7 +39,7 @@ def ask(
     from vlprobe.runs.request import Request
     from vlprobe.storage.store import DEFAULT, Store
 
-    request = Request((), dataset, probe, parse_pairs(options), seed, limit)
+    request = Request((), dataset, probe, parse_pairs(options), seed, **choices)
     typed(dataset, probe, *request.options.values())
     with Bar() as bar:
         facts = write(request, output, Store(ctx.obj or DEFAULT), bar, copies)

@@ -3,10 +3,11 @@ model's numbers can be believed.
 """
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from vlprobe.cli.output import FORMATS, Bar, print_table, text_output
+from vlprobe.cli.output import FORMATS, Bar, item_choices, print_table, text_output
 from vlprobe.cli.plugins import typed
 
 
@@ -16,7 +17,7 @@ from vlprobe.cli.plugins import typed
     "--rules", default="strict", show_default=True, help="strict, paper, or a plug-in's name."
 )
 @click.option("--seed", default=42, show_default=True)
-@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
+@item_choices
 @click.option(
     "--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True
 )
@@ -29,32 +30,46 @@ def perturb(
     dataset: str,
     rules: str,
     seed: int,
-    limit: int,
     how: str,
     output: Path | None,
+    **choices: Any,
 ) -> None:
     """Write the edited captions of DATASET as JSON lines, without a model.
 
-    Format lgip is that of the paper's appendix, a picture a line; format edits has one edit a line,
-    with its rule.
+    Format lgip is that of the paper's appendix, a picture a line; format edits has an edit a line, with its rule:
+    every probe takes it as --option edits=FILE.
     """
-    import json
-    from dataclasses import asdict
+    import datetime
 
-    from vlprobe import registry
-    from vlprobe.perturb import lgip, lgip_format
+    from vlprobe import __version__, registry
+    from vlprobe.datasets.languages import foreign_captions
+    from vlprobe.perturb import edits_file, lgip, lgip_format
+    from vlprobe.runs.request import Request
+    from vlprobe.runs.selection import select
     from vlprobe.storage.store import DEFAULT, Store
 
     typed(dataset, rules)
     of_plugin = None if rules in lgip.RULES else registry.load_rules(rules)
-    items = registry.load_dataset(dataset, Store(ctx.obj or DEFAULT).root).items
+    loaded = registry.load_dataset(dataset, Store(ctx.obj or DEFAULT).root)
+    items, _ = select(loaded, Request((), dataset, "", seed=seed, **choices))
+    captions = {caption for item in items for caption in item.captions}
+    foreign = set() if of_plugin else foreign_captions(captions, Store(ctx.obj or DEFAULT).root)
+    if foreign:
+        click.echo(
+            f"{len(foreign):,} of {len(captions):,} captions are not in English: rules for English leave "
+            "these unedited.",
+            err=True,
+        )
+    maker = f"vlprobe {__version__}, rules {rules}, seed {seed}"
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
     with text_output(output) as handle:
-        for item in items[:limit] if limit else items:
+        for item in items:
             lgip_edits = (
                 of_plugin.edits(item.captions, item.id, seed)
                 if of_plugin
                 else lgip.edits(item.captions, item.id, rules=rules, seed=seed)
             )
+            lgip_edits = lgip.in_english(item.captions, lgip_edits, foreign)
             if how == "lgip":
                 handle.write(
                     lgip_format.line(
@@ -65,8 +80,8 @@ def perturb(
                 continue
             for caption, edits in zip(item.captions, lgip_edits.edits, strict=True):
                 for text, edit in edits:
-                    row = {"item": item.id, "caption": caption, "text": text, **asdict(edit)}
-                    handle.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    row = edits_file.line(item.id, caption, text, edit, maker, today)
+                    handle.write(row + "\n")
 
 
 @click.command()

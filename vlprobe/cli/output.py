@@ -2,9 +2,9 @@
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,10 +16,35 @@ if TYPE_CHECKING:
 
     from vlprobe.views.records import RunRow
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 FORMATS = click.Choice(["table", "csv", "json"])
 FOLDED = 48  # characters of a cell that may be pages long
+ITEM_CHOICES = (
+    click.option(
+        "--item", multiple=True, metavar="ID", help="Only this item; several times: these."
+    ),
+    click.option(
+        "--where",
+        multiple=True,
+        metavar="TAG=VALUE",
+        help="Only items with this tag; several tags narrow.",
+    ),
+    click.option(
+        "--sample", default=0, type=click.IntRange(0), help="N of these items, drawn by the seed."
+    ),
+    click.option(
+        "--limit", default=0, type=click.IntRange(0), help="Only the first N of these items."
+    ),
+)
 NOTE = 200  # characters of a note that has a line of its own
 WHOLE = "vlprobe show --format json"
+
+
+def item_choices(command: Command) -> Command:
+    """Gives a command the options that choose items of its dataset."""
+    for option in reversed(ITEM_CHOICES):
+        command = option(command)
+    return command
 
 
 @contextlib.contextmanager

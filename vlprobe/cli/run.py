@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.output import FORMATS, Bar, parse_pairs, print_notes, print_table
+from vlprobe.cli.output import FORMATS, Bar, item_choices, parse_pairs, print_notes, print_table
 from vlprobe.cli.plugins import typed
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ ALL = "all"
     help="Of every probe that has it, such as rules=paper; of one: lgip.rules=paper.",
 )
 @click.option("--seed", default=42, show_default=True)
-@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
+@item_choices
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
 @click.option(
     "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True

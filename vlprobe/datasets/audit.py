@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vlprobe import registry
+from vlprobe.datasets.languages import foreign_captions
 from vlprobe.datasets.validation import image_digests
-from vlprobe.perturb import language
 from vlprobe.types import Item
 
 EXAMPLES = 5
@@ -34,8 +34,8 @@ SHARED = (
 )
 FOREIGN = (
     NOT_ENGLISH,
-    "The caption is not in English, as far as its letters and words tell: edits of captions "
-    "follow English grammar and English templates, so that numbers on its edits mean nothing.",
+    "The caption is not in English, as far as its letters and words tell: rules for English leave it "
+    "unedited, so that it is asked about with edits from a file alone.",
 )
 WORD = re.compile(r"\w+")
 GLUED_LETTERS = 3  # an inserted word is looked for inside other words if it has so many
@@ -92,7 +92,7 @@ def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> lis
     judged = range(len(captions)) if sees_pictures else drawn_rows(len(captions))
     findings = [
         *_caption_findings(items, digests),
-        language_finding([captions[row] for row in judged], len(captions)),
+        language_finding([captions[row] for row in judged], len(captions), cache),
         *(_picture_findings(items, digests) if sees_pictures else ()),
     ]
     alterations = [row for item in items for row in _item_alterations(item)]
@@ -161,17 +161,20 @@ def drawn_rows(n_captions: int) -> np.ndarray:
     return np.sort(np.random.default_rng(42).choice(n_captions, MOST_JUDGED, replace=False))
 
 
-def language_finding(rows: Sequence[tuple[str, str]], n_captions: int) -> Finding:
+def language_finding(
+    rows: Sequence[tuple[str, str]], n_captions: int, cache: Path | None = None
+) -> Finding:
     """The captions in other languages.
 
     Args:
         rows: The id of an item and a caption, of those that are judged.
         n_captions: How many there are in all.
+        cache: Where the verdict on many captions is kept.
     """
     name, meaning = FOREIGN
     if len(rows) < n_captions:
         meaning = f"Of {n_captions:,} captions, {len(rows):,} were drawn and looked at. {meaning}"
-    foreign = language.foreign_captions({caption for _, caption in rows})
+    foreign = foreign_captions({caption for _, caption in rows}, cache)
     return _finding(name, meaning, ((item, caption in foreign) for item, caption in rows))
 
 

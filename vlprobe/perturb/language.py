@@ -21,6 +21,7 @@ from vlprobe.perturb.tokens import words
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
+NOT_IN_ENGLISH = "not in English"  # why a caption was not edited, among the reasons of others
 TIMES = 3  # how much more likely than English
 FEWEST_WORDS = 4
 # Nigerian Pidgin: what short English captions are most often taken for.

@@ -6,7 +6,7 @@ Source: LGIP, section 3.2 and appendix A.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.errors import InvalidInput, NotFound
@@ -15,6 +15,7 @@ from vlprobe.perturb import flips, strict, templates
 from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.flips import MIN_LENGTH, Flip
 from vlprobe.perturb.grammar import Sentence
+from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.tokens import Reading
 from vlprobe.perturb.truths import truths
@@ -32,6 +33,19 @@ class CaptionEdits:
 
     edits: tuple[tuple[tuple[str, Edit], ...], ...]  # per caption: text and what was done
     dropped: Mapping[str, int]  # why something was left out, and how often
+
+
+def in_english(
+    captions: Sequence[str], caption_edits: CaptionEdits, foreign: Collection[str]
+) -> CaptionEdits:
+    """The edits without those of captions in another language, which are counted as dropped."""
+    of_english = tuple(
+        () if caption in foreign else edits
+        for caption, edits in zip(captions, caption_edits.edits, strict=True)
+    )
+    if count := sum(caption in foreign for caption in captions):
+        return CaptionEdits(of_english, {**caption_edits.dropped, NOT_IN_ENGLISH: count})
+    return caption_edits
 
 
 def edits(

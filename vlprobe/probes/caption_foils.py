@@ -4,7 +4,8 @@ to alter (papers/rococo.txt).
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -13,18 +14,24 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
-from vlprobe.probes.rococo_galleries import RELEASED
+from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
+from vlprobe.perturb.language import NOT_IN_ENGLISH
+from vlprobe.probes.rococo_galleries import FROM_FILE, RELEASED
 from vlprobe.registry import model_memo
-from vlprobe.types import Item, TextEncoder, embeds_texts
+from vlprobe.types import Case, Edit, Item, Picture, Role, TextEncoder, embeds_texts
 
 PRECISION = "fp32"  # that votes are counted in
 
 
 def altered_captions(
-    item: Item, policy: str, voters: Sequence[str], seed: int
+    item: Item,
+    policy: str,
+    voters: Sequence[str],
+    seed: int,
+    foreign: Collection[str] = (),
 ) -> tuple[list[str], Mapping[str, int]]:
     """The item's captions as a policy alters them, and how many could not be altered for each
-    reason.
+    reason; those in another language, `foreign`, are not altered.
     """
     if policy == RELEASED:
         return list(item.foils), {}
@@ -51,8 +58,65 @@ def altered_captions(
         altered, dropped = substitution.alter(
             item.captions, item.id, name, k=int(detail or 1), seed=seed, influence=votes
         )
-    foils = [caption.text for caption in altered if caption]
+    pairs = list(zip(item.captions, altered, strict=True))
+    foils = [
+        altered_one.text for caption, altered_one in pairs if altered_one and caption not in foreign
+    ]
+    if n_foreign := sum(caption in foreign for caption in item.captions):
+        dropped = {**dropped, NOT_IN_ENGLISH: n_foreign}
     return foils, {f"{policy}: {reason}": count for reason, count in dropped.items()}
+
+
+def caption_cases(
+    item: Item,
+    image: Picture,
+    policies: Sequence[str],
+    voters: Sequence[str],
+    seed: int,
+    foreign: frozenset[str],
+) -> tuple[list[Case], Counter[str]]:
+    """The query of a picture in the gallery of each policy, and how many captions could not be altered for
+    each reason. Without one in English it is not asked where rules alter captions.
+    """
+    cases, dropped = [], Counter[str]()
+    for policy in policies:
+        foils, reasons = altered_captions(item, policy, voters, seed, foreign)
+        dropped.update(reasons)
+        if foils or not foreign or not foreign.issuperset(item.captions):
+            cases.append(_query(item, image, policy, foils))
+    return cases, dropped
+
+
+def file_foils(item: Item, edits: EditsFile) -> list[str]:
+    """The altered captions that a file has for an item."""
+    return [row.text for text in item.captions for row in edits.of(item, text, "different")]
+
+
+def file_caption_cases(
+    item: Item, image: Picture, edits: EditsFile
+) -> tuple[list[Case], Counter[str]]:
+    """The query of a picture in the gallery that holds a file's altered captions: of each subtype one."""
+    by_policy: dict[str, list[str]] = {}
+    for text in item.captions:
+        for row in edits.of(item, text, "different"):
+            policy = f"{FROM_FILE}:{row.subtype}" if row.subtype else FROM_FILE
+            by_policy.setdefault(policy, []).append(row.text)
+    cases = [_query(item, image, policy, foils) for policy, foils in by_policy.items()]
+    return cases, Counter() if cases else Counter({NO_EDIT: 1})
+
+
+def _query(item: Item, image: Picture, policy: str, foils: Sequence[str]) -> Case:
+    same: list[Role] = ["same"] * (len(item.captions) - 1)
+    different: list[Role] = ["different"] * len(foils)
+    return Case(
+        f"{item.id}/i2t/{policy}",
+        item.id,
+        item.id,
+        (image,),
+        (*item.captions, *foils),
+        ("original", *same, *different),
+        Edit("i2t", policy, policy),
+    )
 
 
 def load_voter(name: str) -> TextEncoder:

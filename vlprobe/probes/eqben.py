@@ -13,6 +13,8 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe.metrics import pairs
+from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
+from vlprobe.probes import edits_option
 from vlprobe.probes.fit import check_fit, score_type
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
@@ -76,12 +78,26 @@ class EqBen(Probe):
     needs = "pictures"
     dataset = "demo-pairs"
     presentation = PRESENTATION
+    options = (
+        edits_option.option("Those with a different meaning are foils of the picture's captions."),
+    )
     metrics = pairs.METRICS
+
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """Adds the digest of a file of edits."""
+        return edits_option.pinned(options)
+
+    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
+        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        edits_option.check_items(items, options)
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
         """The sample of the item; items without a picture or a foil are counted as such."""
+        edits = edits_option.loaded(options)
+        if edits and item.image:
+            return _foils_of_file(item, item.image, edits)
         if item.image is None or not item.foils:
             return [], {"no foil" if item.image else "no picture": 1}
         subset = item.tags.get("subset", "")
@@ -120,6 +136,27 @@ class EqBen(Probe):
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
         """Adds both."""
         return pairs.prepare(rows, survey_facts)
+
+
+def _foils_of_file(
+    item: Item, image: Picture, edits: EditsFile
+) -> tuple[list[Case], Mapping[str, int]]:
+    """A picture, each of its captions and each edit of it that means something else."""
+    rows = [row for text in item.captions for row in edits.of(item, text, "different")]
+    roles = ("original", "different")
+    cases = [
+        Case(
+            f"{item.id}/{number}",
+            item.id,
+            item.id,
+            (image,),
+            (row.caption, row.text),
+            roles,
+            row.edit("foil"),
+        )
+        for number, row in enumerate(rows)
+    ]
+    return cases, {} if cases else {NO_EDIT: 1}
 
 
 class MinimalPairScorer:

@@ -9,6 +9,7 @@ equation 3.
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NotRequired, TypedDict, cast
 
@@ -19,11 +20,11 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
 from vlprobe.perturb import lgip, lgip_format
+from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
+from vlprobe.perturb.templates import has_marker
+from vlprobe.probes import edits_option
 from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring import pictures
-from vlprobe.storage import files
-from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Case, Encoder, Item, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation, TradeOff
@@ -146,12 +147,8 @@ class Lgip(Probe):
             help="The rule that made them, or the paper's test for marker words.",
             choices=lgip.TAGS,
         ),
-        Option(
-            name="edits",
-            default="",
-            label="Edits from a file",
-            help="A file of JSON lines in the paper's form, as `vlprobe perturb` writes it, instead of making edits.",
-            refers_to="file",
+        edits_option.option(
+            "They take the place of the rules: same are rewordings, different are lies. LGIP's own form is read too."
         ),
     )
     metrics = pairwise.METRICS
@@ -166,22 +163,16 @@ class Lgip(Probe):
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
-        if not options["edits"]:
-            return options
-        path = files.parse_path(str(options["edits"]))
-        try:
-            path = path.resolve()
-            refuse_outside(path)
-            files.require_utf8(path, "the edits")
-            return {
-                **options,
-                "edits": str(path),
-                "edits_digest": pictures.digest(files.read(path)),
-            }
-        except OSError as error:
-            raise InvalidInput(
-                f"Edits '{path}' cannot be read ({error.strerror}). Write some: vlprobe perturb."
-            ) from None
+        return edits_option.with_digest(options) if options["edits"] else options
+
+    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
+        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        if options["edits"] and not edits_option.is_lgip_form(options):
+            edits_option.check_items(items, options)
+
+    def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
+        """All, unless the edits come from a file or the rules from a plug-in."""
+        return () if options["edits"] or options["rules"] not in lgip.RULES else item.captions
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
@@ -190,10 +181,14 @@ class Lgip(Probe):
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(LgipOptions, options)
-        if settings["edits"]:
+        if settings["edits"] and edits_option.is_lgip_form(options):
             caption_edits = _edits_from_file(item, item.image, settings)
+        elif edits := edits_option.loaded(options):
+            caption_edits = _listed_edits(item, edits, settings["kinds"])
         else:
-            caption_edits = _new_edits(item, settings, seed)
+            caption_edits = lgip.in_english(
+                item.captions, _new_edits(item, settings, seed), self.foreign
+            )
         cases = []
         for number, (caption, edits) in enumerate(
             zip(item.captions, caption_edits.edits, strict=True)
@@ -258,6 +253,24 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
         k_same=options["k_same"],
         k_diff=options["k_diff"],
     )
+
+
+def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.CaptionEdits:
+    """The edits of the chosen kinds that a file has for the item's captions, whoever made them."""
+    every, n_without = [], 0
+    for caption in item.captions:
+        of_caption = []
+        for row in edits.of(item, caption):
+            if row.meaning == "same":
+                subtype = row.subtype or ("simple" if has_marker(row.text) else "advanced")
+                edit = row.edit("paraphrase", subtype)
+            else:
+                edit = replace(row.edit("combined" if row.via else "flip"), via=row.via)
+            if edit.kind in kinds:
+                of_caption.append((row.text, edit))
+        n_without += not of_caption
+        every.append(tuple(of_caption))
+    return lgip.CaptionEdits(tuple(every), {NO_EDIT: n_without} if n_without else {})
 
 
 def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip.CaptionEdits:

@@ -16,6 +16,9 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import ranking
 from vlprobe.perturb import lgip
+from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
+from vlprobe.perturb.language import NOT_IN_ENGLISH
+from vlprobe.probes import edits_option
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer
 from vlprobe.probes.recall import RecallSampling
@@ -24,6 +27,7 @@ from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Rol
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation
 
+SETTINGS = ("P1", "P2", "P3")
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
 
 
@@ -64,6 +68,7 @@ class PrsmOptions(TypedDict):
 
     gallery: str
     group: str
+    edits: NotRequired[str]
     approximate: NotRequired[int]
     recall_depths: NotRequired[list[int]]
 
@@ -90,6 +95,9 @@ class Prsm(Probe):
             label="Grouped by the tag",
             help="Each query ranks the pictures with its own value of this tag alone; empty: all pictures.",
         ),
+        edits_option.option(
+            "Those that mean the same are the versions of a query, in place of rules."
+        ),
         nearest.APPROXIMATE,
     )
     metrics = ranking.METRICS
@@ -102,7 +110,7 @@ class Prsm(Probe):
         """Adds the digest of the gallery, and to an approximate search the depths at which its
         recall is measured.
         """
-        options = nearest.pin_options(options)
+        options = nearest.pin_options(edits_option.pinned(options))
         if "approximate" in options:
             options["recall_depths"] = [1, *ranking.OVERLAPS]
         name = str(options["gallery"])
@@ -112,20 +120,38 @@ class Prsm(Probe):
             else options
         )
 
+    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
+        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        edits_option.check_items(items, options)
+
+    def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
+        """The query, unless the dataset or a file brings its versions."""
+        return () if item.setting or options.get("edits") else item.captions[:1]
+
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
         """The query sets of an item: as its dataset gives them, or made from its captions."""
-        query_sets = {item.setting: item.captions} if item.setting else _query_sets(item, seed)
-        images = (item.image,) if item.image else ()
         cases, dropped = [], {}
+        query_sets: Mapping[str, Sequence[str]]
+        if edits := edits_option.loaded(options):
+            query_sets = _listed_sets(item, edits)
+            dropped = {} if query_sets else {NO_EDIT: 1}
+        elif item.setting:
+            query_sets = {item.setting: item.captions}
+        elif item.captions[0] in self.foreign:
+            query_sets, dropped = {"P1": item.captions}, {NOT_IN_ENGLISH: 1}
+        else:
+            query_sets = _query_sets(item, seed)
+        images = (item.image,) if item.image else ()
         for setting, versions in query_sets.items():
             texts = tuple(dict.fromkeys(versions))
             if len(texts) < 2:
                 dropped[f"{setting}: one version only"] = 1
                 continue
             rewordings: list[Role] = ["same"] * (len(texts) - 1)
-            edit = Edit("ranking", setting, setting)
+            name = setting.rpartition("/")[2]
+            edit = Edit("ranking", name, name)
             cases.append(
                 Case(
                     f"{item.id}/{setting}",
@@ -224,7 +250,20 @@ def _group(item: Item, group_tag: str) -> str:
     return item.tags.get(group_tag, "") if group_tag else ""
 
 
-def _query_sets(item: Item, seed: int) -> dict[str, list[str]]:
+def _listed_sets(item: Item, edits: EditsFile) -> dict[str, list[str]]:
+    """Each caption with the edits that mean the same, by setting: P2 and P3 where they say so, else P1;
+    after the first caption with the caption's number before it.
+    """
+    query_sets: dict[str, list[str]] = {}
+    for index, caption in enumerate(item.captions):
+        for row in edits.of(item, caption, "same"):
+            setting = row.subtype if row.subtype in SETTINGS else SETTINGS[0]
+            name = f"{index}/{setting}" if index else setting
+            query_sets.setdefault(name, [caption]).append(row.text)
+    return query_sets
+
+
+def _query_sets(item: Item, seed: int) -> dict[str, Sequence[str]]:
     """The versions of the item's first caption by setting, each with the caption itself."""
     caption = item.captions[0]
     paraphrases = lgip.edits(

@@ -13,7 +13,6 @@ its own (released files) is used as it is.
 import copy
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict, cast
@@ -23,8 +22,13 @@ import pandas as pd
 from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import mix, substitution
-from vlprobe.probes import rococo_fronts
-from vlprobe.probes.caption_foils import altered_captions, voter_digest
+from vlprobe.probes import edits_option, rococo_fronts
+from vlprobe.probes.caption_foils import (
+    caption_cases,
+    file_caption_cases,
+    file_foils,
+    voter_digest,
+)
 from vlprobe.probes.clean_gallery import KINDS, clean_cases
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.recall import RecallSampling
@@ -47,7 +51,6 @@ from vlprobe.types import (
     Picture,
     Probe,
     Reader,
-    Role,
     Run,
 )
 from vlprobe.types.options import Option
@@ -109,6 +112,7 @@ class RococoOptions(TypedDict):
     picture_seeds: list[int]
     influence: list[str]
     normalise: bool
+    edits: NotRequired[str]
     approximate: NotRequired[int]
 
 
@@ -171,6 +175,7 @@ class Rococo(Probe):
             help="Released files spell altered captions differently from originals: both are compared without case "
             "and marks.",
         ),
+        edits_option.option("Those with a different meaning take the place of altered captions."),
         nearest.APPROXIMATE,
     )
     metrics = retrieval.METRICS
@@ -203,7 +208,7 @@ class Rococo(Probe):
             {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]},
         )
         nearest.pin_options(options)
-        is_clean = not settings["policies"] and not settings["pictures"]
+        is_clean = not (settings["policies"] or settings["pictures"] or settings.get("edits"))
         if is_clean and settings.get("approximate"):
             raise InvalidInput(
                 "The clean gallery alone is searched exactly. Leave out the option 'approximate', or alter something."
@@ -216,13 +221,22 @@ class Rococo(Probe):
         Raises:
             InvalidInput: Too few candidates are to be looked up.
         """
-        pinned = nearest.pin_options(options)
+        pinned = nearest.pin_options(edits_option.pinned(options))
         names = cast(RococoOptions, options)["influence"]
         return (
             {**pinned, "influence_digest": [voter_digest(name, cache) for name in names]}
             if names
             else pinned
         )
+
+    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
+        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        edits_option.check_items(items, options)
+
+    def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
+        """All of a picture, unless its dataset or a file brings altered ones."""
+        has_edits = item.foils or options.get("edits") or not item.image
+        return item.captions if options["policies"] and not has_edits else ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
         """Encoders vote which words are replaced."""
@@ -259,20 +273,16 @@ class Rococo(Probe):
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(RococoOptions, options)
-        if not (settings["policies"] or settings["pictures"] or item.foils):
+        has_edits = settings.get("edits") or item.foils
+        if not (settings["policies"] or settings["pictures"] or has_edits):
             return clean_cases(item, item.image), {}
-        cases, dropped = [], Counter()
-        for policy in [RELEASED] if item.foils else settings["policies"]:
-            foils, dropped_by_policy = altered_captions(item, policy, settings["influence"], seed)
-            dropped.update(dropped_by_policy)
-            same: list[Role] = ["same"] * (len(item.captions) - 1)
-            different: list[Role] = ["different"] * len(foils)
-            texts = (*item.captions, *foils)
-            roles: tuple[Role, ...] = ("original", *same, *different)
-            edit = Edit("i2t", policy, policy)
-            cases.append(
-                Case(f"{item.id}/i2t/{policy}", item.id, item.id, (item.image,), texts, roles, edit)
-            )
+        voters, edits = settings["influence"], edits_option.loaded(options)
+        policies = [RELEASED] if item.foils else settings["policies"]
+        cases, dropped = (
+            file_caption_cases(item, item.image, edits)
+            if edits
+            else caption_cases(item, item.image, policies, voters, seed, self.foreign)
+        )
         unchanged = self._unchanged(item, item.image, settings["pictures"])
         for strength, picture_seed in itertools.product(
             settings["pictures"], settings["picture_seeds"]
@@ -350,12 +360,12 @@ class Rococo(Probe):
             for rule, numbers in changed.items()
             for picture in mixed_pictures(pictures_by_id, rule, numbers)
         ]
-        released = [
-            item for item in items if item.image and item.foils and run.options["normalise"]
-        ]
-        return mixed, [
-            normalised(text) for item in released for text in (*item.captions, *item.foils)
-        ]
+        edits = edits_option.loaded(run.options)
+        spelled = [item for item in items if item.image and run.options["normalise"]]
+        released = [(*item.captions, *item.foils) for item in spelled if item.foils]
+        if edits:
+            released = [(*item.captions, *file_foils(item, edits)) for item in spelled]
+        return mixed, [normalised(text) for texts in released for text in texts]
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""

@@ -22,6 +22,7 @@ from vlprobe.types import Encoder, Picture, Reader
 
 TEXT_KINDS = ("i2t", CAPTIONS)  # kinds of searches for a caption
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
+FROM_FILE = "edits"  # the policy of those of a file; edits:SUBTYPE where it says which
 # Columns of the table of scores that are whole numbers; null where an approximate search leaves a
 # rank unknown.
 RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
@@ -92,7 +93,7 @@ class TextGalleries:
         is_altered = np.array(candidates.is_altered)
         if policy not in self._galleries:
             texts = candidates.texts
-            if policy == RELEASED and self.normalise:
+            if (policy == RELEASED or policy.startswith(FROM_FILE)) and self.normalise:
                 texts = [normalised(text) for text in texts]
             names = CandidateNames(
                 items=pa.array(self._item_ids).take(pa.array(candidates.item_numbers)),

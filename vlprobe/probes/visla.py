@@ -16,6 +16,8 @@ import pyarrow as pa
 from rapidfuzz.distance import Levenshtein
 
 from vlprobe.metrics import triplets
+from vlprobe.perturb.edits_file import MEANINGS, NO_EDIT, EditsFile
+from vlprobe.probes import edits_option
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -69,12 +71,27 @@ class Visla(Probe):
     version = 1
     dataset = "demo-triplets"
     presentation = PRESENTATION
+    options = (
+        edits_option.option(
+            "Each caption, one that means the same and one that does not make a triplet."
+        ),
+    )
     metrics = triplets.METRICS
+
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """Adds the digest of a file of edits."""
+        return edits_option.pinned(options)
+
+    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
+        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        edits_option.check_items(items, options)
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
         """The cases of a triplet; items without a foil are counted as such."""
+        if edits := edits_option.loaded(options):
+            return _triplets_of_file(item, edits)
         if not item.foils:
             return [], {"no negative": 1}
         negative, subset = item.foils[0], item.tags.get("subset", "")
@@ -92,15 +109,7 @@ class Visla(Probe):
                     ("original", "different"),
                 )
             ], {}
-        near, far = sorted(
-            item.captions[:2], key=lambda caption: Levenshtein.distance(caption, negative)
-        )
-        texts: tuple[str, ...] = (near, far, negative)
-        roles: tuple[Role, ...] = ("original", "same", "different")
-        cases = [_case(item, "t2t", subset, (), texts, roles)]
-        if images:
-            cases.append(_case(item, "i2t", subset, images, texts, roles))
-        return cases, {}
+        return _triplet(item, item.captions[:2], negative, subset), {}
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
@@ -109,6 +118,30 @@ class Visla(Probe):
         texts share.
         """
         return TripletScorer(encoder)
+
+
+def _triplet(
+    item: Item, positives: Sequence[str], negative: str, subset: str, number: str = ""
+) -> list[Case]:
+    """The cases of one triplet; the positive that looks more like the negative comes first."""
+    near, far = sorted(positives, key=lambda caption: Levenshtein.distance(caption, negative))
+    texts = (near, far, negative)
+    roles: tuple[Role, ...] = ("original", "same", "different")
+    cases = [_case(item, "t2t", subset, (), texts, roles, number)]
+    if item.image:
+        cases.append(_case(item, "i2t", subset, (item.image,), texts, roles, number))
+    return cases
+
+
+def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping[str, int]]:
+    """A triplet of each caption, its n-th edit that means the same and its n-th that does not."""
+    cases: list[Case] = []
+    for index, caption in enumerate(item.captions):
+        same, different = (edits.of(item, caption, meaning) for meaning in MEANINGS)
+        for n, (positive, negative) in enumerate(zip(same, different, strict=False)):
+            positives = (caption, positive.text)
+            cases += _triplet(item, positives, negative.text, negative.subtype, f"{index}.{n}/")
+    return cases, {} if cases else {NO_EDIT: 1}
 
 
 class TripletScorer:
@@ -143,9 +176,10 @@ def _case(
     images: tuple[Picture, ...],
     texts: tuple[str, ...],
     roles: tuple[Role, ...],
+    number: str = "",
 ) -> Case:
     return Case(
-        f"{item.id}/{kind}",
+        f"{item.id}/{number}{kind}",
         item.id,
         item.id,
         images,

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -74,7 +74,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     judged = judge_parts(context, executor, case_ranges, metrics_on(scale, context.probe.metrics))
     run = context.run
     facts = {
-        **{"key": run.key, "case_key": run.case_key, "run": asdict(run)},
+        **{"key": run.key, "case_key": run.case_key, "run": run.record()},
         **{
             name: case_manifest[name]
             for name in ("n_items", "n_cases", "dropped", "findings", "notes")

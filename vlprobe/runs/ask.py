@@ -89,7 +89,7 @@ def ask(
     facts: dict[str, object] = {
         **{"dataset": run.dataset, "dataset_digest": run.dataset_digest, "probe": run.probe},
         **{"probe_version": run.probe_version, "options": dict(run.options), "seed": run.seed},
-        **{"limit": run.limit, "case_key": run.case_key},
+        **{"limit": run.limit, "selection": dict(run.selection), "case_key": run.case_key},
         **{"n_pictures": n_pictures, "n_texts": n_texts, "n_cases": n_cases},
         "n_pairs": n_pictures * n_texts if probe.needs == "gallery" else n_pairs[0],
         "needs": "every picture with every text"

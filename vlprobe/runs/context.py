@@ -15,7 +15,7 @@ class RunContext:
     """A pinned run with its items, its probe and the store that its cases and scores are kept in."""
 
     run: Run
-    items: Sequence[Item]  # of the dataset, at most `run.limit` of them
+    items: Sequence[Item]  # of the dataset, those that the run chooses
     probe: Probe
     request: Request
     store: Store

@@ -191,9 +191,7 @@ def read(store: Store, job_id: str) -> Job:
 
 
 def _read_request(folder: Path) -> tuple[JobRequest, float]:
-    """A job's request, and when it was made. Raises InvalidInput where it is damaged, NotFound
-    where it is gone.
-    """
+    """A job's request, and when it was made. Raises InvalidInput (damaged) or NotFound (gone)."""
     try:
         fields = job_files.request(folder)
     except FileNotFoundError:
@@ -201,7 +199,8 @@ def _read_request(folder: Path) -> tuple[JobRequest, float]:
     created = fields.pop("created")
     if "datasets" in fields:
         return TrainRequest(datasets=tuple(fields.pop("datasets")), **fields), created
-    return Request(models=tuple(fields.pop("models")), **fields), created
+    lists = {name: tuple(fields.pop(name, ())) for name in ("models", "item", "where")}
+    return Request(**lists, **fields), created
 
 
 def _status(folder: Path) -> dict:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from vlprobe.datasets import audit
 from vlprobe.errors import Misfit, StoredDamage
+from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.runs import case_workers
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
@@ -17,6 +18,9 @@ from vlprobe.storage import containers
 from vlprobe.storage.store import Entry
 from vlprobe.types import Picture
 
+_BRING_EDITS = (
+    "Edits from a file are asked about in any language: --option edits=FILE (docs/edits.md)."
+)
 SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
@@ -87,7 +91,7 @@ def write_cases(
     facts["findings"] = [
         asdict(finding) for finding in findings if finding.name != audit.NOT_ENGLISH
     ]
-    facts["notes"] = [*dataset_notes, *_language_notes(findings)]
+    facts["notes"] = [*dataset_notes, *_language_notes(context, findings)]
     case_entry.finish({}, facts, [writer.line])
 
 
@@ -97,16 +101,24 @@ def _no_case(context: RunContext, dropped: Counter[str]) -> Misfit:
         "; ".join(f"{reason}: {count}" for reason, count in dropped.items())
         or "no caption can be edited"
     )
+    if any(reason.endswith(NOT_IN_ENGLISH) for reason in dropped):
+        return Misfit(
+            f"Probe '{run.probe}' makes no case from dataset '{run.dataset}': {run.options[audit.NOT_ENGLISH]:,} of "
+            f"its captions are not in English, which its rules are for. {_BRING_EDITS}"
+        )
     return Misfit(
         f"Probe '{run.probe}' makes no case from dataset '{run.dataset}' ({reasons}). "
         f"Choose other options, or data that suits it, such as '{context.probe.dataset}'."
     )
 
 
-def _language_notes(findings: Sequence[audit.Finding]) -> list[str]:
+def _language_notes(context: RunContext, findings: Sequence[audit.Finding]) -> list[str]:
+    if audit.NOT_ENGLISH not in context.run.options:
+        return []  # no rule for English edits a caption that is none
     return [
         f"{finding.count:,} of {finding.of:,} captions are not in English (in {', '.join(finding.examples)}). "
-        "Captions are edited by English rules and templates: numbers on edits of these mean nothing."
+        "Rules for English leave these unedited."
+        f" {_BRING_EDITS}"
         for finding in findings
         if finding.name == audit.NOT_ENGLISH
     ]

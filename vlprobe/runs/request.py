@@ -32,6 +32,10 @@ class Request:
     verify: bool = False  # read all files, also those whose digests are remembered
     price: str = ""  # of a million tokens of a server, or SENT/RECEIVED; "": not known
     max_cost: str = ""  # in the money of the price; "": no limit
+    # Which items, before the limit; see `runs.selection`
+    item: tuple[str, ...] = ()  # ids; (): any
+    where: tuple[str, ...] = ()  # TAG=VALUE
+    sample: int = 0  # drawn by the seed; 0: all
 
 
 class Progress:

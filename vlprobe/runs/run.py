@@ -8,6 +8,7 @@ crash, a cancel or a full disk.
 """
 
 import contextlib
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,13 +16,15 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from vlprobe import registry
+from vlprobe.datasets.audit import NOT_ENGLISH
+from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.endpoint.served import ServedModel
 from vlprobe.probes.fit import check_fit, check_pictures
 from vlprobe.registry import model_memo
-from vlprobe.runs import questions, ray_pool
+from vlprobe.runs import questions, ray_pool, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import Executor, LocalExecutor, SharedEncoder
@@ -232,7 +235,7 @@ class Prepared(NamedTuple):
     """What a request asks, before any model."""
 
     dataset: Dataset
-    items: Sequence[Item]  # of the dataset, at most `request.limit` of them
+    items: Sequence[Item]  # of the dataset, those that the request chooses
     probe: Probe
     run: Run  # without a model
 
@@ -249,11 +252,26 @@ def prepare(
         dataset_name = request.dataset or probe.dataset
         progress.update(f"Reading {dataset_name}", 0, 1)
         dataset = registry.load_dataset(dataset_name, store.root)
-    items = [
-        _with_whole_paths(item)
-        for item in (dataset.items[: request.limit] if request.limit else dataset.items)
-    ]
-    return Prepared(dataset, items, probe, plan(dataset, probe, options, request))
+    probe.check_items(dataset.items, options)
+    selected, run_selection = selection.select(dataset, request)
+    items = [_with_whole_paths(item) for item in selected]
+    probe, options = _without_foreign(probe, options, items, store)
+    return Prepared(dataset, items, probe, plan(dataset, probe, options, request, run_selection))
+
+
+def _without_foreign(
+    probe: Probe, options: Mapping[str, object], items: Sequence[Item], store: Store
+) -> tuple[Probe, Mapping[str, object]]:
+    """The probe told which captions its rules leave alone, and the options with their number, which only
+    runs over such captions have in their key.
+    """
+    captions = {caption for item in items for caption in probe.captions_of_rules(item, options)}
+    foreign = foreign_captions(captions, store.root)
+    if not foreign:
+        return probe, options
+    bound = copy.copy(probe)
+    bound.foreign = foreign
+    return bound, {**options, NOT_ENGLISH: len(foreign)}
 
 
 def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -> None:
@@ -341,7 +359,13 @@ def _with_whole_paths(item: Item) -> Item:
     return replace(item, **pictures)
 
 
-def plan(dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request) -> Run:
+def plan(
+    dataset: Dataset,
+    probe: Probe,
+    options: Mapping[str, object],
+    request: Request,
+    run_selection: selection.Selection,
+) -> Run:
     """Pins everything that can change a number, but the model."""
     return Run(
         model="",
@@ -353,5 +377,6 @@ def plan(dataset: Dataset, probe: Probe, options: Mapping[str, object], request:
         metrics=tuple(f"{metric.name}@{metric.version}" for metric in probe.metrics),
         options=dict(options),
         seed=request.seed,
-        limit=request.limit if request.limit < len(dataset.items) else 0,
+        limit=run_selection.limit,
+        selection=run_selection.record,
     )

@@ -57,6 +57,7 @@ RUN_FIELDS: dict[str, FieldType] = {
     "probe_version": int,
 }
 RUN_FIELDS |= {"metrics": list, "options": dict, "seed": int, "limit": int}
+SELECTION_FIELDS: dict[str, FieldType] = {"item": list, "where": list, "sample": int}
 
 
 class TableWriter:
@@ -186,7 +187,15 @@ def _has_types(fields: Mapping[str, object], types: Mapping[str, FieldType]) -> 
 
 
 def _is_run(run: Mapping[str, object]) -> bool:
-    return set(run) == set(RUN_FIELDS) and _has_types(run, RUN_FIELDS)
+    """Whether these are the fields of a run; it has a selection where items were chosen."""
+    selection = run.get("selection", {})
+    return (
+        set(run) - {"selection"} == set(RUN_FIELDS)
+        and _has_types(run, RUN_FIELDS)
+        and isinstance(selection, dict)
+        and set(selection) <= set(SELECTION_FIELDS)
+        and _has_types(selection, SELECTION_FIELDS)
+    )
 
 
 def _is_file_record(record: Mapping[str, Any]) -> bool:

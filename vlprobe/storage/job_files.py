@@ -54,9 +54,9 @@ def _file_type(required: str, **names: str) -> type[msgspec.Struct]:
 RUN = _file_type(
     "models dataset probe created",
     text="dataset probe device precision executor ray_address price max_cost",
-    texts="models",
+    texts="models item where",
     number="created",
-    whole="seed limit batch_size workers memory",
+    whole="seed sample limit batch_size workers memory",
     truth="keep_embeddings examine verify",
     options="options",
 )

@@ -182,13 +182,25 @@ class Run:
     options: Mapping[str, object] = field(default_factory=dict)  # of the probe
     seed: int = 42
     limit: int = 0  # 0: all items
+    # Which items are asked about, before the limit: "items" (ids), "where" (TAG=VALUE), "sample" (how many);
+    # empty: all. What is not chosen by is not in it.
+    selection: Mapping[str, object] = field(default_factory=dict)
+
+    def record(self) -> dict[str, object]:
+        """The fields as they are stored and digested: without a selection where there is none, as runs
+        were before there was any.
+        """
+        fields = asdict(self)
+        if not self.selection:
+            del fields["selection"]
+        return fields
 
     @property
     def key(self) -> str:
         """Digest of everything that can change a number. Two names of the same model or dataset
         share one key.
         """
-        fields = asdict(self)
+        fields = self.record()
         del fields["model"], fields["dataset"]
         return _digest(fields)
 
@@ -197,7 +209,7 @@ class Run:
         """Digest of everything that can change a case: runs of several models over the same
         cases share it.
         """
-        fields = asdict(self)
+        fields = self.record()
         for name in ("model", "dataset", "model_digest", "metrics"):
             del fields[name]
         return _digest(fields)

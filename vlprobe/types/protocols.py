@@ -1,6 +1,4 @@
-"""Interfaces between the packages: datasets, probes, models, and the encoder that a probe scores
-cases with.
-"""
+"""Interfaces between the packages: datasets, probes, models, and what probes see of a model's encoder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -318,6 +316,7 @@ class Probe(ABC):
     # By the name of a table that is stored beside the scores, a row a case: the columns of the
     # scorer's table that it holds in place of the scores; null where an earlier version scored.
     side_tables: "Mapping[str, pa.Schema]" = MappingProxyType({})
+    foreign: frozenset[str] = frozenset()  # captions of a run that rules for English leave alone
 
     @property
     def kinds(self) -> Mapping[str, str]:
@@ -338,6 +337,14 @@ class Probe(ABC):
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """The options with everything in them that names a file or a model pinned by a digest."""
         return options
+
+    def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
+        """Raises InvalidInput where pinned options do not suit a dataset's items, which are all here."""
+        return
+
+    def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
+        """Captions of an item that rules for English would edit; `foreign` are those that they may not."""
+        return ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
         """Whether making the cases takes models: then one process makes them all, so that each

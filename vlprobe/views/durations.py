@@ -49,7 +49,8 @@ def expected(
     alike = [
         run
         for run in runs
-        if (run.dataset, run.probe) == (dataset, probe) and (limit or not run.limit)
+        if (run.dataset, run.probe) == (dataset, probe)
+        and (limit or not (run.limit or run.selection))
     ]
     if not alike:
         return UNKNOWN
@@ -64,7 +65,7 @@ def expected(
 def _scaled(run: RunRow, limit: int) -> float:
     """The seconds of a run, as if it had asked about `limit` items; 0: about as many as it did."""
     items = max(run.n_items, 1)
-    if run.limit == 0:  # which asked about all that there are
+    if not (run.limit or run.selection):  # which asked about all that there are
         limit = min(limit, items)
     return run.seconds * (limit / items if limit else 1.0)
 

@@ -13,6 +13,7 @@ from vlprobe import registry
 from vlprobe.metrics import estimate, triplets
 from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.storage.store import Store
+from vlprobe.types import selection
 from vlprobe.views import estimates, runs, tradeoff, versions
 from vlprobe.views import rows as views_rows
 from vlprobe.views.bins import LURE_EDGES, lure_bins
@@ -51,6 +52,7 @@ def request_fields(store: Store, question_set: QuestionSet) -> dict:
         "options": options,
         "seed": run["seed"],
         "limit": run["limit"],
+        **selection.request_fields(run.get("selection", {})),
     }
 
 
@@ -90,7 +92,9 @@ def _fixed_conditions(run: Mapping) -> tuple:
     """All that a question set rests on but what was altered, and the versions of its metrics."""
     options = {name: value for name, value in run["options"].items() if name not in EDIT_OPTIONS}
     names = ("dataset_digest", "probe", "probe_version", "seed", "limit")
-    return *(run[name] for name in names), sorted(options.items(), key=str), versions.version(run)
+    selected = sorted(run.get("selection", {}).items(), key=str)
+    described = sorted(options.items(), key=str)
+    return *(run[name] for name in names), selected, described, versions.version(run)
 
 
 def published_severity(edit: str, metric: str) -> pd.DataFrame:

@@ -45,6 +45,8 @@ class RunRow:
     older: str  # in what it is of an older version than today's code
     note: str
     shipped: bool = False  # it came with vlprobe
+    # Which items were chosen, as `Run.selection`; {}: all
+    selection: Mapping[str, object] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from vlprobe import registry
 from vlprobe.errors import NotFound, VlprobeError
 from vlprobe.models.doctor import examine
 from vlprobe.storage.store import Store
-from vlprobe.types import Metric
+from vlprobe.types import Metric, selection
 from vlprobe.views import published as published_csv
 from vlprobe.views import versions
 from vlprobe.views.records import QuestionSetRow, RunRow
@@ -138,6 +138,7 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
                 older=versions.describe_older(run),
                 note="; ".join(filter(None, [manifest["note"], *checks])),
                 shipped=store.is_shipped(manifest["key"]),
+                selection=run.get("selection", {}),
             )
         )
     return rows
@@ -227,6 +228,7 @@ def _describe_options(run: dict) -> str:
     ]
     if run["seed"] != DEFAULT_SEED:
         changed.append(f"seed {run['seed']}")
+    changed += selection.describe(run.get("selection", {}))
     return "".join(f" · {text}" for text in changed)
 
 

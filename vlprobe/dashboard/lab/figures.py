@@ -94,11 +94,7 @@ def _missing(stored: Questions, edit: str, steps: dict[str, str], answered: set[
     )
     request = Request(
         stored.models,
-        request_fields["dataset"],
-        stored.probe,
-        request_fields["options"] | lists,
-        seed=request_fields["seed"],
-        limit=request_fields["limit"],
+        **request_fields | {"probe": stored.probe, "options": request_fields["options"] | lists},
     )
     icon = ":material/play_arrow:"
     st.button(

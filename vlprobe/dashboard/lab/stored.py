@@ -24,6 +24,7 @@ from vlprobe.storage import access
 from vlprobe.storage.files import lock, parse_json_object
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
+from vlprobe.types.selection import request_fields
 
 FOUND = "stored_damages"  # of this session's last look
 MENDED = "stored_mended"
@@ -283,7 +284,8 @@ def _history(current: Store) -> History:
 def _request(run: Run) -> Request:
     defaults = registry.load_probe(run.probe).defaults
     options = {name: value for name, value in run.options.items() if name in defaults}
-    return Request((run.model,), run.dataset, run.probe, options, run.seed, run.limit)
+    plain = Request((run.model,), run.dataset, run.probe, options, run.seed, run.limit)
+    return replace(plain, **request_fields(run.selection))
 
 
 def _runs_of(damage: Damage, history: History) -> list[str]:

@@ -27,7 +27,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
 from vlprobe.types.options import Option, parse_options
-from vlprobe.views.durations import NOTHING, Duration, expected, in_words
+from vlprobe.views.durations import NOTHING, UNKNOWN, Duration, expected, in_words
 from vlprobe.views.records import RunRow
 
 CLUSTER_SETTINGS = ("executor", "ray_address")  # that mean something only where Ray is installed
@@ -127,7 +127,10 @@ def checked(
         raise InvalidInput("Choose at least one model.")
     if not probes:
         raise InvalidInput("Choose at least one question.")
-    run_settings: dict[str, Any] = dict(parse_options(SETTINGS, settings, "A run"))
+    run_settings: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in parse_options(SETTINGS, settings, "A run").items()
+    }
     Budget(run_settings["price"], run_settings["max_cost"])
     requests = []
     for probe, typed in probes.items():
@@ -183,7 +186,9 @@ def _expectation(requests: Sequence[Request]) -> None:
     runs = view(views.runs.run_rows)
     total = sum(
         (
-            expected(runs, request.models, request.dataset, request.probe, request.limit)
+            UNKNOWN
+            if request.where
+            else expected(runs, request.models, request.dataset, request.probe, _at_most(request))
             for request in requests
         ),
         NOTHING,
@@ -231,5 +236,11 @@ def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
     sizes = set()
     for request in requests:
         size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)
-        sizes.add(min(size, request.limit) if request.limit and size else size)
+        n_pictures = _at_most(request)
+        sizes.add(0 if request.where else min(size, n_pictures) if n_pictures and size else size)
     return sizes.pop() if len(sizes) == 1 else 0
+
+
+def _at_most(request: Request) -> int:
+    """How many pictures a request leaves at most, without a look at the data; 0: all."""
+    return min(filter(None, (request.limit, request.sample, len(request.item))), default=0)

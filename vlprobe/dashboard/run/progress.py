@@ -31,6 +31,8 @@ from vlprobe.runs.request import Request
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import RunRow
 
+EVERY_ITEM = {"item": [], "where": [], "sample": 0}  # what a run's selection leaves out
+
 EVERY_SECONDS = 1
 PAST = 12  # earlier jobs that are listed
 
@@ -81,7 +83,14 @@ def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
     """
     if keys:
         return row.key in keys
-    return (row.probe, row.dataset, row.limit) == (request.probe, request.dataset, request.limit)
+    is_alike = (row.probe, row.dataset, row.limit) == (
+        request.probe,
+        request.dataset,
+        request.limit,
+    )
+    request_items = (sorted(set(request.item)), sorted(set(request.where)), request.sample)
+    run_items = (row.selection.get(name, empty) for name, empty in EVERY_ITEM.items())
+    return is_alike and request_items == tuple(run_items)
 
 
 def _place(job: Job) -> int:

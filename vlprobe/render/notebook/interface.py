@@ -118,7 +118,7 @@ def run(
         options: Of the probe, by name.
         cache: Where results are kept.
         progress: Called with a label, what is done, and how much there is; may raise to stop.
-        settings: `seed`, `limit`, `device`, `precision`, `batch_size`, `workers`, `memory`,
+        settings: `seed`, `limit`, `item`, `where`, `sample`, `device`, `precision`, `batch_size`, `workers`, `memory`,
             `keep_embeddings`, `examine`, `executor`, `ray_address`: see `vlprobe run --help`.
 
     Raises:

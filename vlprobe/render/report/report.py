@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import htpy
 import pandas as pd
 
-from vlprobe import views
+from vlprobe import registry, views
 from vlprobe.render.charts.styles import Looks, styles
 from vlprobe.render.html import cards, papers, tables
 from vlprobe.render.html import compare as html_compare
@@ -317,13 +317,18 @@ def _reproduction(subject: Subject) -> list[htpy.Node]:
     run = subject.store.run(runs[0].key).manifest()["run"]
     words = [word for model in subject.models for word in ("--model", model)]
     words += ["--dataset", run["dataset"], "--probe", run["probe"]]
-    for name, option in run["options"].items():
+    defaults = registry.load_probe(run["probe"]).defaults
+    typed = {name: option for name, option in run["options"].items() if name in defaults}
+    for name, option in typed.items():
         words += [
             "--option",
             f"{name}={','.join(map(str, option)) if isinstance(option, list) else option}",
         ]
     words += ["--seed", str(run["seed"])] if run["seed"] != DEFAULT_SEED else []
     words += ["--limit", str(run["limit"])] if run["limit"] else []
+    for name, choice in run.get("selection", {}).items():
+        for value in choice if isinstance(choice, list) else [choice]:
+            words += [f"--{name}", str(value)]
     calls = [
         ["run", *words],
         *(["failures", run.key] for run in runs),

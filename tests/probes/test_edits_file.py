@@ -1,0 +1,226 @@
+"""A file of edits, an original and its edit a line: every probe asks about it, and nothing of it is half read."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.conftest import CAPTIONS
+from vlprobe import registry
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import edits_file
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+FIRST, SECOND = (captions[0] for _, _, *captions in CAPTIONS[:2])
+ROWS = [  # as a person might write them
+    {"original": FIRST, "edit": "On a bench sits a red dog.", "meaning": "same", "maker": "Ann"},
+    {
+        "original": FIRST,
+        "edit": "There is a red dog on a bench.",
+        "meaning": "same",
+        "subtype": "P2",
+    },
+    {"original": FIRST, "edit": "A red dog avoids a bench.", "meaning": "different"},
+    {"original": FIRST, "edit": "Kein Hund.", "meaning": "different", "subtype": "negation"},
+    {"original": SECOND, "edit": "Something else.", "meaning": "different", "subtype": "negation"},
+]
+OPTIONS = {"rococo": {"pictures": []}}
+PROBES = ("lgip", "rococo", "eqben", "visla", "prsm")
+
+
+def written(path: Path, rows: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def asked(tiny: str, store: Store, probe: str, edits: Path | str, **options) -> list[dict]:
+    manifest = ran(tiny, store, probe, edits, **options)
+    return store.cases(manifest["case_key"]).table("cases").to_pylist()
+
+
+def ran(tiny: str, store: Store, probe: str, edits: Path | str, **options) -> dict:
+    chosen = OPTIONS.get(probe, {}) | options | {"edits": str(edits)}
+    return execute(Request(("control:random",), tiny, probe, chosen, examine=False), store)[0]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return written(tmp_path / "edits.jsonl", ROWS)
+
+
+def test_lgip_rewords_with_those_that_mean_the_same_and_lies_with_the_others(tiny, store, rows):
+    cases = asked(tiny, store, "lgip", rows)
+    kinds = {"same": "paraphrase", "different": "flip"}
+    assert [(case["kind"], *case["texts"]) for case in cases] == [
+        (kinds[row["meaning"]], row["original"], row["edit"]) for row in ROWS
+    ]
+    assert [case["subtype"] for case in cases] == ["advanced", "P2", "", "negation", "negation"]
+    assert cases[0]["rule"] == "Ann"
+    assert {case["kind"] for case in asked(tiny, store, "lgip", rows, kinds=["flip"])} == {"flip"}
+
+
+def test_rococo_hides_them_in_a_gallery_for_each_subtype(tiny, store, rows):
+    cases = asked(tiny, store, "rococo", rows)
+    hidden = [
+        (
+            case["subtype"],
+            [t for t, r in zip(case["texts"], case["roles"], strict=True) if r == "different"],
+        )
+        for case in cases
+    ]
+    assert hidden == [
+        ("edits", ["A red dog avoids a bench."]),
+        ("edits:negation", ["Kein Hund."]),
+        ("edits:negation", ["Something else."]),
+    ]
+    assert cases[0]["texts"][:2] == list(CAPTIONS[0][2:])
+
+
+def test_eqben_takes_them_as_foils_and_visla_makes_triplets_of_them(tiny, store, rows):
+    foils = asked(tiny, store, "eqben", rows)
+    assert [case["texts"] for case in foils] == [
+        [row["original"], row["edit"]] for row in ROWS if row["meaning"] == "different"
+    ]
+    triplets = asked(tiny, store, "visla", rows)
+    same, different = (
+        [r["edit"] for r in ROWS[:4] if r["meaning"] == m] for m in ("same", "different")
+    )
+    expected = {frozenset([FIRST, same[n], different[n]]) for n in range(2)}
+    assert {frozenset(case["texts"]) for case in triplets} == expected
+    assert [case["texts"][2] for case in triplets if case["kind"] == "t2t"] == different
+    assert [case["kind"] for case in triplets] == ["t2t", "i2t"] * 2
+    assert len({case["id"] for case in triplets}) == 4
+
+
+def test_prsm_asks_each_query_in_the_words_of_the_file(tiny, store, rows):
+    cases = asked(tiny, store, "prsm", rows)
+    assert [(case["subtype"], case["texts"]) for case in cases] == [
+        ("P1", [FIRST, ROWS[0]["edit"]]),
+        ("P2", [FIRST, ROWS[1]["edit"]]),
+    ]
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_what_stands_in_the_file_is_in_the_key_and_a_run_without_one_knows_of_no_such_option(
+    tiny, store, rows, probe
+):
+    before = ran(tiny, store, probe, rows)
+    assert before["n_cases"] and before["run"]["options"]["edits_digest"]
+    assert ran(tiny, store, probe, rows)["key"] == before["key"]
+    written(rows, [*ROWS, {"caption": SECOND, "text": "Noch etwas.", "meaning": "same"}])
+    assert ran(tiny, store, probe, rows)["key"] != before["key"]
+    loaded = registry.load_probe(probe)
+    pinned = loaded.pin(loaded.defaults, store.root)
+    assert "edits_digest" not in pinned and (probe == "lgip" or "edits" not in pinned)
+
+
+def test_captions_of_any_language_are_asked_about_with_edits_from_a_file(tmp_path, store):
+    from tests.runs.test_run import pictured
+
+    caption = "Ein Bus hält vor einem alten Gebäude."
+    name = pictured(tmp_path, {"a.png": caption})
+    rows = [
+        {"caption": caption, "text": "Vor einem alten Haus hält ein Bus.", "meaning": "same"},
+        {
+            "caption": caption,
+            "text": "Ein Zug hält vor einem alten Gebäude.",
+            "meaning": "different",
+        },
+    ]
+    edits = written(tmp_path / "edits.jsonl", rows)
+    for probe in PROBES:
+        manifest = ran(name, store, probe, edits)
+        assert manifest["n_cases"] and "not_english" not in manifest["run"]["options"], probe
+
+
+def test_what_perturb_writes_gives_lgip_the_same_questions(tiny, tmp_path, store):
+    out = tmp_path / "edits.jsonl"
+    words = ["--cache", str(store.root), "perturb", tiny, "--format", "edits", "--output", str(out)]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {"item", "caption", "text", "meaning", "subtype", "maker", "made"} <= set(lines[0])
+    request = Request(("control:random",), tiny, "lgip", {}, examine=False)
+    by_rules = store.cases(execute(request, store)[0]["case_key"]).table("cases").to_pylist()
+    by_file = asked(tiny, store, "lgip", out)
+    columns = ("id", "kind", "subtype", "rule", "source", "target", "texts", "roles")
+    for one, other in zip(by_rules, by_file, strict=True):
+        assert {n: one[n] for n in columns if n != "texts"} == {
+            n: other[n] for n in columns if n != "texts"
+        }
+        assert one["texts"] == other["texts"]
+    for probe in ("rococo", "eqben", "visla", "prsm"):
+        assert asked(tiny, store, probe, out), probe
+
+
+def test_an_edit_with_an_item_belongs_to_that_item_alone(tiny, store, tmp_path):
+    whole = asked(tiny, store, "lgip", written(tmp_path / "a", ROWS[:1]))
+    named = [ROWS[0] | {"item": whole[0]["item"]}]
+    assert asked(tiny, store, "lgip", written(tmp_path / "b", named))[0]["item"] == whole[0]["item"]
+    other = [ROWS[0] | {"item": "elsewhere"}]
+    with pytest.raises(
+        InvalidInput, match="row 1, column 'item': item 'elsewhere' of the data has"
+    ):
+        asked(tiny, store, "lgip", written(tmp_path / "c", other))
+
+
+GOOD = json.dumps({"caption": FIRST, "text": "b", "meaning": "same"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "have no line"),
+        (GOOD + b"\n" + GOOD, "row 2, column 'text': the same edit as in row 1"),
+        (GOOD + b"\n\n[1]", "row 3: no JSON object"),
+        (GOOD + b"\n" + "é".encode("latin-1"), "row 2, byte 1: not UTF-8"),
+        ('{"caption": "a"}'.encode("utf-16"), "row 1, byte 1: not UTF-8"),
+        (
+            b'{"caption": "a", "meaning": "same"}',
+            "row 1, column 'text': missing (it may be called 'edit')",
+        ),
+        (b'{"caption": " ", "text": "b", "meaning": "same"}', "column 'caption': empty"),
+        (b'{"caption": "a", "text": 3, "meaning": "same"}', "column 'text': empty, or no text"),
+        (b'{"caption": "a", "text": "a", "meaning": "same"}', "the edit is its own original"),
+        (b'{"caption": "a", "text": "b"}', "column 'meaning': '', expected same or different"),
+        (b'{"caption": "a", "text": "b", "meaning": "other"}', "column 'meaning': 'other'"),
+        (
+            b'{"caption": "a", "text": "b", "meaning": "same", "maker": 3}',
+            "column 'maker': no text",
+        ),
+        (b'{"caption": "a", "text": "\\ud800", "meaning": "same"}', "half of a character"),
+        (
+            b'{"caption": "a", "text": "b", "meaning": "same"}',
+            "column 'caption': the data has no caption 'a'",
+        ),
+        (b"[" * 100_000, "row 1: no JSON object"),
+    ],
+)
+@pytest.mark.parametrize("probe", ["lgip", "visla"])
+def test_what_is_wrong_with_a_file_is_one_line_and_nothing_is_stored(
+    tiny, store, tmp_path, content, said, probe
+):
+    path = tmp_path / "edits.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput) as caught:
+        ran(tiny, store, probe, path)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert not list(store.root.glob("cases/*")) and not list(store.root.glob("runs/*"))
+
+
+def test_a_file_in_lgips_form_is_refused_by_other_probes_in_one_line(tiny, store, tmp_path):
+    out = tmp_path / "lgip.jsonl"
+    words = ["--cache", str(store.root), "perturb", tiny, "--output", str(out)]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    with pytest.raises(InvalidInput, match="in LGIP's form, which the probe lgip alone takes"):
+        ran(tiny, store, "visla", out)
+    assert ran(tiny, store, "lgip", out)["n_cases"]
+
+
+def test_a_mark_of_byte_order_and_kinds_of_older_files_are_read():
+    older = {"caption": "a", "text": "b", "kind": "flip", "subtype": "color"}
+    (row,) = edits_file.read(b"\xef\xbb\xbf" + json.dumps(older).encode(), "f").rows
+    assert (row.meaning, row.subtype, row.row) == ("different", "color", 1)

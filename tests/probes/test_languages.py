@@ -1,0 +1,118 @@
+"""Captions in another language than English: no rule for English edits them, which is counted and told."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.perturb.test_language import FOREIGN
+from tests.runs.test_run import pictured
+from vlprobe.cli.main import main
+from vlprobe.datasets import languages
+from vlprobe.datasets.languages import foreign_captions
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import language
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+ENGLISH = ["A brown dog on the grass.", "A red bus at a street corner.", "Two cats on a chair."]
+GERMAN = ["Ein Bus hält vor einem alten Gebäude.", "Der Junge wirft einen roten Ball."]
+CLEAN = {"rococo": {"pictures": []}, "lgip": {}, "prsm": {}}
+
+
+def dataset(folder: Path, captions: list[str]) -> str:
+    folder.mkdir()
+    return pictured(folder, {f"{number}.png": text for number, text in enumerate(captions)})
+
+
+def run(name: str, store: Store, probe: str, **options) -> dict:
+    asked = Request(("control:random",), name, probe, CLEAN[probe] | options, examine=False)
+    return execute(asked, store)[0]
+
+
+def texts(store: Store, manifest: dict) -> list[list[str]]:
+    return store.cases(manifest["case_key"]).table("cases")["texts"].to_pylist()
+
+
+@pytest.mark.parametrize("probe", ["lgip", "rococo", "prsm"])
+def test_only_captions_in_english_are_edited_and_the_others_are_counted(tmp_path, store, probe):
+    mixed = run(dataset(tmp_path / "mixed", [*ENGLISH, *GERMAN]), store, probe)
+    alone = run(dataset(tmp_path / "alone", ENGLISH), store, probe)
+    assert mixed["run"]["options"]["not_english"] == 2
+    n_policies = len(mixed["run"]["options"].get("policies", [probe]))
+    counted = [n for why, n in mixed["dropped"].items() if why.endswith("not in English")]
+    assert sum(counted) == 2 * n_policies
+    assert not set(itertools.chain(*texts(store, mixed))) & set(GERMAN)
+    assert texts(store, mixed) == texts(store, alone)  # English ones as if they were alone
+    (note,) = mixed["notes"]
+    assert note.startswith(
+        "2 of 5 captions are not in English (in 3.png, 4.png). Rules for English"
+    )
+    assert "not_english" not in alone["run"]["options"] and alone["notes"] == []
+
+
+@pytest.mark.parametrize("probe", ["lgip", "rococo", "prsm"])
+def test_data_without_any_english_caption_is_refused_with_the_reason_and_the_count(
+    tmp_path, store, probe
+):
+    with pytest.raises(InvalidInput) as caught:
+        run(dataset(tmp_path / "german", GERMAN), store, probe)
+    assert "2 of its captions are not in English" in str(caught.value)
+    assert "--option edits=FILE" in str(caught.value) and "\n" not in str(caught.value)
+    assert not list((store.root / "runs").glob("*/manifest.json"))
+
+
+def test_a_picture_with_captions_in_two_languages_keeps_what_its_english_one_gives(tmp_path, store):
+    (tmp_path / "a.csv").write_text(
+        f"image,caption\na.png,{ENGLISH[0]}\na.png,{GERMAN[0]}\n", encoding="utf-8"
+    )
+    pictured(tmp_path, {"a.png": "unused"})
+    name = f"csv:{tmp_path / 'a.csv'}"
+    of_lgip = texts(store, run(name, store, "lgip"))
+    assert of_lgip and {caption for caption, *_ in of_lgip} == {ENGLISH[0]}
+    for searched in texts(store, run(name, store, "rococo")):
+        assert searched[:2] == [ENGLISH[0], GERMAN[0]] and len(searched) == 3
+
+
+def test_mixed_pictures_are_asked_about_in_any_language(tmp_path, store):
+    name = dataset(tmp_path / "german", GERMAN)
+    pictured(tmp_path / "german", {"1.png": GERMAN[1]}, "blue")
+    (tmp_path / "german" / "captions.json").write_text(
+        json.dumps({f"{number}.png": [text] for number, text in enumerate(GERMAN)})
+    )
+    options = {"policies": [], "pictures": ["mix:0.9"], "picture_seeds": [1]}
+    manifest = run(name, store, "rococo", **options)
+    assert manifest["n_cases"] == 2 and "not_english" not in manifest["run"]["options"]
+
+
+def test_the_verdict_on_many_captions_is_given_once_and_a_damaged_one_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(languages, "REMEMBERED", 3)
+    captions = [*ENGLISH, *FOREIGN["French"]]
+    expected = frozenset(FOREIGN["French"])
+    assert foreign_captions(captions, tmp_path) == expected
+    (kept,) = (tmp_path / "languages").iterdir()
+    asked: list[int] = []
+    judge = language.foreign_captions
+    monkeypatch.setattr(
+        language, "foreign_captions", lambda texts: asked.append(len(texts)) or judge(texts)
+    )
+    assert foreign_captions(captions[::-1], tmp_path) == expected and not asked
+    for damaged in ("", "[]", '{"foreign": 3}', '{"foreign": ["of other data"]}'):
+        kept.write_text(damaged)
+        assert foreign_captions(captions, tmp_path) == expected
+    assert asked == [len(captions)] * 4
+    nowhere = tmp_path / "languages" / kept.name  # a file in the place of a folder: told, not kept
+    assert foreign_captions(captions, nowhere) == expected
+
+
+def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
+    name = dataset(tmp_path / "mixed", [ENGLISH[0], GERMAN[0]])
+    answered = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "perturb", name])
+    assert answered.exit_code == 0
+    assert answered.stderr.startswith("1 of 2 captions are not in English: rules for English leave")
+    english, german = (json.loads(line) for line in answered.stdout.splitlines())
+    assert english["same_caps"]["0"]
+    assert not any(german[field]["0"] for field in german if field.endswith("_caps"))

@@ -1,0 +1,48 @@
+"""Which captions of a run are not in English, told once for the same captions: `cache/languages/<digest>.json`."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import language
+from vlprobe.storage import files
+
+VERSION = 1  # of the verdicts: raised whenever one changes
+REMEMBERED = (
+    500  # captions from which on a verdict is kept: fewer are judged anew within half a second
+)
+
+
+def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset[str]:
+    """Those that are surely enough in another language than English.
+
+    Args:
+        captions: Any texts.
+        cache: Where the verdict on many captions is kept, if it can be written; None: nowhere.
+    """
+    every = sorted(set(captions))
+    if len(every) < REMEMBERED or cache is None:
+        return frozenset(language.foreign_captions(every))
+    digest = hashlib.sha256(json.dumps([VERSION, every]).encode()).hexdigest()[:32]
+    path = cache / "languages" / f"{digest}.json"
+    foreign = _remembered(path, every)
+    if foreign is None:
+        foreign = frozenset(language.foreign_captions(every))
+        with contextlib.suppress(InvalidInput):
+            files.write_bytes(
+                path, json.dumps({"foreign": sorted(foreign)}).encode(), durable=False
+            )
+    return foreign
+
+
+def _remembered(path: Path, captions: Collection[str]) -> frozenset[str] | None:
+    """What was told of these captions; None where nothing was, or a file that holds something else."""
+    try:
+        foreign = files.parse_json_object(files.read(path).decode())["foreign"]
+        verdict = frozenset(foreign)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return verdict if verdict <= frozenset(captions) else None

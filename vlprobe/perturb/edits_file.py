@@ -1,0 +1,189 @@
+"""Edits of captions as JSON lines, whoever made them: an original and its edit a line.
+
+Fields of a line:
+
+    caption    the original, as the dataset has it (`original` is read as well)
+    text       its edit (`edit` is read as well)
+    meaning    same or different
+    subtype    such as color, number, advanced, P1; may be left out, as may all below
+    maker      who made it: a person, a program, a model
+    made       when, such as 2026-11-22
+    item       the only item that it belongs to; without it, all with that caption
+    rule, source, target, via    as `vlprobe perturb` has them: `via` is the paraphrase of a combined edit
+
+Other fields are not read. Every line is checked before any is used.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Edit, Item
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+MEANINGS = ("same", "different")
+NO_EDIT = "no edit in the file"  # why a caption is asked nothing
+MAX_CHARACTERS = 20_000  # of a text
+KIND_MEANINGS = {"paraphrase": "same", "flip": "different", "combined": "different"}
+SYNONYMS = {"caption": "original", "text": "edit"}
+OPTIONAL = ("subtype", "maker", "made", "item", "rule", "source", "target", "via")
+
+
+class WrittenEdit(NamedTuple):
+    """One line of a file of edits."""
+
+    row: int  # from 1
+    caption: str
+    text: str
+    meaning: str  # one of MEANINGS
+    subtype: str
+    maker: str
+    made: str
+    item: str  # "": every item with that caption
+    rule: str
+    source: str
+    target: str
+    via: str
+
+    def edit(self, kind: str, subtype: str = "") -> Edit:
+        """As a case of this kind has it; without a rule it goes by its maker."""
+        rule = self.rule or self.maker or "file"
+        return Edit(kind, subtype or self.subtype, rule, self.source, self.target)
+
+
+class EditsFile:
+    """The edits of a file, by caption.
+
+    Args:
+        name: Of the file, for errors.
+        rows: In the order of the file.
+    """
+
+    def __init__(self, name: str, rows: Sequence[WrittenEdit]) -> None:
+        self.name, self.rows = name, rows
+        self._by_caption: dict[str, list[WrittenEdit]] = {}
+        for row in rows:
+            self._by_caption.setdefault(row.caption, []).append(row)
+
+    def of(self, item: Item, caption: str, meaning: str = "") -> list[WrittenEdit]:
+        """The edits of a caption of an item, in the order of the file; with a `meaning` those alone."""
+        return [
+            row
+            for row in self._by_caption.get(caption, ())
+            if row.item in ("", item.id) and meaning in ("", row.meaning)
+        ]
+
+    def check(self, items: Sequence[Item]) -> None:
+        """Raises InvalidInput for the first edit of a caption that none of a dataset's items has."""
+        ids_by_caption: dict[str, set[str]] = {}
+        for item in items:
+            for caption in item.captions:
+                if caption in self._by_caption:
+                    ids_by_caption.setdefault(caption, set()).add(item.id)
+        for row in self.rows:
+            ids = ids_by_caption.get(row.caption)
+            if not ids:
+                raise _wrong(
+                    self.name, row.row, "caption", f"the data has no caption '{row.caption[:200]}'"
+                )
+            if row.item and row.item not in ids:
+                raise _wrong(
+                    self.name, row.row, "item", f"item '{row.item}' of the data has no such caption"
+                )
+
+
+def _wrong(name: str, row: int, column: str, defect: str) -> InvalidInput:
+    return InvalidInput(
+        f"Edits '{name}', row {row}, column '{column}': {defect}. Mend the line or take it out."
+    )
+
+
+def line(item_id: str, caption: str, text: str, edit: Edit, maker: str, made: str) -> str:
+    """An edit of `vlprobe perturb` as a line, without the line break."""
+    row = {"item": item_id, "caption": caption, "text": text, "meaning": KIND_MEANINGS[edit.kind]}
+    words = {name: getattr(edit, name) for name in ("kind", "subtype", "rule", "source", "target")}
+    return json.dumps(
+        row | words | {"via": edit.via, "maker": maker, "made": made}, ensure_ascii=False
+    )
+
+
+def is_lgip_form(content: bytes) -> bool:
+    """Whether a file is in LGIP's form, a picture a line, judging by its first line that is not blank."""
+    opening = content.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
+    return b'"orig_captions"' in opening or b'"image_path"' in opening
+
+
+def read(content: bytes, name: str) -> EditsFile:
+    """The edits of a file; blank lines are skipped.
+
+    Args:
+        content: UTF-8, with or without a byte order mark.
+        name: What to call the file in an error.
+
+    Raises:
+        InvalidInput: naming row and column of the first thing that is wrong.
+    """
+    rows: list[WrittenEdit] = []
+    first_row: dict[tuple[str, str, str], int] = {}
+    for number, text in enumerate(_decoded(content, name).split("\n"), 1):
+        if not text.strip():
+            continue
+        row = _row(number, text, name)
+        key = (row.item, row.caption, row.text)
+        if key in first_row:
+            raise _wrong(name, number, "text", f"the same edit as in row {first_row[key]}")
+        first_row[key] = number
+        rows.append(row)
+    if not rows:
+        raise InvalidInput(f"Edits '{name}' have no line. Expected an edit a line, as JSON.")
+    return EditsFile(name, rows)
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        row, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise InvalidInput(
+            f"Edits '{name}', row {row}, byte {column}: not UTF-8. Save the file as UTF-8."
+        ) from None
+
+
+def _row(number: int, text: str, name: str) -> WrittenEdit:
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise InvalidInput(
+            f"Edits '{name}', row {number}: no JSON object. Expected a line such as "
+            '{"caption": "A red bus.", "text": "A blue bus.", "meaning": "different"}.'
+        )
+    caption, edited = (_text(record, field, number, name) for field in SYNONYMS)
+    meaning = record.get("meaning", KIND_MEANINGS.get(str(record.get("kind")), ""))
+    if meaning not in MEANINGS:
+        raise _wrong(name, number, "meaning", f"{str(meaning)[:40]!r}, expected same or different")
+    words = {field: record.get(field, "") for field in OPTIONAL}
+    for field, value in words.items():
+        if not isinstance(value, str) or len(value) > MAX_CHARACTERS or _SURROGATE.search(value):
+            raise _wrong(name, number, field, "no text")
+    if edited == caption:
+        raise _wrong(name, number, "text", "the edit is its own original")
+    return WrittenEdit(number, caption, edited, str(meaning), **words)
+
+
+def _text(record: Mapping[str, object], field: str, number: int, name: str) -> str:
+    """A caption or its edit, under either of its two names."""
+    value = record.get(field, record.get(SYNONYMS[field]))
+    if value is None:
+        raise _wrong(name, number, field, f"missing (it may be called '{SYNONYMS[field]}')")
+    if not isinstance(value, str) or not value.strip():
+        raise _wrong(name, number, field, "empty, or no text")
+    if len(value) > MAX_CHARACTERS:
+        raise _wrong(name, number, field, f"more than {MAX_CHARACTERS:,} letters")
+    if _SURROGATE.search(value):
+        raise _wrong(name, number, field, "half of a character")
+    return value

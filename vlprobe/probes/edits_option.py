@@ -1,0 +1,88 @@
+"""The option `edits` of every probe: a file of edits in place of what its rules or its dataset would give."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import edits_file
+from vlprobe.perturb.edits_file import EditsFile
+from vlprobe.scoring import pictures
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
+from vlprobe.types import Item
+from vlprobe.types.options import Option
+
+MAX_BYTES = 512 << 20
+
+
+def option(uses: str) -> Option:
+    """The option of a probe. `uses` says in a sentence what becomes of the edits."""
+    return Option(
+        name="edits",
+        default="",
+        label="Edits from a file",
+        help=f"JSON lines with an edit each (docs/edits.md). {uses}",
+        refers_to="file",
+    )
+
+
+def pinned(options: Mapping[str, object]) -> dict[str, object]:
+    """The options with the file's digest, or without `edits` where there is no file: a run without it
+    is named as it always was.
+    """
+    if not options["edits"]:
+        return {name: value for name, value in options.items() if name != "edits"}
+    return with_digest(options)
+
+
+def with_digest(options: Mapping[str, object]) -> dict[str, object]:
+    """The options with the whole path of the file, and its digest. Raises InvalidInput where it cannot be read."""
+    path = files.parse_path(str(options["edits"]))
+    try:
+        path = path.resolve()
+        refuse_outside(path)
+        files.require_utf8(path, "the edits")
+        if path.stat().st_size > MAX_BYTES:
+            raise InvalidInput(
+                f"Edits '{path}' have more than {MAX_BYTES >> 20} MiB. Expected a smaller file; cut it in parts."
+            )
+        digest = pictures.digest(files.read(path))
+        return {**options, "edits": str(path), "edits_digest": digest}
+    except OSError as error:
+        raise InvalidInput(
+            f"Edits '{path}' cannot be read ({error.strerror}). Write some: vlprobe perturb."
+        ) from None
+
+
+def loaded(options: Mapping[str, object]) -> EditsFile | None:
+    """The edits of the file that pinned options name; None without one."""
+    if not options.get("edits"):
+        return None
+    edits = _loaded(str(options["edits"]), str(options.get("edits_digest", "")))
+    if edits is None:
+        raise InvalidInput(
+            f"Edits '{options['edits']}' are in LGIP's form, which the probe lgip alone takes. Expected an edit a "
+            "line: vlprobe perturb --format edits."
+        )
+    return edits
+
+
+def is_lgip_form(options: Mapping[str, object]) -> bool:
+    """Whether the file that pinned options name has a picture a line, as LGIP writes it."""
+    return _loaded(str(options["edits"]), str(options.get("edits_digest", ""))) is None
+
+
+def check_items(items: Sequence[Item], options: Mapping[str, object]) -> None:
+    """Raises InvalidInput where the file has an edit of a caption that no item of the dataset has."""
+    if edits := loaded(options):
+        edits.check(items)
+
+
+@functools.lru_cache(maxsize=2)
+def _loaded(path: str, digest: str) -> EditsFile | None:
+    """The file's edits, None in LGIP's form; one that changed is not read for another."""
+    content = files.read(Path(path))
+    if pictures.digest(content) != digest:
+        raise InvalidInput(f"Edits '{path}' were changed meanwhile. Start the run again.")
+    return None if edits_file.is_lgip_form(content) else edits_file.read(content, path)

@@ -1,0 +1,107 @@
+"""Which items of a dataset a run asks about: those with an id, with a tag, drawn by the seed, the first of these.
+
+The draw of an item depends on the seed and its id alone, so that a larger sample holds every smaller one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb.draws import draw
+from vlprobe.runs.request import Request
+from vlprobe.types import Dataset, Item
+from vlprobe.types.selection import LISTED, describe
+
+
+class Selection(NamedTuple):
+    """What of a request's choice of items can change a number."""
+
+    record: Mapping[str, object]  # for `Run.selection`
+    limit: int  # for `Run.limit`
+
+
+def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selection]:
+    """The items that a request asks about, in the order of the dataset.
+
+    Args:
+        dataset: Read whole.
+        request: Items are chosen by `item` and `where`, then `sample` of them are drawn, then the
+            first `limit` are taken.
+
+    Raises:
+        InvalidInput: an id, a tag or a value that no item has, or choices that leave no item.
+    """
+    items: Sequence[Item] = dataset.items
+    record: dict[str, object] = {}
+    if request.item:
+        items, record["item"] = _named(items, request.item, dataset.name)
+    if request.where:
+        items, record["where"] = _tagged(items, request.where, dataset.name)
+    if not items and record:
+        raise InvalidInput(
+            f"No item of dataset '{dataset.name}' is chosen by all of: "
+            f"{'; '.join(describe(record))}. Choose by fewer of them."
+        )
+    if 0 < request.sample < len(items):
+        items = _sampled(items, request.sample, request.seed)
+        record["sample"] = request.sample
+    limit = request.limit if request.limit < len(items) else 0
+    return items[:limit] if limit else items, Selection(record, limit)
+
+
+def _named(items: Sequence[Item], ids: Sequence[str], dataset: str) -> tuple[list[Item], list[str]]:
+    id_set = frozenset(ids)
+    matching = [item for item in items if item.id in id_set]
+    if unknown_ids := sorted(id_set - {item.id for item in matching}):
+        raise InvalidInput(
+            f"Dataset '{dataset}' has no item '{unknown_ids[0]}'. Its first are: "
+            f"{', '.join(item.id for item in items[:LISTED])}."
+        )
+    return matching, sorted(id_set)
+
+
+def _tagged(
+    items: Sequence[Item], conditions: Sequence[str], dataset: str
+) -> tuple[list[Item], list[str]]:
+    values_by_tag: dict[str, set[str]] = {}
+    for condition in conditions:
+        tag, equals, value = condition.partition("=")
+        if not tag or not equals:
+            raise InvalidInput(
+                f"'{condition}' names no tag and value. Expected TAG=VALUE, such as subset=color."
+            )
+        values_by_tag.setdefault(tag, set()).add(value)
+    for tag, values in values_by_tag.items():
+        _require_values(items, tag, values, dataset)
+    tagged = [
+        item
+        for item in items
+        if all(item.tags.get(tag) in values for tag, values in values_by_tag.items())
+    ]
+    return tagged, sorted(set(conditions))
+
+
+def _require_values(items: Sequence[Item], tag: str, values: set[str], dataset: str) -> None:
+    """Raises InvalidInput for a tag, or a value of it, that no item of the dataset has."""
+    values_of_tag = dict.fromkeys(item.tags[tag] for item in items if tag in item.tags)
+    if not values_of_tag:
+        tags = dict.fromkeys(name for item in items for name in item.tags)
+        raise InvalidInput(
+            f"No item of dataset '{dataset}' has the tag '{tag}'. Its tags: {_some(tags)}."
+        )
+    if unknown := sorted(values - values_of_tag.keys()):
+        raise InvalidInput(
+            f"No item of dataset '{dataset}' has '{unknown[0]}' as its tag '{tag}'. It is one of: "
+            f"{_some(values_of_tag)}."
+        )
+
+
+def _some(names: Mapping[str, object]) -> str:
+    rest = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return (", ".join(list(names)[:LISTED]) or "none") + rest
+
+
+def _sampled(items: Sequence[Item], count: int, seed: int) -> list[Item]:
+    draws = [draw(seed, item.id, 0, "sample") for item in items]
+    drawn = sorted(range(len(items)), key=lambda number: (draws[number], number))[:count]
+    return [items[number] for number in sorted(drawn)]

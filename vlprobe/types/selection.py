@@ -1,0 +1,32 @@
+"""Which items of a dataset a run is about, as `Run.selection` has it: `item` (ids), `where` (TAG=VALUE), `sample`
+(how many); what is not chosen by is not in it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+LISTED = 6  # ids, tags or values that are named; more are counted
+
+
+def request_fields(record: Mapping[str, object]) -> dict[str, Any]:
+    """The settings of a request that choose what a run's selection says."""
+    return {
+        name: tuple(value) if isinstance(value, list | tuple) else value
+        for name, value in record.items()
+    }
+
+
+def describe(record: Mapping[str, object]) -> list[str]:
+    """A selection in short words, part by part; many ids are counted.
+
+    >>> describe({"where": ["thing=dog"], "sample": 50})
+    ['where thing=dog', 'sample 50']
+    """
+    descriptions = []
+    for name, value in record.items():
+        entries = [str(entry) for entry in value] if isinstance(value, list | tuple) else [value]
+        if name == "item" and len(entries) > LISTED:
+            descriptions.append(f"{len(entries):,} items by id")
+        else:
+            descriptions.append(f"{name} {', '.join(map(str, entries))}")
+    return descriptions
