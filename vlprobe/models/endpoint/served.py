@@ -107,8 +107,12 @@ class ServedModel(Model):
         question = self.first_question()
         oldest = next(iter(self._log), None)
         if oldest is None:
-            self._ask([question])
-            oldest = next(iter(self._log), None)
+            waiting = f"{self.name}: another process asks it"
+            with self._log.locked(lambda: reporter.update(waiting, 0, 1)):  # and can be written
+                oldest = next(iter(self._log), None)
+                if oldest is None:
+                    self._ask([question])
+                    oldest = next(iter(self._log), None)
         if oldest is None:
             raise InvalidInput(
                 f"'{self._log.file}' does not hold what was just written. Check the disk."
