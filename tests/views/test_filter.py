@@ -10,7 +10,7 @@ import pytest
 
 from vlprobe import views
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.storage import annotations, shipped
+from vlprobe.storage import annotations, containers, shipped
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
@@ -210,8 +210,8 @@ def test_cases_with_a_picture_here_are_those_whose_files_exist(
 ):
     table = pd.read_parquet(compared.root / "cases" / key / "cases.parquet").set_index("case")
     gone = table["images"].iloc[0][0]
-    exists = Path.exists
-    monkeypatch.setattr(Path, "exists", lambda path: str(path) != gone and exists(path))
+    is_file = containers.is_file
+    monkeypatch.setattr(containers, "is_file", lambda path: str(path) != gone and is_file(path))
     chosen = views.filter.Filter(ONE, outcome="all", pictured="here")
     expected = {
         row.case
