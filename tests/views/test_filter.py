@@ -1,8 +1,10 @@
 """A filter over two models' margins passes what a plain loop over the Parquet files passes."""
 
+import io
 import math
 import re
 import shutil
+import tarfile
 from pathlib import Path
 
 import pandas as pd
@@ -230,3 +232,15 @@ def test_a_bin_that_does_not_exist_is_refused(compared: Store, key: str, name: s
 
 def test_a_bin_of_another_probe_holds_nothing(compared: Store, key: str):
     assert passing(compared, key, views.filter.Filter(ONE, bin="lure=0.00 to 0.25")) == []
+
+
+def test_a_picture_inside_of_a_tar_is_here_as_a_file_is(tmp_path: Path):
+    with tarfile.open(tmp_path / "pictures.tar", "w") as packed:
+        member = tarfile.TarInfo("a.png")
+        member.size = 3
+        packed.addfile(member, io.BytesIO(b"png"))
+    (tmp_path / "b.png").write_bytes(b"png")
+    inside, gone = tmp_path / "pictures.tar" / "a.png", tmp_path / "pictures.tar" / "c.png"
+    assert views.cases.are_here([str(inside), str(tmp_path / "b.png")])
+    assert not views.cases.are_here([str(inside), str(gone)])
+    assert not views.cases.are_here([])

@@ -108,14 +108,14 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
     are; (0, 0) where they have more than MOST_FILES pictures, which are not looked for.
     """
     rows = _cases_of_pictures(store, question_set, kind)
-    n_pictured = sum(len(numbers) for names, numbers in rows if _are_here(names))
+    n_pictured = sum(len(numbers) for names, numbers in rows if are_here(names))
     return n_pictured, sum(len(numbers) for _, numbers in rows)
 
 
 def _pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
     """Numbers of the cases of a kind that have all their pictures on this machine, rising."""
     rows = _cases_of_pictures(store, question_set, kind)
-    return np.sort([number for names, cases in rows if _are_here(names) for number in cases])
+    return np.sort([number for names, cases in rows if are_here(names) for number in cases])
 
 
 def _cases_of_pictures(
@@ -132,7 +132,7 @@ def _cases_of_pictures(
     return [] if len(rows) > MOST_FILES else rows
 
 
-def _are_here(names: Sequence[str]) -> bool:
+def are_here(names: Sequence[str]) -> bool:
     """Whether there is a file of each picture, or a scene of which it is drawn."""
     paths = [Picture.from_name(name).path for name in names]
     return bool(paths) and all(containers.is_file(path) or drawn.scene_of(path) for path in paths)

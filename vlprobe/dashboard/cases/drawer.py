@@ -8,7 +8,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.cases.pictures import can_be_opened, draw_pictures
+from vlprobe.dashboard.cases.pictures import draw_pictures
 from vlprobe.dashboard.cases.scores import scores
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.state import (
@@ -128,7 +128,7 @@ def _draw_ways_on(
                 icon=":material/photo_library:",
                 on_click=_toggle_more,
             )
-        if card.images and can_be_opened(card.images[0]):
+        if views.cases.are_here(card.images[:1]):
             st.page_link(
                 PLAYGROUND,
                 label="Try your own words",

@@ -3,11 +3,9 @@
 import streamlit as st
 
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.datasets import drawn
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import cases as html_cases
 from vlprobe.render.html.elements import tag
-from vlprobe.storage import containers
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.wall import WallCard
@@ -30,12 +28,6 @@ def draw_pictures(card: WallCard, kind: KindPresentation) -> None:
                 _draw_picture(name, alt)
                 if label:
                     st.html(tag("p", label, class_="vp-quiet vp-small"))
-
-
-def can_be_opened(name: str) -> bool:
-    """Whether a picture's file is there, or it is a scene that is drawn when it is asked for."""
-    path = Picture.from_name(name).path
-    return containers.is_file(path) or drawn.scene_of(path) is not None
 
 
 def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, str]]:
