@@ -39,6 +39,10 @@ class Server:
         """The next requests meet this; what came before is forgotten."""
         self._said("/faults", {"kind": kind, "times": times})
 
+    def warm_up(self) -> None:
+        """Has it load its smaller model, so that the first answer of a test takes no seconds."""
+        self._said("/v1/embeddings", {"model": "demo:softmax", "input": ["a"]})
+
     def requests(self) -> list[dict]:
         return self._said("/requests")["requests"]
 
@@ -54,7 +58,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert process.stdout is not None
-    yield Server(f"http://127.0.0.1:{int(process.stdout.readline())}", folder)
+    server = Server(f"http://127.0.0.1:{int(process.stdout.readline())}", folder)
+    server.warm_up()
+    yield server
     process.kill()
     process.wait()
     process.stdout.close()
