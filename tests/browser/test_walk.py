@@ -69,6 +69,16 @@ FIRST = {
 WIDE = """() => { const main = document.querySelector('[data-testid=stMain]');
   return [document.documentElement.scrollWidth, main.scrollWidth - main.clientWidth]; }"""
 
+# Changes the address as the browser's buttons do; over when a run begins, or when that of the page before ends.
+TURN = """(address) => new Promise((done) => {
+  const app = document.querySelector('[data-testid=stApp]');
+  const observer = new MutationObserver(() => { observer.disconnect(); done(); });
+  observer.observe(app, { attributes: true, attributeFilter: ['data-test-script-state'] });
+  setTimeout(done, location.pathname + location.search === address ? 50 : 5000);
+  history.pushState({}, '', address);
+  dispatchEvent(new PopStateEvent('popstate'));
+}).then(() => null)"""
+
 
 @pytest.fixture(scope="module")
 def walk(page, url: str):
@@ -94,11 +104,7 @@ def go(page, url: str, screen: str, look: tuple[int, str]) -> None:
         page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
         visit(page, url + "/lab")
     address = SCREENS[screen] + (page.case if screen == "drawer" else "")
-    page.evaluate(
-        "(address) => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')); }",
-        address,
-    )
-    page.wait_for_timeout(50)
+    page.evaluate(TURN, address)
     idle(page)
     if screen == "slides":
         page.locator("button.start").click()
