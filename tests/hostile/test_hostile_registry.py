@@ -26,6 +26,7 @@ DATASETS = {
     "pairs": (*TABLES, "PATH+available", "TABLE@PATH+available", "TABLE@PATH+unpictured"),
     "queries": ("PATH", "PATH+p2", "PATH+p3"),
     "rococo": (*TABLES, "TABLE@PATH+available"),
+    "table": TABLES,
     "triplets": (*TABLES, "TABLE@PATH+available"),
 }
 MODELS = {
@@ -36,6 +37,7 @@ MODELS = {
     "hf": ("PATH",),
     "hf-gen": ("PATH",),
     "hf-itm": ("PATH",),
+    "http": (),
     "lgip": (),
     "openclip": ("ViT-B-32@PATH", "ViT-B-32/openai@PATH", "local-dir:PATH", "local-dir:MODEL@PATH"),
     "rococo-clip": (),

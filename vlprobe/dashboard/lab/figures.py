@@ -246,8 +246,8 @@ def depths(stored: Questions) -> None:
     papers = {setting: published_depths(setting) for setting in settings}
     lowest = min(
         [
-            table["value"].min(),
-            *(printed["value"].min() for printed in papers.values() if len(printed)),
+            table["value"].to_numpy().min(),
+            *(printed["value"].to_numpy().min() for printed in papers.values() if len(printed)),
         ]
     )
     mentioned(stored, "hollow: published")
