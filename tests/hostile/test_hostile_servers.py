@@ -151,7 +151,7 @@ def test_a_server_has_the_list_of_its_starter_alone_and_hands_it_on(
     monkeypatch.setattr(serve, "_become", lambda command, folder, env: started.append(env))
     words = ["--cache", str(tmp_path / "cache"), "dashboard"]
     assert CliRunner().invoke(main.main, words).exit_code == 0
-    typed = ["--api", "HTTPS://Api.example.com/v1/", "--api", "http:http://127.0.0.1:8000#one"]
+    typed = ["--api", "HTTPS://Api.example.com/v1/", "--api", "http://127.0.0.1:8000#one"]
     assert CliRunner().invoke(main.main, [*words, *typed]).exit_code == 0
     named = "https://api.example.com/v1\nhttp://127.0.0.1:8000#one"
     assert [env[access.APIS] for env in started] == ["", named]

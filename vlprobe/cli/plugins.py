@@ -23,7 +23,7 @@ def require_servers(urls: Sequence[str]) -> None:
         from vlprobe.registry import endpoints
 
         for url in urls:
-            endpoints.allow(endpoints.parse(url.removeprefix(endpoints.PREFIX)))
+            endpoints.allow(endpoints.parse(url))
 
 
 def typed(*values: object) -> None:
