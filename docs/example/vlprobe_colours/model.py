@@ -8,8 +8,7 @@ RGB = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "white": (1, 1, 
 
 
 class Colours(DualEncoder):
-    name = "colours"
-    digest = "colours version 1"  # with weights: of their bytes
+    name, digest = "colours", "colours version 1"  # with weights: of their bytes
     note = "an example that knows colours alone"
     capabilities = Capabilities(embeds_texts=True, embeds_images=True, dim=3, image_dim=3)
 

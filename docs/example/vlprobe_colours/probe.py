@@ -7,14 +7,13 @@ from vlprobe.types import Case, Edit, Metric, Probe
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 BEATS = "Share of captions that score above a caption that says nothing."
-SHOWN = KindPresentation(label="A caption and a blank one", lie="a blank", lies="blanks")
 
 
 class Blank(Probe):
     name, version, needs, dataset = "blank", 1, "pictures", "demo"
-    presentation = Presentation(
-        title="Blank captions", name="Better than nothing?", asks="Does a caption beat a blank one?",
-        position=9, sentence=BEATS, headlines=("beats_blank",), kinds={"blank": SHOWN})  # fmt: skip
+    presentation = Presentation(title="Blank captions", name="Better than nothing?", position=9,
+        asks="Does a caption beat a blank one?", sentence=BEATS, headlines=("beats_blank",),
+        kinds={"blank": KindPresentation(label="A blank one", lie="a blank", lies="blanks")})  # fmt: skip
     metrics = (Metric("beats_blank", 1, "Beats a blank", BEATS, "rate", "up", 0.5, "ours", ("blank",),
                       lambda rows: np.heaviside(rows["margin"], 0)),)  # fmt: skip
 
