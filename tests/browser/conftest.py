@@ -68,7 +68,8 @@ MOUNT = """async ([script, css, data]) => {
   window.draw(data);
 }"""
 HOSTILE_CAPTIONS = [
-    *(f"{HOSTILE[name]} a red dog" for name in ("script", "image", "right to left")),
+    *(f"{HOSTILE[name]} a red dog" for name in ("script", "image")),
+    "\u202eقطة\u202c a red dog",  # most of it in English: a whole sentence in Arabic would not be edited
     HOSTILE["long"],
 ]  # about which questions can be asked
 NOWHERE = "--proxy-server=http://127.0.0.1:9"  # a route would keep others out, too, but turns the browser's cache off
