@@ -7,7 +7,7 @@ together. Where either answer is not among them the score is unknown; these are 
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -53,12 +53,6 @@ class ServedJudge(ServedModel, CaseAnswerer):
     def capabilities(self) -> Capabilities:
         """Answers to cases, one request a picture and text."""
         return capabilities_of(self.parsed)
-
-    def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raises InvalidInput: the server reads texts, and only those of a run."""
-        raise InvalidInput(
-            f"'{self.name}' is asked in a run alone, since each request may cost money. Choose another model here."
-        )
 
     def first_question(self) -> Question:
         """About a grey square."""

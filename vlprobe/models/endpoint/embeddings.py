@@ -5,11 +5,10 @@ the texts, with "modality": "image", as Infinity takes them.
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
 from vlprobe.models.endpoint import data_urls, reply
 from vlprobe.models.endpoint.budget import estimated_tokens
 from vlprobe.models.endpoint.names import EndpointName
@@ -49,12 +48,6 @@ class ServedEmbeddings(ServedModel, Lookup):
     def is_bound(self) -> bool:
         """Whether it has the embeddings of a run."""
         return bool(self._bound_to)
-
-    def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raises InvalidInput: the server reads texts, and only those of a run."""
-        raise InvalidInput(
-            f"'{self.name}' is asked in a run alone, since each request may cost money. Choose another model here."
-        )
 
     def first_question(self) -> Question:
         """A text."""

@@ -7,11 +7,12 @@ run, as an answer of another model does. What is in the log is never asked for a
 """
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.models.endpoint import names, reply
@@ -80,13 +81,19 @@ class ServedModel(Model):
         self._reporter: Reporter = _Silence()
         self._identity: Identity | None = None
 
+    def tokenize(self, texts: Sequence[str]) -> NoReturn:
+        """Raises InvalidInput: the server reads texts, and only those of a run."""
+        raise InvalidInput(
+            f"'{self.name}' is asked in a run alone, since each request may cost money. Choose another model here."
+        )
+
+    @abstractmethod
     def first_question(self) -> Question:
         """What is asked to learn which model answers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check(self, answer: Reply, question: Question) -> None:
         """Raises InvalidInput where an answer is not what the question needs."""
-        raise NotImplementedError
 
     def learn(self, answer: Reply, question: Question) -> None:
         """Takes from the first answer what else it says of the model."""
