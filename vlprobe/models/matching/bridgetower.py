@@ -20,10 +20,6 @@ class BridgeTower(ItmHead):
 
     architecture, context = "BridgeTowerForImageAndTextRetrieval", 50
 
-    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The pictures as they are: every layer is bridged to that of a text."""
-        return list(pixels)
-
     def match(
         self,
         encoded: Sequence[np.ndarray],

@@ -162,6 +162,10 @@ class ItmHead(HubModel, PairScorer):
             precision=self.precision,
         )
 
+    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> Sequence:
+        """The pictures as they are: nothing is known of one before its text is."""
+        return list(pixels)
+
 
 class TwoSided(ItmHead, Towers):
     """A head with embeddings of each side beside it."""

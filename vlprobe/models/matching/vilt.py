@@ -15,10 +15,6 @@ class Vilt(ItmHead):
 
     architecture, context, score_type = "ViltForImageAndTextRetrieval", 40, "logit"
 
-    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The pictures as they are: nothing is known of one before its text is."""
-        return list(pixels)
-
     def match(
         self,
         encoded: Sequence[np.ndarray],
