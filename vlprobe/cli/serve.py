@@ -1,6 +1,5 @@
 """The command that serves the dashboard, and to whom."""
 
-import ipaddress
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ import click
 
 from vlprobe.cli.plugins import require, require_servers
 from vlprobe.errors import InvalidInput
+from vlprobe.registry.endpoints import is_this_machine
 from vlprobe.storage import access
 
 
@@ -80,7 +80,7 @@ def dashboard(
     from vlprobe.storage.objects import MIRROR
     from vlprobe.storage.store import DEFAULT, Store
 
-    if not (_loopback(address) or roots or read_only):
+    if not (is_this_machine(address) or roots or read_only):
         raise InvalidInput(
             f"At {address} others can reach the dashboard and read any file through it. Say which folders they may "
             "read with --root FOLDER, or serve what is stored with --read-only."
@@ -133,12 +133,3 @@ def _provider(folder: Path) -> bool:
     sign in, too.
     """
     return any((root / ".streamlit" / "secrets.toml").exists() for root in (folder, Path.home()))
-
-
-def _loopback(address: str) -> bool:
-    if address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False

@@ -139,13 +139,14 @@ def authorization(origin: str) -> dict[str, str]:
 
 def _refuse_plain(origin: str) -> None:
     split_url = urlsplit(origin)
-    if split_url.scheme == "http" and not _is_this_machine(split_url.hostname or ""):
+    if split_url.scheme == "http" and not is_this_machine(split_url.hostname or ""):
         raise InvalidInput(
             f"The key of {origin} would be sent unencrypted. Expected https, or a server on this machine."
         )
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Whether nobody but this machine can be behind a name or an address of a host."""
     if host == "localhost":
         return True
     try:
