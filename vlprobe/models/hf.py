@@ -16,6 +16,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
+from vlprobe.models.description import description
 from vlprobe.models.frozen import (
     CUT_TOLERANCE,
     FINGERPRINT_TEXTS,
@@ -152,16 +153,9 @@ class HfEncoder(TorchDualEncoder):
         tokenizer = type(self._tokenizer).__name__
         self.lowers = kind.pads == "seen" and ("Gemma" in tokenizer or "Siglip2" in tokenizer)
         self.note = "texts are lower-cased, as SigLIP 2 was trained" if self.lowers else ""
-        description = {
-            "config": hub.described(config),
-            "preprocess": [
-                type(self._processor).__name__,
-                hub.described(self._processor.to_dict()),
-            ],
-            "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
-            "precision": precision,
-        }
-        self.digest = frozen.digest(description, model)
+        tokens = self.tokenize(FINGERPRINT_TEXTS).tolist()
+        covered = description(config, self._processor, tokens, precision)
+        self.digest = frozen.digest(covered, model)
         self._model = model.to(device)
         # Whether columns can be cut is a property of the tower, so it is judged in fp32: half
         # precision rounds by more than the tolerance whenever a shape changes.

@@ -13,6 +13,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
+from vlprobe.models.description import description
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
 from vlprobe.models.modules import TransformersModel
 from vlprobe.types import Capabilities, SideBySideMatcher
@@ -116,14 +117,10 @@ class Generator(SideBySideMatcher):
             self._first_tokens(variants) for variants in (YES_NO, ONE_TWO)
         )
         image = processor.image_processor
-        description = {
-            "config": hub.described(config),
-            "preprocess": [type(image).__name__, hub.described(image.to_dict())],
-            "tokenizer": processor.tokenizer(list(FINGERPRINT_TEXTS))["input_ids"],
-            "asked": [self._prompt(QUESTION), self._prompt(MATCHING), YES_NO, ONE_TWO],
-            "precision": precision,
-        }
-        self.digest = frozen.digest(description, model)
+        tokens = processor.tokenizer(list(FINGERPRINT_TEXTS))["input_ids"]
+        covered = description(config, image, tokens, precision)
+        covered["asked"] = [self._prompt(QUESTION), self._prompt(MATCHING), YES_NO, ONE_TWO]
+        self.digest = frozen.digest(covered, model)
         self._model = model.to(device)
         self.note = f"asked: {QUESTION.format('...')}"
 

@@ -44,14 +44,6 @@ VOCABULARIES = (
 UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/*")
 # As transformers calls what others call GELU
 ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
-# Said of a model, and of no effect on its numbers
-NOT_OF_THE_MODEL = (
-    "_name_or_path",
-    "transformers_version",
-    "torch_dtype",
-    "dtype",
-    "architectures",
-)
 
 
 class Tokenizer(Protocol):
@@ -213,15 +205,6 @@ def read_json(path: Path, *kinds: type[Content]) -> Content:
 def read_config(folder: Path) -> dict[str, Any]:
     """The folder's config.json. Raises InvalidInput."""
     return read_json(folder / "config.json", dict)
-
-
-def described(config: Mapping) -> dict:
-    """A config without what has no effect on numbers, at any depth."""
-    return {
-        key: described(value) if isinstance(value, Mapping) else value
-        for key, value in config.items()
-        if key not in NOT_OF_THE_MODEL
-    }
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from vlprobe.models import frozen, hub
+from vlprobe.models.description import description
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, TorchDualEncoder
 from vlprobe.models.modules import TransformersModel
 from vlprobe.types import Capabilities, PairScorer
@@ -48,16 +49,9 @@ class HubModel:
     ) -> None:
         self.name, self.device, self.precision = name, device, precision
         self._tokenizer, self._processor = hub.tokenizer(folder), hub.image_processor(folder)
-        description = {
-            "config": hub.described(config),
-            "preprocess": [
-                type(self._processor).__name__,
-                hub.described(self._processor.to_dict()),
-            ],
-            "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
-            "precision": precision,
-        }
-        self.digest = frozen.digest(description, model)
+        tokens = self.tokenize(FINGERPRINT_TEXTS).tolist()
+        covered = description(config, self._processor, tokens, precision)
+        self.digest = frozen.digest(covered, model)
         self._model = model.to(device)
         self.note = self._note()
 
