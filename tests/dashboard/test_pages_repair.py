@@ -19,6 +19,7 @@ from tests.views.conftest import (
     filled,  # noqa: F401 (fixture)
 )
 from vlprobe import views
+from vlprobe.dashboard.lab import recipes
 from vlprobe.dashboard.lab import repair as dashboard_repair
 from vlprobe.dashboard.lab import training as dashboard_training
 from vlprobe.render import charts, numbers
@@ -27,6 +28,7 @@ from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
+from vlprobe.training.losses import EQSIM_VARIANTS
 from vlprobe.training.request import TrainRequest
 from vlprobe.views.filter import Filter
 
@@ -192,17 +194,36 @@ def test_start_asks_for_the_training_that_was_chosen(monkeypatch, store: Store, 
     assert request.path.name.startswith("sigmoid-scvc-30-seed7-")
 
 
+def test_every_variant_of_eqsim_can_be_started(monkeypatch, store: Store, begun: list):
+    at = open_page(monkeypatch, store, "repair")
+    offered = recipes.VARIANTS
+    assert tuple(offered) == EQSIM_VARIANTS
+    for variant in offered:
+        at.selectbox(key="train_eqsim").set_value(variant).run()
+        at.button(key="train_begin").click().run()
+        assert not at.error
+        assert begun[-1].eqsim == variant
+    assert "EqSim v1+v2-close" in words(at)
+    at.radio(key="train_kind").set_value("hardneg").run()
+    assert "train_eqsim" not in [box.key for box in at.selectbox]
+    at.button(key="train_begin").click().run()
+    assert (begun[-1].loss, begun[-1].eqsim) == ("clip+hardneg", "hybrid")
+
+
 def test_the_same_choices_name_the_same_file_and_others_another(monkeypatch, store: Store):
-    monkeypatch.setattr(dashboard_training, "store", lambda: store)
+    monkeypatch.setattr(recipes, "store", lambda: store)
     given = ("demo:softmax", "demo-train", "eqsim", 1.0, 240, 1e-4, 0)
-    first = dashboard_training._request(*given)
-    assert dashboard_training._request(*given) == first
+    first = recipes.request(*given)
+    assert recipes.request(*given) == first
     others = [
-        dashboard_training._request(*given[:3], 0.5, *given[4:]),
-        dashboard_training._request(*given[:5], 3e-4, 0),
+        recipes.request(*given[:3], 0.5, *given[4:]),
+        recipes.request(*given[:5], 3e-4, 0),
+        recipes.request(*given, "v1+v2-close"),
     ]
-    assert len({one.output for one in (first, *others)}) == 3
-    assert dashboard_training._request(*given[:2], "plain", 5.0, *given[4:]).loss == "clip"
+    assert len({one.output for one in (first, *others)}) == 4
+    hard = recipes.request(*given[:2], "hardneg", *given[3:], "v2")
+    assert (hard.loss, hard.eqsim) == ("clip+hardneg", "hybrid")
+    assert recipes.request(*given[:2], "plain", 5.0, *given[4:]).loss == "clip"
 
 
 def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(

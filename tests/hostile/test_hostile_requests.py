@@ -81,6 +81,7 @@ TRAINING = {"model": "models", "datasets": "dataset", "output": "file"} | dict.f
             "decay",
             "freeze",
             "close",
+            "eqsim",
             "margin",
             "scores",
         ),

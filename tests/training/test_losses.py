@@ -90,8 +90,9 @@ def test_the_close_pairs_are_the_nearest_texts_and_the_nearest_pictures():
     assert {tuple(pair) for pair in losses.close_pairs(apart, 1).nonzero().tolist()} == pairs
 
 
+@pytest.mark.parametrize("variant", losses.EQSIM_VARIANTS)
 @pytest.mark.parametrize("k", [0, 1, 3, 8, 100])
-def test_the_hybrid_rule_is_v2_on_the_close_pairs_and_v1_on_the_rest(k):
+def test_each_variant_counts_v1_and_v2_on_its_own_pairs(k, variant):
     scores, margin = random(9, 9, seed=3), 0.3
     s = scores.numpy()
     texts = {
@@ -102,19 +103,43 @@ def test_the_hybrid_rule_is_v2_on_the_close_pairs_and_v1_on_the_rest(k):
     pictures = {
         (i, int(j)) for i in range(9) for j in [j for j in np.argsort(-s[:, i]) if j != i][: k // 2]
     }
-    close, far = [], []
+    v1, v2 = [], []
     for i in range(9):
         for j in range(i + 1, 9):
-            if {(i, j), (j, i)} & (texts | pictures):
-                text, image = (
-                    (s[i, i] - s[i, j]) - (s[j, j] - s[j, i]),
-                    (s[i, i] - s[j, i]) - (s[j, j] - s[i, j]),
-                )
-                close.append(max(text**2 - margin, 0) + max(image**2 - margin, 0))
-            else:
-                far.append(max((s[i, j] - s[j, i]) ** 2 - margin, 0))
-    expected = sum(np.mean(pairs) for pairs in (close, far) if pairs)
-    assert same(losses.eqsim(scores, k, margin), expected)
+            close = bool({(i, j), (j, i)} & (texts | pictures))
+            text, image = (
+                (s[i, i] - s[i, j]) - (s[j, j] - s[j, i]),
+                (s[i, i] - s[j, i]) - (s[j, j] - s[i, j]),
+            )
+            if variant in ("v1", "v1+v2-close") or (variant == "hybrid" and not close):
+                v1.append(max((s[i, j] - s[j, i]) ** 2 - margin, 0))
+            if variant == "v2" or (close and variant != "v1"):
+                v2.append(max(text**2 - margin, 0) + max(image**2 - margin, 0))
+    expected = sum(np.mean(pairs) for pairs in (v1, v2) if pairs)
+    assert same(losses.eqsim(scores, k, margin, variant), expected)
+
+
+def test_eqsim_is_the_hybrid_unless_asked_otherwise():
+    scores = random(9, 9, seed=3)
+    assert losses.eqsim(scores, 3) == losses.eqsim(scores, 3, 0.0, "hybrid")
+    assert len({losses.eqsim(scores, 3, 0.0, v).item() for v in losses.EQSIM_VARIANTS}) == 5
+
+
+@pytest.mark.parametrize("k", [0, 2, 6, 100])
+def test_hard_negatives_are_the_highest_mismatches_of_each_row_and_column(k):
+    s = random(7, 7, seed=4).numpy()
+
+    def entropy(rows: np.ndarray) -> float:
+        lost = []
+        for i, row in enumerate(rows):
+            others = sorted((score for j, score in enumerate(row) if j != i), reverse=True)[:k]
+            lost.append(math.log(sum(map(math.exp, [row[i], *others]))) - row[i])
+        return float(np.mean(lost))
+
+    found = losses.hard_negatives(torch.from_numpy(s), k)
+    assert same(found, (entropy(s) + entropy(s.T)) / 2)
+    if k >= 6:
+        assert found.item() == pytest.approx(losses.contrastive(torch.from_numpy(s)).item())
 
 
 def test_a_corrupted_caption_is_judged_beside_its_picture_and_beside_its_caption():
@@ -181,6 +206,8 @@ def test_the_curriculum_begins_with_the_weakest_flips_and_ends_with_all():
         (losses.sigmoid, [(4, 4)]),
         (lambda s: losses.eqsim(s, 3, 0.1), [(5, 5)]),
         (lambda s: losses.eqsim(s.softmax(dim=1), 2, 0.001), [(5, 5)]),
+        (lambda s: losses.eqsim(s, 3, 0.1, "v1+v2-close"), [(5, 5)]),
+        (lambda s: losses.hard_negatives(s, 2), [(5, 5)]),
         (losses.corrupted, [(4, 3)] * 3),
         (losses.consistency, [(4, 3)] * 3),
         (

@@ -11,6 +11,7 @@ from vlprobe.training.objective import Settings
         ("clip", {"clip": 1}),
         ("clip+eqsim", {"clip": 1, "eqsim": 1}),
         (" 2 * sigmoid + .5*sc+0.25*vc ", {"sigmoid": 2, "sc": 0.5, "vc": 0.25}),
+        ("clip+0.5*hardneg", {"clip": 1, "hardneg": 0.5}),
         ("0.1*consistency+clip+flip", {"consistency": 0.1, "clip": 1, "flip": 1}),
     ],
 )
@@ -33,7 +34,14 @@ def test_one_retrieval_loss_is_always_there(formula):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"scores": "logits"}, {"close": -1}, {"margin": -0.1}, {"margin": float("nan")}]
+    "wrong",
+    [
+        {"eqsim": "v3"},
+        {"scores": "logits"},
+        {"close": -1},
+        {"margin": -0.1},
+        {"margin": float("nan")},
+    ],
 )
 def test_settings_that_cannot_be_are_refused(wrong):
     with pytest.raises(InvalidInput, match="Expected"):

@@ -30,7 +30,7 @@ from vlprobe.training.request import TrainRequest as Default
     "--loss",
     default=Default.loss,
     show_default=True,
-    help="Parts and weights: clip+0.5*eqsim. Of clip, sigmoid, eqsim, sc, vc, consistency and flip.",
+    help="Parts and weights: clip+0.5*eqsim. Of clip, sigmoid, hardneg, eqsim, sc, vc, consistency and flip.",
 )
 @click.option("--steps", default=Default.steps, show_default=True)
 @click.option("--batch-size", default=Default.batch_size, show_default=True)
@@ -52,7 +52,14 @@ from vlprobe.training.request import TrainRequest as Default
     "--close",
     default=Default.close,
     show_default=True,
-    help="EqSim: how many pairs of each row are close.",
+    help="EqSim: how many pairs of each row are close; hardneg: how many mismatches count.",
+)
+@click.option(
+    "--eqsim",
+    type=click.Choice(["hybrid", "v1", "v2", "v2-close", "v1+v2-close"]),
+    default=Default.eqsim,
+    show_default=True,
+    help="EqSim: v2 on close pairs and v1 on the others; or as in EqBen's table 6, whose own is v1+v2-close.",
 )
 @click.option(
     "--margin",

@@ -62,7 +62,7 @@ RUN = _file_type(
 )
 TRAINING = _file_type(
     "model datasets output created",
-    text="model output loss freeze scores device precision",
+    text="model output loss freeze eqsim scores device precision",
     texts="datasets",
     number="created rate decay margin",
     whole="steps batch_size piece warm_up close seed validate_every workers threads",

@@ -18,6 +18,13 @@ from vlprobe.metrics import pairwise
 if TYPE_CHECKING:
     import torch
 
+EQSIM_VARIANTS = (
+    "hybrid",
+    "v1",
+    "v2",
+    "v2-close",
+    "v1+v2-close",
+)  # hybrid: v2-close and v1 on the rest
 FIRST_FLIPS = 0.25  # share of a batch's flips, the weakest, that the curriculum begins with
 ALL_FLIPS_AT = 0.5  # share of the training after which all count
 
@@ -122,30 +129,72 @@ def eqsim_v2(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
     return (text**2 - margin).clamp(min=0) + (image**2 - margin).clamp(min=0)
 
 
-def eqsim(scores: "torch.Tensor", k: int, margin: float = 0.0) -> "torch.Tensor":
+def hard_negatives(logits: "torch.Tensor", k: int) -> "torch.Tensor":
+    """The contrastive loss among the own pair and its k highest-scoring mismatches only, both ways.
+
+    Args:
+        logits: Shape (n, n), picture i beside text j: the model's scale times the cosine.
+        k: 0 or more; more than n - 1 are all, which is `contrastive`. With 0 the loss is 0.
+
+    Source: EqBen, table 6, names "fine-tuning with hard negative sampling" (HardNeg) beside the
+        plain fine-tuning and gives no formula; k is EqSim's, whose close pairs are hard negatives
+        in appendix C.
+    """
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    matches = torch.zeros(len(logits), dtype=torch.long, device=logits.device)
+    total = torch.zeros((), dtype=logits.dtype, device=logits.device)
+    for side in (logits, logits.T):
+        mismatches = side.masked_fill(
+            torch.eye(len(side), dtype=torch.bool, device=side.device), -torch.inf
+        )
+        hardest = mismatches.topk(min(k, len(side) - 1), dim=1).values
+        total = total + cross_entropy(
+            torch.cat([side.diagonal()[:, None], hardest], dim=1), matches
+        )
+    return total / 2
+
+
+def eqsim(
+    scores: "torch.Tensor", k: int, margin: float = 0.0, variant: str = "hybrid"
+) -> "torch.Tensor":
     """The similarity should move as evenly as the meaning does: v2 on the close pairs, v1 on all
     others.
 
     Each of the two is the mean over its own pairs, so that the few close ones are not drowned; then
     they are added. The loss has the unit of the scores, squared: one margin or weight means another
-    thing on another kind of score. That is the rule of section 3; the ablation (table 6) and
-    appendix A.3 describe the final loss as v1 on all pairs, the close ones too, and v2 on the close
-    ones.
+    thing on another kind of score. That is the rule of section 3, and the variant "hybrid"; the
+    ablation (table 6) and appendix A.3 describe the final loss as v1 on all pairs, the close ones
+    too, and v2 on the close ones: "v1+v2-close".
 
     Args:
         scores: Shape (n, n), n of 2 or more: cosines (section 3), or a softmax of the logits over
             the texts (appendix C).
         k: See `close_pairs`; 0 is v1 on all.
         margin: The paper's alpha: 0, .04 or .1, of scores that a softmax made.
+        variant: Of EQSIM_VARIANTS; "v1" and "v2" are of all pairs, "v2-close" of the close ones
+            alone (0 where k is 0).
 
-    Source: EqBen, section 3, equation 6, appendix C.
+    Source: EqBen, section 3, equation 6, appendix C; the variants, table 6.
     """
     import torch
 
     close = close_pairs(scores, k)
-    far = ~close & ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    every = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    none = torch.zeros_like(every)
+    v1_counts, v2_counts = {
+        "hybrid": (every & ~close, close),
+        "v1": (every, none),
+        "v2": (none, every),
+        "v2-close": (none, close),
+        "v1+v2-close": (every, close),
+    }[variant]
     total = torch.zeros((), dtype=scores.dtype, device=scores.device)
-    for pairs, counted in ((eqsim_v2(scores, margin), close), (eqsim_v1(scores, margin), far)):
+    for pairs, counted in (
+        (eqsim_v2(scores, margin), v2_counts),
+        (eqsim_v1(scores, margin), v1_counts),
+    ):
         if counted.any():
             total = total + pairs[counted].mean()
     return total

@@ -19,6 +19,7 @@ RETRIEVAL = ("clip", "sigmoid")  # one of them is always there
 PARTS = {
     "clip": "symmetric contrastive loss",
     "sigmoid": "SigLIP's loss",
+    "hardneg": "a pair against its hardest mismatches alone",
     "eqsim": "EqSim: the similarity moves as evenly as the meaning",
     "sc": "semantic contrastive loss: away from corrupted captions",
     "vc": "visual contrastive loss: away from mixed pictures",
@@ -33,8 +34,9 @@ _TERM = re.compile(r"(?:([0-9]*\.?[0-9]+)\s*\*\s*)?([a-z]+)")
 class Settings:
     """What the parts leave open."""
 
-    close: int = 8  # EqSim's k
+    close: int = 8  # EqSim's k; of hardneg, the mismatches of each picture and of each text
     margin: float = 0.0  # EqSim's alpha, in squared units of its scores
+    eqsim: str = "hybrid"  # of losses.EQSIM_VARIANTS
     scores: str = "cosine"  # what EqSim compares: cosine or softmax
     curriculum: bool = False  # flips: the weakest first
 
@@ -71,6 +73,11 @@ def check(settings: Settings) -> None:
     if settings.scores not in SCORES:
         raise InvalidInput(
             f"Scores '{settings.scores}' are not known. Expected one of: {', '.join(SCORES)}."
+        )
+    if settings.eqsim not in losses.EQSIM_VARIANTS:
+        raise InvalidInput(
+            f"The variant '{settings.eqsim}' of EqSim is not known. "
+            f"Expected one of: {', '.join(losses.EQSIM_VARIANTS)}."
         )
     if settings.close < 0 or not (math.isfinite(settings.margin) and settings.margin >= 0):
         raise InvalidInput(
@@ -114,7 +121,9 @@ def loss_parts(
         terms["sigmoid"] = losses.sigmoid(scale * cosines + bias)
     if "eqsim" in names and n > 1:
         scores = cosines if settings.scores == "cosine" else (scale * cosines).softmax(dim=1)
-        terms["eqsim"] = losses.eqsim(scores, settings.close, settings.margin)
+        terms["eqsim"] = losses.eqsim(scores, settings.close, settings.margin, settings.eqsim)
+    if "hardneg" in names and n > 1:
+        terms["hardneg"] = losses.hard_negatives(scale * cosines, settings.close)
     if "sc" in names and len(corrupted):
         terms["sc"] = losses.corrupted(
             corrupted, own_images[batch.corrupted], own_texts[batch.corrupted]

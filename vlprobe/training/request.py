@@ -1,6 +1,6 @@
 """What a person asks of a training; cheap to import, for the command line and for jobs."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -24,7 +24,8 @@ class TrainRequest:
     warm_up: int = 20  # steps
     decay: float = 0.1  # of weights; biases, gains and the logit scale do not decay
     freeze: str = ""  # image or text: the tower that stays as it is
-    close: int = 8  # EqSim's k
+    close: int = 8  # EqSim's k, and that of hardneg
+    eqsim: str = "hybrid"  # of losses.EQSIM_VARIANTS: on which pairs v1 and v2 count
     margin: float = 0.0  # EqSim's alpha
     scores: str = "cosine"  # what EqSim compares: cosine or softmax
     curriculum: bool = False  # flips: the weakest first
@@ -39,6 +40,16 @@ class TrainRequest:
     def path(self) -> Path:
         """The file of the weights; the training itself checks that it may be written."""
         return parse_path(self.output, confined=False)
+
+    def recipe(self) -> dict[str, object]:
+        """All fields; without an option that came later where it has its default, so that what was
+        named or trained before keeps its name.
+        """
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if (name, value) != ("eqsim", TrainRequest.eqsim)
+        }
 
     @property
     def tuned(self) -> str:

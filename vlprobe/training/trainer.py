@@ -257,7 +257,7 @@ class _Training:
 
 def _pinned(request: TrainRequest, encoder: OpenClipEncoder, sources: list[dict]) -> str:
     """Names everything that can change the weights."""
-    request_fields = asdict(request)
+    request_fields = request.recipe()
     for name in ("model", "datasets", "output", "device", "workers", "validate_every"):
         del request_fields[name]
     identity = [request_fields, encoder.digest, [source["digest"] for source in sources]]

@@ -1,8 +1,6 @@
 """A fine-tuning on the page: what can be chosen, its losses while it runs, and all so far."""
 
 import dataclasses
-import hashlib
-import json
 import math
 import time
 from collections.abc import Callable
@@ -13,6 +11,8 @@ import streamlit as st
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.jobs import STATES, span
+from vlprobe.dashboard.lab import recipes
+from vlprobe.dashboard.lab.recipes import DATASETS, RATES, REPAIRS, STARTS, VARIANTS
 from vlprobe.dashboard.run.progress import reread, resume, stop
 from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, tag
 from vlprobe.render import charts
@@ -23,39 +23,7 @@ from vlprobe.training import objective
 from vlprobe.training.request import TrainRequest
 from vlprobe.views.repair import loss_curves, seconds_per_step
 
-# What is added to CLIP's loss, with what weights, and what it is for.
-REPAIRS = {
-    "plain": (
-        "Plain: the control",
-        {},
-        "CLIP's own loss and nothing more. All the others are compared with it.",
-    ),
-    "eqsim": (
-        "EqSim (EqBen)",
-        {"eqsim": 5.0},
-        "If two captions trade places, similarity has to change evenly. Meant for Pairs.",
-    ),
-    "scvc": (
-        "SC + VC (RoCOCO)",
-        {"sc": 0.05, "vc": 0.2},
-        "Away from captions with words exchanged and from mixed pictures. Meant for Retrieval; "
-        "may cost R@1.",
-    ),
-    "lgip": (
-        "Consistency + flips (LGIP)",
-        {"consistency": 1.0, "flip": 1.0},
-        "A reworded caption keeps its score, a wrong word lowers it. Meant for Edits of captions.",
-    ),
-}
-STARTS = ("demo:softmax", "demo:sigmoid", "demo:weak")
-DATASETS = {
-    "demo-train|demo-train:pairs": "Scenes and minimal pairs",
-    "demo-train": "Scenes",
-    "demo-train:pairs": "Minimal pairs",
-}
-RATES = {3e-5: "0.00003", 1e-4: "0.0001", 3e-4: "0.0003"}
 ROWS = 12  # of the list of trainings
-VALIDATIONS = 8  # of a training, so that its curve has marks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,8 +132,20 @@ def training_form() -> None:
         key="train_seed",
         help="Another seed, another order of the batches.",
     )
-    request = _request(start, datasets, kind, strength, int(steps), rate, int(seed))
-    quiet(f"{_effort(request.steps)} Loss: {request.loss}.")
+    variant = TrainRequest.eqsim
+    if "eqsim" in REPAIRS[kind][1]:
+        variant = st.selectbox(
+            "EqSim counts",
+            list(VARIANTS),
+            format_func=lambda name: VARIANTS[name],
+            key="train_eqsim",
+            help=(
+                "v1 asks that two mismatches score alike, v2 also that both matches do. The "
+                "variants of EqBen's table 6."
+            ),
+        )
+    request = recipes.request(start, datasets, kind, strength, int(steps), rate, int(seed), variant)
+    quiet(f"{_effort(request.steps)} Loss: {_loss(request)}.")
     st.button(
         "Start the fine-tuning",
         type="primary",
@@ -174,41 +154,6 @@ def training_form() -> None:
         on_click=attempt,
         args=(_begin, request),
     )
-
-
-def _request(
-    start: str, datasets: str, kind: str, strength: float, steps: int, rate: float, seed: int
-) -> TrainRequest:
-    """The training; the same choices name the same file, and so are not done twice."""
-    contrastive = "sigmoid" if start == "demo:sigmoid" else "clip"
-    loss = "+".join(
-        [
-            contrastive,
-            *(_term(weight * strength, term) for term, weight in REPAIRS[kind][1].items()),
-        ]
-    )
-    request = TrainRequest(
-        start,
-        tuple(datasets.split("|")),
-        "",
-        loss=loss,
-        steps=steps,
-        rate=rate,
-        warm_up=min(TrainRequest.warm_up, steps // 4),
-        seed=seed,
-        validate_every=max(1, steps // VALIDATIONS),
-        device="cpu",
-        threads=1,
-    )
-    digest = hashlib.sha256(
-        json.dumps(dataclasses.asdict(request), sort_keys=True).encode()
-    ).hexdigest()[:6]
-    name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{digest}.safetensors"
-    return dataclasses.replace(request, output=str(store().root / "trained" / name))
-
-
-def _term(weight: float, term: str) -> str:
-    return term if weight == 1 else f"{weight:g}*{term}"
 
 
 def _effort(steps: int) -> str:
@@ -270,8 +215,14 @@ def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
         quiet(f"The newest {ROWS} of {len(begun)}; all can be picked above.")
 
 
+def _loss(request: TrainRequest) -> str:
+    """The loss, with the variant of EqSim where it is not the usual one."""
+    variant = "" if request.eqsim == TrainRequest.eqsim else f", EqSim {request.eqsim}"
+    return request.loss + variant
+
+
 def _summary(request: TrainRequest) -> str:
-    return f"{request.loss} from {request.model}, {request.steps} steps, seed {request.seed}"
+    return f"{_loss(request)} from {request.model}, {request.steps} steps, seed {request.seed}"
 
 
 def _row(training: Training) -> list[str]:
@@ -292,7 +243,7 @@ def _row(training: Training) -> list[str]:
             f"{icon} {word}",
             when,
             request.model,
-            request.loss,
+            _loss(request),
             steps,
             f"{request.seed}, {request.rate:g}",
         ),
