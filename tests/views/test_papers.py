@@ -52,7 +52,7 @@ def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(
             column.sign * float(row["value"]) / (100 if row["unit"] == "percent" else 1)
             for row in CELLS
             if (row["paper"], row["table"], row["metric"], row["split"])
-            == (probe, str(number), metric, split)
+            == (table.paper or probe, str(number), metric, split)
             and row["dataset"] in (column.datasets or (dataset,))
             and (starts or row["model"] == cell.model)
         ]

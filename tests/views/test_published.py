@@ -36,6 +36,7 @@ COUNTS = {
     ("eqben", 4): 14 * 3,
     ("eqben", 5): 8 * 5,
     ("eqben", 6): 6 * 5,
+    ("eqben", 7): 2 * 5,  # both orders of the captions, five subsets
     ("eqben", 8): 3 * 6,
     ("eqben", 9): 8 * 9,
     ("eqben", 10): 6 * 9,
@@ -270,7 +271,7 @@ def test_eqben_tables_agree_where_they_repeat_a_cell():
 
 
 def test_eqben_gebc_scores_fit_the_size_in_the_code_and_not_the_one_in_the_figure():
-    keys = [key for key in VALUE if key[2] == "eq_gebc"]
+    keys = [key for key in VALUE if key[2] == "eq_gebc" and key[1] != "7"]  # of 20 samples
     fits = {size: sum(is_count_of(key, size) for key in keys) for size in (1378, 1814)}
     assert len(keys) == 130 and fits == {1378: 29, 1814: 126}
     assert all("1,378" in CELLS[key]["note"] for key in keys)

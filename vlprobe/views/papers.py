@@ -154,7 +154,7 @@ def rescaled(cells: pd.DataFrame) -> pd.Series:
 def _published_cells(probe: str, number: int) -> list[Cell]:
     """The cells that the paper prints."""
     table = _table(probe, number)
-    published = views_runs.published(probe)
+    published = views_runs.published(table.paper or probe)
     published = published.loc[published["table"] == table.number]
     cells = []
     for split_start, label in table.rows.items() or [("", "")]:

@@ -3,7 +3,7 @@ own.
 
 `published.csv`: one row a printed cell. Cells printed as a dash, and columns of words, have no row.
 
-    paper, table   lgip tables 2-7, rococo 3-7, eqben 2-6 and 8-12, visla 2-9, prsm 1
+    paper, table   lgip tables 2-7, rococo 3-7, eqben 2-12, visla 2-9, prsm 1
     dataset        what was scored; `none` for facts about a model, `row_mean` for the mean of a row's other cells,
                    `eqben` for the mean of the five subsets times three scores
     split          the part of it, or the edit; `all` for the whole
@@ -20,8 +20,9 @@ Metrics (units: percent where none is named):
     lgip     invariance_error, sensitivity_gap, combined_gap (cosine); positive_rate, combined_positive_rate (share);
              invariance_increase (from the simple to the advanced paraphrases)
     rococo   i2t_ or t2i_ before: r1 (clean gallery), r1_new (altered items added), drop_rate, rsms (top-1 is altered)
-    eqben    text_score, image_score, group_score, avg; min_pc_pf and acc (VALSE); i2t_r1 to t2i_r10 (retrieval);
-             boundary_accuracy (splits are thresholds in seconds)
+    eqben    text_score, image_score, group_score, avg; group_accuracy (split: the order of the captions in the
+             question); min_pc_pf and acc (VALSE); i2t_r1 to t2i_r10 (retrieval); boundary_accuracy (splits are
+             thresholds in seconds)
     visla    t2t_accuracy, i2t_accuracy, p1_n, p2_n (split: what is compared with the captions, text or image);
              parameters, embedding_dimension, pretraining_samples, finetuning_samples (units in the
              row)

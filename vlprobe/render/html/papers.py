@@ -47,7 +47,7 @@ def remade(
         called,
     )
     width = len(paper_table.columns) + 1
-    source = SOURCES[probe]
+    source = SOURCES[paper_table.paper or probe]
     author, *others = source.authors.split(", ")
     published = (
         f"{author}{' and others' if others else ''} {source.year}, table {paper_table.number}"

@@ -9,7 +9,7 @@ __all__ = ["ALL_SLICES", "TABLES", "Column", "PaperTable", "paper_tables"]
 
 TABLES: Mapping[str, tuple[PaperTable, ...]] = {
     "lgip": lgip.TABLES,
-    "rococo": rococo.TABLES,
+    "rococo": (*rococo.TABLES, *eqben.RETRIEVAL_TABLES),
     "eqben": eqben.TABLES,
     "visla": visla.TABLES,
     "prsm": prsm.TABLES,

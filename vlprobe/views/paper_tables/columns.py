@@ -32,3 +32,4 @@ class PaperTable:
     columns: tuple[Column, ...]
     # Where rows are not models: start of the split, name.
     rows: Mapping[str, str] = field(default_factory=dict)
+    paper: str = ""  # that prints it, where it is not the probe's own
