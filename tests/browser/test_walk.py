@@ -52,6 +52,7 @@ SCREENS = {
     "pairs": f"/pairs?set={SETS['eqben']}",
     "triplets": f"/triplets?set={SETS['visla']}",
     "rankings": f"/rankings?set={SETS['prsm']}",
+    "published": f"/published?{LGIP}",
 }
 # What is whole in the first screen, and how many of it at each width.
 FIRST = {

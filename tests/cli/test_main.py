@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from vlprobe import registry
 from vlprobe.cli import main
 from vlprobe.storage import memo
+from vlprobe.views.published import SOURCES
 
 
 def call(cache, *words: str, code: int = 0):
@@ -172,6 +173,48 @@ def test_list_names_what_there_is(tmp_path, what):
         "metrics": "positive_rate",
     }[what]
     assert expected in [next(iter(row.values())) for row in listed]
+
+
+def test_list_published_has_the_printed_numbers_and_those_of_a_run(ran):
+    cache, table, _ = ran
+    rate = table.query("model == 'control:random' and metric == 'positive_rate'").iloc[0]
+    words = ("list", "published", "--paper", "lgip", "--table", "2", "--format", "json")
+    cells = json.loads(call(cache, *words, "--key", rate["key"]).stdout)
+    assert len(cells) == 27 and {cell["table"] for cell in cells} == {2}
+    for cell in cells:
+        assert cell["run_of"].startswith("control:random on ")
+        if cell["metric"] == "positive_rate":
+            assert cell["run"] == pytest.approx(rate["value"])
+    newest = json.loads(call(cache, *words).stdout)
+    assert {cell["run_of"].partition(" ")[0] for cell in newest} <= {
+        "control:random",
+        "control:constant",
+    }
+
+
+def test_list_published_narrows_to_a_mark_and_has_papers_that_nobody_was_asked(tmp_path):
+    doubted = json.loads(
+        call(tmp_path, "list", "published", "--mark", "doubted", "--format", "json").stdout
+    )
+    assert {cell["paper"] for cell in doubted} == set(SOURCES)
+    assert all("suspect:" in cell["note"] and cell["run"] is None for cell in doubted)
+    printed = call(tmp_path, "list", "published", "--paper", "prsm").stdout
+    assert "0.642" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list", "models", "--paper", "lgip"), "list published"),
+        (("list", "published", "--key", "0" * 16), "No stored run"),
+        (("list", "published", "--paper", "prsm", "--key", "KEY"), "of the probe 'lgip'"),
+    ],
+)
+def test_list_published_refuses_what_has_no_meaning_in_one_line(ran, words, said):
+    cache, table, _ = ran
+    words = [table["key"].iloc[0] if word == "KEY" else word for word in words]
+    result = CliRunner().invoke(main.main, ["--cache", str(cache), *words])
+    assert result.exit_code and said in result.output
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "pairs": ("subset", "score", "number"),
     "triplets": ("subset", "number"),
     "rankings": ("number",),
+    "published": ("paper", "table", "remark", "words"),
 }
 GAME = {
     "playground": {"game": "playground"}

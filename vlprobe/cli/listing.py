@@ -7,6 +7,10 @@ import click
 if TYPE_CHECKING:
     import pandas as pd
 
+    from vlprobe.storage.store import Store
+
+PAPERS = ["lgip", "rococo", "eqben", "visla", "prsm"]  # as `views.published.SOURCES` has them
+
 
 def names_table(collection: str) -> "pd.DataFrame":
     """What can be typed for models, datasets, probes or rules, and where it is from.
@@ -55,3 +59,55 @@ def metrics_table() -> "pd.DataFrame":
     ]
     columns = ["metric", "probe", "unit", "better", "chance", "source", "meaning"]
     return pd.DataFrame(rows, columns=pd.Index(columns))
+
+
+def published_table(store: "Store", paper: str, table: int, mark: str, key: str) -> "pd.DataFrame":
+    """The printed cells of the papers, with the numbers of one run beside those of its paper.
+
+    Args:
+        store: Where results are.
+        paper: Only this one's; "": all.
+        table: Only the table of this number; 0: all.
+        mark: Only cells with this mark of `views.printed.MARKS`; "": all.
+        key: Of the run; "": the newest one of each paper's probe.
+
+    Raises:
+        NotFound: no run has this key.
+        InvalidInput: the run is of another paper's probe.
+    """
+    import pandas as pd
+
+    from vlprobe import views
+    from vlprobe.errors import InvalidInput
+    from vlprobe.views.published import SOURCES
+
+    manifest = store.find(key) if key else None
+    probe = manifest["run"]["probe"] if manifest else ""
+    if manifest and (probe not in SOURCES or paper not in ("", probe)):
+        raise InvalidInput(
+            f"Run {key} is of the probe '{probe}', not of {paper or 'one of the papers'}. Expected a run of "
+            f"{paper or ', '.join(SOURCES)}: `vlprobe show` has their keys."
+        )
+    parts = []
+    for name in [paper or probe] if paper or probe else SOURCES:
+        newest = manifest or _newest_run(store, name)
+        if newest is None:
+            parts.append(views.printed.cells(name).assign(run_of=""))
+            continue
+        model = newest["run"]["model"]
+        question_set = views.runs.question_set(
+            store, newest["case_key"], version_of=newest["key"], model=model
+        )
+        of_run = views.printed.beside(store, question_set, model)
+        parts.append(of_run.assign(run_of=f"{model} on {newest['run']['dataset']}"))
+    cells = pd.concat(parts, ignore_index=True)
+    cells = cells.loc[cells["table"] == table] if table else cells
+    return cells.loc[cells["mark"] == mark] if mark else cells
+
+
+def _newest_run(store: "Store", probe: str) -> dict | None:
+    """The manifest of the newest run of a probe; None where there is none."""
+    from vlprobe import views
+
+    manifests = views.runs.known_manifests(store)
+    return next((each for each in reversed(manifests) if each["run"]["probe"] == probe), None)

@@ -14,7 +14,7 @@ import click
 from vlprobe import __version__
 from vlprobe.cli.ask import ask
 from vlprobe.cli.inputs import check, doctor, perturb
-from vlprobe.cli.listing import metrics_table, names_table
+from vlprobe.cli.listing import PAPERS, metrics_table, names_table, published_table
 from vlprobe.cli.output import FORMATS, print_folded, print_notes, print_table
 from vlprobe.cli.plugins import require, require_servers
 from vlprobe.cli.report import report
@@ -85,12 +85,41 @@ def _store(ctx: click.Context) -> "Store":
 
 @main.command("list")
 @click.argument(
-    "collection", type=click.Choice(["models", "datasets", "probes", "rules", "metrics"])
+    "collection",
+    type=click.Choice(["models", "datasets", "probes", "rules", "metrics", "published"]),
+)
+@click.option("--paper", type=click.Choice(PAPERS), help="Published: only this paper's numbers.")
+@click.option("--table", "number", type=click.IntRange(1), help="Published: only this table.")
+@click.option(
+    "--mark",
+    type=click.Choice(["doubted", "differs", "remark"]),
+    help="Published: only doubted numbers, those that the paper prints otherwise elsewhere, or those with a remark.",
+)
+@click.option(
+    "--key", help="Published: the run beside them, by its KEY [the newest of each paper's probe]."
 )
 @click.option("--format", "how", type=FORMATS, default="table")
-def list_(collection: str, how: str) -> None:
-    """List the models, datasets, probes, edit rules or metrics that have a name, those of plug-ins too."""
-    if collection == "metrics":
+@click.pass_context
+def list_(
+    ctx: click.Context,
+    collection: str,
+    paper: str | None,
+    number: int | None,
+    mark: str | None,
+    key: str | None,
+    how: str,
+) -> None:
+    """List the models, datasets, probes, edit rules or metrics that have a name, those of plug-ins too;
+    or every number that the papers print, with the numbers of a run beside them.
+    """
+    if collection == "published":
+        table = published_table(_store(ctx), paper or "", number or 0, mark or "", key or "")
+        print_folded(table, ("run_of", "note"), how, "vlprobe list published --format json")
+    elif paper or number or mark or key:
+        raise click.UsageError(
+            "--paper, --table, --mark and --key are options of `list published`."
+        )
+    elif collection == "metrics":
         print_table(metrics_table(), how)
     else:
         print_table(names_table(collection), how)

@@ -98,9 +98,11 @@ def folded(text: str, width: int = FOLDED) -> str:
     return (line[:width].rpartition(" ")[0] or line[: width - 1]).rstrip() + "…"
 
 
-def print_folded(table: "pd.DataFrame", columns: Sequence[str], how: str) -> None:
+def print_folded(
+    table: "pd.DataFrame", columns: Sequence[str], how: str, whole: str = WHOLE
+) -> None:
     """As `print_table`; as text, long words in these columns are folded, and a line on stderr
-    says how to see all.
+    says how to see all: the command `whole`.
     """
     if how != "table":
         print_table(table, how)
@@ -108,7 +110,7 @@ def print_folded(table: "pd.DataFrame", columns: Sequence[str], how: str) -> Non
     short = table.assign(**{name: table[name].map(folded) for name in columns})
     print_table(short, how)
     if any((short[name] != table[name]).any() for name in columns):
-        click.echo(f"… is left out of {' and '.join(columns)}. To read all: {WHOLE}", err=True)
+        click.echo(f"… is left out of {' and '.join(columns)}. To read all: {whole}", err=True)
 
 
 def print_notes(runs: "Iterable[RunRow]") -> None:

@@ -28,6 +28,7 @@ BELOW = {  # pages that Lab leads to
     "pairs": "Pairs",
     "triplets": "Triplets",
     "rankings": "Rankings",
+    "published": "Printed numbers",
 }
 OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had
 MOVED = {"overview": "tradeoff", "failures": "explore", "playground": "play"}  # addresses of before

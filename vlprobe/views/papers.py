@@ -42,9 +42,9 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
         n_items, ties, note; in the order of the rows. A run without the kind of question of a
         column has no value there: NaN.
     """
-    run_cells = _run_cells(store, question_set, _table(question_set.probe, number))
+    of_runs = run_cells(store, question_set, _table(question_set.probe, number))
     return pd.DataFrame(
-        run_cells + _published_cells(question_set.probe, number),
+        of_runs + _published_cells(question_set.probe, number),
         columns=pd.Index(ROW_COLUMNS),
     )
 
@@ -53,8 +53,8 @@ def _table(probe: str, number: int) -> PaperTable:
     return next(table for table in TABLES[probe] if table.number == number)
 
 
-def _run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> list[Cell]:
-    """The cells of the stored runs, controls last."""
+def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> list[Cell]:
+    """The cells of the stored runs, controls last, as remade returns them."""
     by_breakdown = {
         breakdown: estimates.estimates(store, question_set, breakdown)
         for breakdown in {column.breakdown for column in table.columns}

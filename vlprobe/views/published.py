@@ -99,3 +99,10 @@ def load() -> "pd.DataFrame":
         keep_default_na=False,
         encoding="utf-8",
     )
+
+
+def texts() -> "pd.Series":
+    """The values of `load` as they are printed: 0.010, not 0.01."""
+    import pandas as pd
+
+    return pd.read_csv(_CSV, dtype="str", keep_default_na=False, encoding="utf-8")["value"]

@@ -279,6 +279,28 @@ class CellRow:
     note: str  # "": none
 
 
+@dataclass(frozen=True, slots=True)
+class PrintedCell:
+    """A cell that a paper prints, and the number of a run beside it, in the printed unit; unknown is
+    NaN.
+    """
+
+    paper: str
+    table: int
+    dataset: str
+    split: str
+    model: str  # as printed
+    metric: str
+    unit: str
+    printed: str  # with the digits of the print
+    run: float
+    low: float
+    high: float
+    same_weights: bool  # the run's model is the printed one
+    mark: str  # of `views.printed.MARKS`, "": none
+    note: str
+
+
 def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
     """The rows of a table, from the columns that the fields of `row_type` name.
 

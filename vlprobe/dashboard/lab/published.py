@@ -1,0 +1,114 @@
+"""Every number that the papers print, with the number of a stored run beside it."""
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import export, frame
+from vlprobe.dashboard.lab.opening import pick_model
+from vlprobe.dashboard.state import (
+    Questions,
+    choose,
+    model_name,
+    pick_question_set,
+    plain,
+    quiet,
+    search,
+    turn,
+    view,
+)
+from vlprobe.render.html import printed as render_printed
+from vlprobe.render.words import presentations
+from vlprobe.storage.store import Store
+from vlprobe.views.printed import MARKS
+from vlprobe.views.published import SOURCES
+from vlprobe.views.records import PrintedCell, records
+
+PAGE_SIZE = 60
+ALL = "all"
+
+
+def draw_page() -> None:
+    """The pickers, what the table says in a sentence, the table, and it as a file."""
+    with st.container(horizontal=True, key="lab_subject"):
+        papers = {
+            probe: shown.title for probe, shown in presentations().items() if probe in SOURCES
+        }
+        paper = choose("Paper", "paper", papers, next(iter(papers)))
+        stored = _stored(paper)
+        model = pick_model(stored) if stored else ""
+    cells = _cells(paper, stored, model)
+    st.title("Printed numbers", anchor=False)
+    _summary(paper, cells, stored, model)
+    with st.container(horizontal=True):
+        tables = {str(number): f"Table {number}" for number in cells["table"].unique()}
+        table = choose("Table", "table", {ALL: "All tables"} | tables, ALL)
+        marks = {name: render_printed.WORDS[name] for name in MARKS if name in set(cells["mark"])}
+        mark = choose("Remarks", "remark", {ALL: "With and without"} | marks, ALL)
+        contains = search("Words", "words", "Such as a model or a number's name")
+    cells = _matching(cells, table, mark, contains)
+    if cells.empty:
+        st.info("No printed number has these words and remarks.", icon=":material/info:")
+        return
+    page = turn(len(cells), PAGE_SIZE)
+    part = cells.iloc[PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
+    st.html(render_printed.printed(records(PrintedCell, part), f"What {papers[paper]} prints"))
+    export.download(cells, f"printed_{paper}")
+    if stored:
+        frame.notes(stored)
+
+
+def _stored(paper: str) -> Questions | None:
+    """The question set of the paper's probe; None where nothing is stored of it."""
+    if not (view(views.runs.question_sets)["probe"] == paper).any():
+        return None
+    return pick_question_set(paper)
+
+
+def _cells(paper: str, stored: Questions | None, model: str) -> pd.DataFrame:
+    if stored is None:
+        return view(_printed, paper)
+    return view(views.printed.beside, stored.question_set, model)
+
+
+def _printed(_: Store, paper: str) -> pd.DataFrame:
+    return views.printed.cells(paper)
+
+
+def _summary(paper: str, cells: pd.DataFrame, stored: Questions | None, model: str) -> None:
+    source = SOURCES[paper]
+    n_doubted = len(cells.loc[cells["mark"] == "doubted"])
+    st.markdown(
+        f"{plain(source.title)} ({source.year}) prints **{len(cells):,}** numbers; **{n_doubted:,}** "
+        "of them are doubted, and why stands beside them."
+    )
+    if stored is None:
+        st.info("Nobody was asked the questions of this paper yet.", icon=":material/info:")
+        return
+    n_beside = len(cells.dropna(subset=["run"]))
+    quiet(
+        f"Yours: {model_name(model)}, beside the {n_beside:,} numbers that mean the same, in their "
+        "unit and with the 95 % interval. The pictures are others unless you ran the paper's own, "
+        "and the model is another one unless it says so. A dash: nothing of this run means the same."
+    )
+    st.page_link(
+        "pages/explore.py",
+        label=f"The cases of {plain(model_name(model))}",
+        icon=":material/image_search:",
+        query_params={"set": stored.key, "model": model},
+    )
+
+
+def _matching(cells: pd.DataFrame, table: str, mark: str, contains: str) -> pd.DataFrame:
+    """The cells of a table and with a mark, each `ALL` for every one, that have all words in any of
+    their texts.
+    """
+    if table != ALL:
+        cells = cells.loc[cells["table"] == int(table)]
+    if mark != ALL:
+        cells = cells.loc[cells["mark"] == mark]
+    columns = ["dataset", "split", "model", "metric", "note"]
+    texts = cells[columns].agg(" ".join, axis=1).str.lower().str.replace("_", " ")
+    for word in contains.lower().replace("_", " ").split():
+        texts = texts[texts.str.contains(word, regex=False)]
+    return cells.loc[texts.index]
