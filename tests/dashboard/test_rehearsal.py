@@ -122,7 +122,19 @@ def test_so_is_each_model_of_the_newest_results_beside_every_other(come_along, s
         for rival in choice.get("with", [""])[0].split("|")
         if rival
     ]
-    assert sorted(pairs) == sorted(itertools.permutations(models, 2))
+    assert set(pairs) == set(itertools.permutations(models, 2))
+
+
+def test_the_first_comparisons_drawn_ahead_are_those_of_a_press_of_another_baseline(
+    monkeypatch, come_along, server
+):
+    comparisons = [parse_qs(query) for name, query in rehearsal.choices() if name == "compare"]
+    n_others = len(open_page(monkeypatch, come_along, "compare").selectbox(key="model").options) - 1
+    assert n_others > 1
+    for choice in comparisons[:n_others]:
+        at = open_page(monkeypatch, come_along, "compare")
+        at.selectbox(key="model").set_value(choice["model"][0]).run()
+        assert [at.query_params["with"]] == choice["with"]
 
 
 def test_another_model_that_was_drawn_ahead_asks_for_nothing_new(

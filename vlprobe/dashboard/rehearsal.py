@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -28,8 +28,9 @@ from streamlit.runtime.state import SessionState
 
 from vlprobe import views
 from vlprobe.dashboard import navigation, visits
-from vlprobe.dashboard.compare.sentence import BETWEEN, MOST
-from vlprobe.dashboard.state import store
+from vlprobe.dashboard.cases.sentence import most_asked
+from vlprobe.dashboard.compare.sentence import BETWEEN, MOST, latest, rivals_of_new_baseline
+from vlprobe.dashboard.state import Questions, questions, store
 from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
 from vlprobe.storage import access
@@ -82,17 +83,21 @@ def renewed(version: str) -> str:
 
 
 def draw_all() -> None:
-    """Draws all pages, then the choices of models of the newest results."""
-    names = [name for name in (*navigation.ROW, *navigation.BELOW) if name not in LOADING]
-    for name in names:
+    """Draws the pages in the row at the top, then the choices of models of the newest results, then
+    the pages that Lab leads to, which fewer people open.
+    """
+    for name in navigation.ROW:
         draw(name)
     for name, query in choices():
         draw(name, query)
+    for name in navigation.BELOW:
+        if name not in LOADING:
+            draw(name)
 
 
 def choices() -> Iterator[tuple[str, str]]:
-    """Names of pages and choices in their addresses: each model of the newest results; each beside
-    every other.
+    """Names of pages and choices in their addresses: each model of the newest results; each as the
+    baseline that is chosen on Compare; each beside all others.
     """
     sets: list[QuestionSetRow] = []
     with contextlib.suppress(VlprobeError):
@@ -100,12 +105,26 @@ def choices() -> Iterator[tuple[str, str]]:
     for row in sets[:1]:
         models = row.models[:MOST_MODELS]
         for model in models:
-            subject = {"set": row.case_key, "model": model}
-            yield "explore", urlencode(subject)
+            yield "explore", urlencode({"set": row.case_key, "model": model})
+        for model, rivals in _contests(questions(row.case_key), models):
+            subject = {"set": row.case_key, "model": model, "with": BETWEEN.join(rivals)}
+            yield "compare", urlencode(subject)
+
+
+def _contests(stored: Questions, models: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Baselines and the models beside them: first what a press of Compare's first picker leads to."""
+    baseline = most_asked(stored)
+    rivals = latest(stored, baseline)
+    if len(stored.models) > 1:
+        yield from (
+            (model, rivals_of_new_baseline(rivals, baseline, model))
+            for model in models
+            if model != baseline
+        )
+    for start in range(0, len(models) - 1, MOST):
+        for model in models:
             others = [name for name in models if name != model]
-            for start in range(0, len(others), MOST):
-                rivals = BETWEEN.join(others[start : start + MOST])
-                yield "compare", urlencode(subject | {"with": rivals})
+            yield model, others[start : start + MOST]
 
 
 def draw(name: str, query: str = "") -> None:

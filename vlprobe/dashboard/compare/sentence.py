@@ -93,14 +93,14 @@ def _rivals(stored: Questions, baseline: str) -> list[str]:
         if not listed:
             return []
     rivals = [model for model in listed if model in candidates]
-    return rivals[:MOST] or _latest(stored, baseline)
+    return rivals[:MOST] or latest(stored, baseline)
 
 
 def _split(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
 
 
-def _latest(stored: Questions, baseline: str) -> list[str]:
+def latest(stored: Questions, baseline: str) -> list[str]:
     """Without a choice: the models that were asked last, controls only
     where there is nobody else.
     """
@@ -171,9 +171,14 @@ def _change_rivals() -> None:
 def _change_baseline() -> None:
     """A new baseline that was among the others changes places with the old one."""
     old, new = st.query_params.get("model", ""), st.session_state["model"]
-    listed = _split(st.query_params.get("with", ""))
-    st.query_params["with"] = BETWEEN.join(old if model == new else model for model in listed)
+    rivals = _split(st.query_params.get("with", ""))
+    st.query_params["with"] = BETWEEN.join(rivals_of_new_baseline(rivals, old, new))
     _leave()
+
+
+def rivals_of_new_baseline(rivals: Sequence[str], old: str, new: str) -> list[str]:
+    """The models beside a new baseline: where it was one of them, the old one takes its place."""
+    return [old if model == new else model for model in rivals]
 
 
 def _leave() -> None:
