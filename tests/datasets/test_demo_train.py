@@ -6,7 +6,7 @@ from vlprobe import registry
 from vlprobe.datasets import demo_train
 from vlprobe.datasets.world.contrasts import KINDS
 from vlprobe.datasets.world.scene import draw, split_of
-from vlprobe.errors import NotFound
+from vlprobe.errors import InvalidInput, NotFound
 
 
 @pytest.fixture
@@ -50,3 +50,15 @@ def test_it_is_not_offered_to_the_probes_and_other_parts_are_unknown(tmp_path):
     assert not any(name.startswith("demo-train") for name in registry.names("datasets"))
     with pytest.raises(NotFound, match="demo-train, demo-train:pairs"):
         demo_train.load("demo-train:val", tmp_path)
+
+
+def test_more_pairs_begin_with_those_of_fewer_and_no_number_is_refused_in_one_line(few, tmp_path):
+    names = [item.id for item in demo_train.load("demo-train:pairs:3", tmp_path).items]
+    fewer = [item.id for item in demo_train.load("demo-train:pairs", tmp_path).items]
+    assert len(names) == 3 * len(KINDS)
+    assert [name for name in names if not name.endswith("002")] == fewer
+    for number in ("0", "2001", "many", "3:4", "-1"):
+        with pytest.raises(InvalidInput, match=r"Expected a whole number, 1 to 2,000"):
+            demo_train.load(f"demo-train:pairs:{number}", tmp_path)
+    with pytest.raises(NotFound):
+        demo_train.load("demo-train:pairs:", tmp_path)

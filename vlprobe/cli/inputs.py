@@ -2,17 +2,34 @@
 model's numbers can be believed.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from vlprobe.cli.altered import write_altered
 from vlprobe.cli.output import FORMATS, Bar, item_choices, print_table, text_output
 from vlprobe.cli.plugins import typed
 
 
 @click.command()
 @click.argument("dataset")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--probe",
+    type=click.Choice(["lgip", "rococo"]),
+    default="lgip",
+    show_default=True,
+    help="rococo: its altered captions and mixed pictures, into FOLDER.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of the probe rococo, as for run.",
+)
 @click.option(
     "--rules", default="strict", show_default=True, help="strict, paper, or a plug-in's name."
 )
@@ -28,6 +45,9 @@ from vlprobe.cli.plugins import typed
 def perturb(
     ctx: click.Context,
     dataset: str,
+    folder: Path | None,
+    probe: str,
+    options: Sequence[str],
     rules: str,
     seed: int,
     how: str,
@@ -38,7 +58,17 @@ def perturb(
 
     Format lgip is that of the paper's appendix, a picture a line; format edits has an edit a line, with its rule:
     every probe takes it as --option edits=FILE.
+
+    With --probe rococo FOLDER gets a file a policy in the layout in which RoCOCO was released, which the dataset
+    rococo:FILE reads, and a folder of mixed pictures a strength and seed.
     """
+    if probe == "rococo":
+        write_altered(ctx, dataset, folder, options, seed, choices)
+        return
+    if folder is not None or options:
+        raise click.UsageError(
+            "FOLDER and --option belong to --probe rococo. LGIP's edits go to --output FILE."
+        )
     import datetime
 
     from vlprobe import __version__, registry

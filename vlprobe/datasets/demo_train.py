@@ -2,11 +2,13 @@
 
     demo-train          3,000 scenes behind those that the shipped models were trained on, with eight captions each
     demo-train:pairs    300 minimal pairs of each kind, as `demo-pairs` has them: two pictures an item
+    demo-train:pairs:N  N of each kind, 1 to 2,000; a larger N begins with the pairs of a smaller one
 
 A split owns what is shown, not how it is drawn: nothing here is shown by an item of `demo`,
 `demo-pairs` or `demo-triplets` either.
 """
 
+import re
 from pathlib import Path
 
 from vlprobe.datasets import demo_pairs
@@ -14,12 +16,13 @@ from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.contrasts import KINDS, contrasts
 from vlprobe.datasets.world.scene import draw
-from vlprobe.errors import NotFound
+from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.types import Item
 
 PREFIX = "demo-train"
 SCENES = 3000
 PAIRS = 300  # of each kind
+MOST_PAIRS = 2000  # of each kind that a name can ask for: 20,000 pictures
 _FIRST_INDEX = 20_000  # the shipped models were trained on the scenes before
 _CAPTIONS = 8
 
@@ -34,12 +37,13 @@ def load(name: str, cache: Path) -> LoadedDataset:
     minute, once).
 
     Raises:
-        NotFound: neither of the two.
-        InvalidInput: the cache folder cannot be written.
+        NotFound: none of the three.
+        InvalidInput: a number of pairs that there is not, or the cache folder cannot be written.
     """
     subset, folder = name.partition(":")[2], demo_pairs.picture_folder(cache)
-    if subset not in ("", "pairs"):
-        raise NotFound("dataset", name, [PREFIX, f"{PREFIX}:pairs"])
+    kind_of_items, _, number = subset.partition(":")
+    if kind_of_items not in ("", "pairs") or subset.startswith(":") or subset.endswith(":"):
+        raise NotFound("dataset", name, [PREFIX, f"{PREFIX}:pairs", f"{PREFIX}:pairs:1200"])
     items = []
     if not subset:
         for index in range(_FIRST_INDEX, _FIRST_INDEX + SCENES):
@@ -49,8 +53,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
                 Item(f"{PREFIX}-{index:05}", picture, captions(scene, _CAPTIONS, "training")),
             )
         return validated(name, items, cache)
+    n_pairs = _pairs_of(name, number)
     for kind in KINDS:
-        for index, contrast in enumerate(contrasts(kind, "train", PAIRS)):
+        for index, contrast in enumerate(contrasts(kind, "train", n_pairs)):
             images = [
                 demo_pairs.picture(scene, folder) for scene in (contrast.scene, contrast.changed)
             ]
@@ -60,3 +65,15 @@ def load(name: str, cache: Path) -> LoadedDataset:
                 Item(key, images[0], (caption,), demo_pairs.tags(contrast), (foil,), images[1]),
             )
     return validated(name, items, cache)
+
+
+def _pairs_of(name: str, number: str) -> int:
+    """How many pairs of each kind a name asks for: PAIRS where it gives no number."""
+    if not number:
+        return PAIRS
+    if not re.fullmatch("[0-9]{1,4}", number) or not 1 <= int(number) <= MOST_PAIRS:
+        raise InvalidInput(
+            f"'{name}' asks for '{number}' pairs of each kind. Expected a whole number, 1 to {MOST_PAIRS:,}, such as "
+            f"{PREFIX}:pairs:1200."
+        )
+    return int(number)

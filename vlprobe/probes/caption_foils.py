@@ -6,6 +6,7 @@ import functools
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -23,10 +24,67 @@ from vlprobe.types import Case, Edit, Item, Picture, Role, TextEncoder, embeds_t
 PRECISION = "fp32"  # that votes are counted in
 
 
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What decides which word is taken out of a caption and which is put in."""
+
+    voters: tuple[str, ...] = ()  # names of the encoders that vote on the word taken out
+    seed: int = 42  # the run's
+    caption_seeds: tuple[int, ...] = ()  # words are drawn for each; (): by the run's alone
+    words: substitution.Vocabulary | None = None  # what rand-voca puts in; None: our own list
+
+    def by_rule(self, policy: str) -> dict[str, int]:
+        """The seed of each gallery of a policy, by its name."""
+        if policy == RELEASED or not self.caption_seeds:
+            return {policy: self.seed}
+        return {f"{policy}:seed{seed}": seed for seed in self.caption_seeds}
+
+
+def altered_in_order(
+    item: Item, policy: str, draws: Draws, seed: int
+) -> tuple[list[substitution.Altered | None], dict[str, int]]:
+    """Of each of the item's captions what a policy makes of it, or None where that is impossible; and
+    how many could not be altered for each reason.
+
+    Raises:
+        InvalidInput: a policy that there is not, or a voter that embeds no texts.
+    """
+    name, _, detail = policy.partition(":")
+    votes = _votes(item.captions, draws.voters) if draws.voters else None
+    if name == "delete":
+        which = cast(substitution.Deletion, detail)
+        return substitution.delete(item.captions, item.id, which, seed=seed, influence=votes)
+    if detail and not detail.isdigit():
+        raise InvalidInput(
+            f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH."
+        )
+    return substitution.alter(
+        item.captions,
+        item.id,
+        name,
+        k=int(detail or 1),
+        seed=seed,
+        influence=votes,
+        words=draws.words if name == "rand-voca" else None,
+    )
+
+
+@functools.lru_cache(maxsize=4)  # the policies and seeds of an item ask one after the other
+def _votes(
+    captions: tuple[str, ...], voters: tuple[str, ...]
+) -> list[dict[int, tuple[float, ...]]]:
+    spans = [
+        [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions
+    ]
+    return influence.influence(
+        captions, spans, [_text_encoder(load_voter(voter)) for voter in voters]
+    )
+
+
 def altered_captions(
     item: Item,
     policy: str,
-    voters: Sequence[str],
+    draws: Draws,
     seed: int,
     foreign: Collection[str] = (),
 ) -> tuple[list[str], Mapping[str, int]]:
@@ -35,29 +93,7 @@ def altered_captions(
     """
     if policy == RELEASED:
         return list(item.foils), {}
-    name, _, detail = policy.partition(":")
-    votes = None
-    if voters:
-        spans = [
-            [(noun.start, noun.end) for noun in substitution.sources(caption)]
-            for caption in item.captions
-        ]
-        votes = influence.influence(
-            item.captions, spans, [_text_encoder(load_voter(voter)) for voter in voters]
-        )
-    if name == "delete":
-        which = cast(substitution.Deletion, detail)
-        altered, dropped = substitution.delete(
-            item.captions, item.id, which, seed=seed, influence=votes
-        )
-    elif detail and not detail.isdigit():
-        raise InvalidInput(
-            f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH."
-        )
-    else:
-        altered, dropped = substitution.alter(
-            item.captions, item.id, name, k=int(detail or 1), seed=seed, influence=votes
-        )
+    altered, dropped = altered_in_order(item, policy, draws, seed)
     pairs = list(zip(item.captions, altered, strict=True))
     foils = [
         altered_one.text for caption, altered_one in pairs if altered_one and caption not in foreign
@@ -71,19 +107,19 @@ def caption_cases(
     item: Item,
     image: Picture,
     policies: Sequence[str],
-    voters: Sequence[str],
-    seed: int,
+    draws: Draws,
     foreign: frozenset[str],
 ) -> tuple[list[Case], Counter[str]]:
-    """The query of a picture in the gallery of each policy, and how many captions could not be altered for
-    each reason. Without one in English it is not asked where rules alter captions.
+    """The query of a picture in each gallery, one a policy and seed, and how many captions could not be
+    altered for each reason. Without one in English it is not asked where rules alter captions.
     """
     cases, dropped = [], Counter[str]()
     for policy in policies:
-        foils, reasons = altered_captions(item, policy, voters, seed, foreign)
-        dropped.update(reasons)
-        if foils or not foreign or not foreign.issuperset(item.captions):
-            cases.append(_query(item, image, policy, foils))
+        for rule, seed in draws.by_rule(policy).items():
+            foils, reasons = altered_captions(item, policy, draws, seed, foreign)
+            dropped.update(reasons)
+            if foils or not foreign or not foreign.issuperset(item.captions):
+                cases.append(_query(item, image, policy, foils, rule))
     return cases, dropped
 
 
@@ -101,21 +137,21 @@ def file_caption_cases(
         for row in edits.of(item, text, "different"):
             policy = f"{FROM_FILE}:{row.subtype}" if row.subtype else FROM_FILE
             by_policy.setdefault(policy, []).append(row.text)
-    cases = [_query(item, image, policy, foils) for policy, foils in by_policy.items()]
+    cases = [_query(item, image, policy, foils, policy) for policy, foils in by_policy.items()]
     return cases, Counter() if cases else Counter({NO_EDIT: 1})
 
 
-def _query(item: Item, image: Picture, policy: str, foils: Sequence[str]) -> Case:
+def _query(item: Item, image: Picture, policy: str, foils: Sequence[str], rule: str) -> Case:
     same: list[Role] = ["same"] * (len(item.captions) - 1)
     different: list[Role] = ["different"] * len(foils)
     return Case(
-        f"{item.id}/i2t/{policy}",
+        f"{item.id}/i2t/{rule}",
         item.id,
         item.id,
         (image,),
         (*item.captions, *foils),
         ("original", *same, *different),
-        Edit("i2t", policy, policy),
+        Edit("i2t", policy, rule),
     )
 
 

@@ -12,17 +12,16 @@ its own (released files) is used as it is.
 
 import copy
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NotRequired, TypedDict, cast
+from typing import cast
 
 import pandas as pd
 
-from vlprobe.errors import InvalidInput, Misfit
+from vlprobe.errors import Misfit
 from vlprobe.metrics import retrieval
-from vlprobe.perturb import mix, substitution
-from vlprobe.probes import edits_option, rococo_fronts
+from vlprobe.perturb import mix
+from vlprobe.probes import edits_option, rococo_fronts, rococo_options
 from vlprobe.probes.caption_foils import (
     caption_cases,
     file_caption_cases,
@@ -42,6 +41,7 @@ from vlprobe.probes.rococo_galleries import (
     mixed_pictures,
     normalised,
 )
+from vlprobe.probes.rococo_options import RococoOptions
 from vlprobe.scoring import nearest, pictures, recall_note
 from vlprobe.types import (
     Case,
@@ -53,14 +53,7 @@ from vlprobe.types import (
     Reader,
     Run,
 )
-from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
-
-VOTED_POLICIES = (
-    "delete:low-ei",
-    "delete:high-ei",
-)  # policies that make nothing without the encoders' vote
-
 
 PRESENTATION = Presentation(
     title="Retrieval (RoCOCO)",
@@ -104,18 +97,6 @@ PRESENTATION = Presentation(
 )
 
 
-class RococoOptions(TypedDict):
-    """The options as a run has them."""
-
-    policies: list[str]
-    pictures: list[str]
-    picture_seeds: list[int]
-    influence: list[str]
-    normalise: bool
-    edits: NotRequired[str]
-    approximate: NotRequired[int]
-
-
 class Rococo(Probe):
     """Recall with and without altered captions and mixed pictures, and how often these win."""
 
@@ -124,60 +105,7 @@ class Rococo(Probe):
     needs = "gallery"
     dataset = "demo"
     presentation = PRESENTATION
-    options = (
-        Option(
-            name="policies",
-            default=("rand-voca", "same-concept", "diff-concept", "danger"),
-            label="Altered captions",
-            help="Which words are put in. NAME exchanges one noun of a caption, NAME:K as many as K, delete:WHICH "
-            "leaves one out. None: no query for captions; with no altered pictures either: the clean gallery alone.",
-            choices=(
-                *substitution.POLICIES,
-                *(f"delete:{which}" for which in substitution.DELETIONS),
-            ),
-            pattern=f"({'|'.join(substitution.POLICIES)}):0*[1-5]",
-            expected=f"NAME, NAME:K (2 to 5 words) or delete:WHICH with a NAME of {', '.join(substitution.POLICIES)} "
-            f"and a WHICH of {', '.join(substitution.DELETIONS)}",
-        ),
-        Option(
-            name="pictures",
-            default=("mix:0.9", "patch:0.9"),
-            label="Altered pictures",
-            help="mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the share that stays. "
-            "None: no query for pictures.",
-            choices=tuple(f"{kind}:{lam}" for lam in mix.LAMBDAS for kind in ("mix", "patch")),
-            pattern=r"(mix|patch):0?\.[0-9]*[1-9][0-9]*",
-            expected="mix:LAM or patch:LAM, 0 < LAM < 1",
-        ),
-        Option(
-            name="picture_seeds",
-            default=mix.SEEDS,
-            label="Seeds of altered pictures",
-            help="Partners and patches are drawn anew for each.",
-            choices=mix.SEEDS,
-            pattern="[0-9]+",
-            expected="whole numbers, 0 or more",
-            minimum=0,
-        ),
-        Option(
-            name="influence",
-            default=(),
-            label="Encoders that vote on the word",
-            help="Models that embed texts: the noun that most of them find least influential is exchanged. None: a "
-            "noun at random.",
-            pattern=".+",
-            refers_to="model",
-        ),
-        Option(
-            name="normalise",
-            default=True,
-            label="Even out released captions",
-            help="Released files spell altered captions differently from originals: both are compared without case "
-            "and marks.",
-        ),
-        edits_option.option("Those with a different meaning take the place of altered captions."),
-        nearest.APPROXIMATE,
-    )
+    options = rococo_options.OPTIONS
     metrics = retrieval.METRICS
     side_tables = rococo_fronts.TABLES
     partners: Mapping[
@@ -188,40 +116,16 @@ class Rococo(Probe):
         """A vote takes voters, an altered picture a seed, an approximate search faiss; no edit
         has two names.
         """
-        settings = cast(RococoOptions, options)
-        needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
-        if needing_votes and not settings["influence"]:
-            raise InvalidInput(
-                f"Policy '{needing_votes[0]}' needs EI scores: name encoders that vote on the word as the option "
-                "'influence'."
-            )
-        if settings["pictures"] and not settings["picture_seeds"]:
-            raise InvalidInput(
-                "Altered pictures take a seed. Name one or more as the option 'picture_seeds'."
-            )
-        _refuse_synonyms(
-            "pictures", {strength: _strength(strength) for strength in settings["pictures"]}
-        )
-        # Where policies name the number of words, 1 is what a policy without a number means.
-        _refuse_synonyms(
-            "policies",
-            {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]},
-        )
-        nearest.pin_options(options)
-        is_clean = not (settings["policies"] or settings["pictures"] or settings.get("edits"))
-        if is_clean and settings.get("approximate"):
-            raise InvalidInput(
-                "The clean gallery alone is searched exactly. Leave out the option 'approximate', or alter something."
-            )
+        rococo_options.check(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digests of the encoders that vote; leaves out what an exact search has no use
-        for.
+        """Adds the digests of the encoders that vote and of the vocabulary; leaves out what is not
+        asked for.
 
         Raises:
-            InvalidInput: Too few candidates are to be looked up.
+            InvalidInput: Too few candidates are to be looked up, or a file cannot be read.
         """
-        pinned = nearest.pin_options(edits_option.pinned(options))
+        pinned = rococo_options.pinned(nearest.pin_options(edits_option.pinned(options)))
         names = cast(RococoOptions, options)["influence"]
         return (
             {**pinned, "influence_digest": [voter_digest(name, cache) for name in names]}
@@ -276,12 +180,13 @@ class Rococo(Probe):
         has_edits = settings.get("edits") or item.foils
         if not (settings["policies"] or settings["pictures"] or has_edits):
             return clean_cases(item, item.image), {}
-        voters, edits = settings["influence"], edits_option.loaded(options)
+        edits = edits_option.loaded(options)
+        draws = rococo_options.draws(settings, seed)
         policies = [RELEASED] if item.foils else settings["policies"]
         cases, dropped = (
             file_caption_cases(item, item.image, edits)
             if edits
-            else caption_cases(item, item.image, policies, voters, seed, self.foreign)
+            else caption_cases(item, item.image, policies, draws, self.foreign)
         )
         unchanged = self._unchanged(item, item.image, settings["pictures"])
         for strength, picture_seed in itertools.product(
@@ -319,7 +224,7 @@ class Rococo(Probe):
             partner = partner_of[item.id]
             partner_image = mix.fitted(pictures.open_picture(Picture(partner)), image.size)
             for strength in strengths:
-                kind, lam = _strength(strength)
+                kind, lam = rococo_options.strength(strength)
                 if not mix.changes(
                     image, partner_image, mix.picture_edit(item.id, partner, kind, lam, seed)
                 ):
@@ -375,24 +280,6 @@ class Rococo(Probe):
 def _pictures(items: Sequence[Item]) -> dict[str, Picture]:
     """The pictures by item id, in the order of the items."""
     return {item.id: item.image for item in items if item.image}
-
-
-def _strength(name: str) -> tuple[Literal["mix", "patch"], float]:
-    """Kind and share that stays, of a strength as KIND:LAM; the option's pattern allows no other."""
-    kind, lam = name.split(":")
-    return cast(Literal["mix", "patch"], kind), float(lam)
-
-
-def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
-    """Raises InvalidInput where two values of an option mean the same, so that it would be in
-    the gallery twice.
-    """
-    for value, meaning in meanings.items():
-        synonym = next(name for name, same in meanings.items() if same == meaning)
-        if synonym != value:
-            raise InvalidInput(
-                f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once."
-            )
 
 
 PROBE = Rococo()

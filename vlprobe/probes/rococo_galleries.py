@@ -51,7 +51,7 @@ class _Candidates:
 
 
 class TextGalleries:
-    """For each policy a gallery of all captions and of those that it altered.
+    """For each rule (a policy, or one of its seeds) a gallery of all captions and of those that it altered.
 
     Args:
         encoder: Embeds pictures and texts.
@@ -73,9 +73,9 @@ class TextGalleries:
         self.encoder, self.normalise, self.n_looked_up = encoder, normalise, n_looked_up
         self._item_ids = list(item_number)
         self._candidates: dict[str, _Candidates] = {}
-        for block in cases(["kind", "subtype", "item", "texts", "roles"]):
+        for block in cases(["kind", "rule", "item", "texts", "roles"]):
             for case in block.filter(pc.field("kind").isin(TEXT_KINDS)).to_pylist():
-                candidates = self._candidates.setdefault(case["subtype"], _Candidates())
+                candidates = self._candidates.setdefault(case["rule"], _Candidates())
                 candidates.texts.extend(case["texts"])
                 candidates.item_numbers.extend([item_number[case["item"]]] * len(case["texts"]))
                 candidates.is_altered.extend(role == "different" for role in case["roles"])
@@ -84,16 +84,16 @@ class TextGalleries:
         ] = {}
 
     def search(
-        self, queries: Sequence[Picture], query_items: np.ndarray, policy: str
+        self, queries: Sequence[Picture], query_items: np.ndarray, rule: str
     ) -> GallerySearch:
-        """Ranks all captions and those altered by a policy for each picture; `query_items` are
+        """Ranks all captions and those altered by a rule for each picture; `query_items` are
         their items' numbers.
         """
-        candidates = self._candidates[policy]
+        candidates = self._candidates[rule]
         is_altered = np.array(candidates.is_altered)
-        if policy not in self._galleries:
+        if rule not in self._galleries:
             texts = candidates.texts
-            if (policy == RELEASED or policy.startswith(FROM_FILE)) and self.normalise:
+            if (rule == RELEASED or rule.startswith(FROM_FILE)) and self.normalise:
                 texts = [normalised(text) for text in texts]
             names = CandidateNames(
                 items=pa.array(self._item_ids).take(pa.array(candidates.item_numbers)),
@@ -101,14 +101,12 @@ class TextGalleries:
                 partners=None,
                 altered=pa.array(is_altered),
             )
-            self._galleries[policy] = self._gallery(texts, is_altered), texts, names
-        gallery, texts, names = self._galleries[policy]
+            self._galleries[rule] = self._gallery(texts, is_altered), texts, names
+        gallery, texts, names = self._galleries[rule]
         match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
         vectors = self.encoder.images(queries)
         owners = np.array(candidates.item_numbers)
-        ranks = _retrieved(
-            vectors, query_items, gallery, owners, is_altered, match, policy == CLEAN
-        )
+        ranks = _retrieved(vectors, query_items, gallery, owners, is_altered, match, rule == CLEAN)
         fronts = rococo_fronts.table(ranks, names, [""] * len(queries))
         return GallerySearch(
             ranks, candidates.texts.__getitem__, gallery, vectors, is_altered, fronts
@@ -286,13 +284,11 @@ class RetrievalScorer:
         )
 
     def _rows_by_gallery(self, cases: pa.Table) -> dict[tuple[str, str], list[int]]:
-        """The rows of the cases by kind and gallery: that of a policy for `i2t`, of a rule for
-        `t2i`.
-        """
+        """The rows of the cases by kind and gallery, which a rule names."""
         rows: dict[tuple[str, str], list[int]] = {}
-        names = (cases[name].to_pylist() for name in ("kind", "subtype", "rule"))
-        for row, (kind, policy, rule) in enumerate(zip(*names, strict=True)):
-            rows.setdefault((kind, policy if kind in TEXT_KINDS else rule), []).append(row)
+        names = (cases[name].to_pylist() for name in ("kind", "rule"))
+        for row, (kind, rule) in enumerate(zip(*names, strict=True)):
+            rows.setdefault((kind, rule), []).append(row)
         return rows
 
     def _search(self, gallery: tuple[str, str], cases: pa.Table) -> GallerySearch:

@@ -82,15 +82,19 @@ def value_label(name: str) -> str:
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
     ('Colour', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
+    >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10")
+    ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10')
     """
     labels = _value_labels()
     if name in labels:
         return labels[name]
+    if seed := re.fullmatch(r"(.+):seed(\d+)", name):
+        label = value_label(seed[1])
+        return name if label == seed[1] else f"{label}, draw {seed[2]}"
     edit, _, strength = name.partition(":")
-    if edit in ("mix", "patch") and re.fullmatch(r"0?\.\d+(:seed\d+)?", strength):
-        lam, _, seed = strength.partition(":seed")
+    if edit in ("mix", "patch") and re.fullmatch(r"0?\.\d+", strength):
         word = "Mixed" if edit == "mix" else "Patched"
-        return f"{word}, {100 * float(lam):.0f} % stays{', draw ' + seed if seed else ''}"
+        return f"{word}, {100 * float(strength):.0f} % stays"
     if edit == "delete" and strength in DELETED:
         return DELETED[strength]
     return f"{labels[edit]}, {strength} words" if edit in labels and strength.isdigit() else name

@@ -1,0 +1,206 @@
+"""Altered captions and mixed pictures as files: read back, they are what a run hides in its galleries."""
+
+import csv
+import json
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from vlprobe import registry, views
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput
+from vlprobe.probes.released_layout import image_names
+from vlprobe.runs.altered import write
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.types import Picture
+
+THINGS = ("dog", "train", "pizza", "horse", "laptop", "boat")
+OPTIONS = {
+    "policies": ["danger", "rand-voca:2"],
+    "caption_seeds": [1, 10],
+    "pictures": ["mix:0.9", "patch:0.7"],
+    "picture_seeds": [10],
+}
+MODEL = "control:random"
+
+
+def five(folder: Path, without: str = "") -> str:
+    """Six drawn pictures with five captions each, one of which has no noun where `without` is the thing."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["image", "caption"])
+        for number, thing in enumerate(THINGS):
+            pixels = rng.integers(0, 256, (20, 30 + number, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / f"{thing}.png")
+            for place in ("a table", "a beach", "a street", "a room", "a field"):
+                plain = thing == without and place == "a street"
+                text = "It is very nice here." if plain else f"A {thing} beside {place}."
+                writer.writerow([f"{thing}.png", text])
+    return f"csv:{folder / 'captions.csv'}"
+
+
+def asked(dataset: str, **options) -> Request:
+    return Request((), dataset, "rococo", OPTIONS | options)
+
+
+def numbers(store, dataset: str, **options) -> dict[str, float]:
+    request = Request((MODEL,), dataset, "rococo", {"pictures": []} | options, examine=False)
+    manifest = execute(request, store)[0]
+    table = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"]), averaging="micro"
+    )
+    return table.set_index("metric")["value"].dropna().to_dict()
+
+
+def test_a_file_read_back_holds_the_captions_of_a_run_and_is_written_again_byte_for_byte(
+    store, tmp_path
+):
+    dataset, out = five(tmp_path / "five"), tmp_path / "out"
+    facts = write(asked(dataset), out, store)
+    assert {name: file["rule"] for name, file in facts["captions"].items()} == {
+        "danger_seed1.json": "danger:seed1",
+        "danger_seed10.json": "danger:seed10",
+        "rand_voca_2_seed1.json": "rand-voca:2:seed1",
+        "rand_voca_2_seed10.json": "rand-voca:2:seed10",
+    }
+    run = execute(Request((MODEL,), dataset, "rococo", OPTIONS, examine=False), store)[0]
+    cases = store.cases(run["case_key"]).table("cases").to_pandas()
+    for source, file in zip(facts["read_as"], facts["captions"].values(), strict=True):
+        items = registry.load_dataset(source, store.root).items
+        own = cases.loc[cases["rule"] == file["rule"]].set_index("item")["texts"].map(tuple)
+        assert len(items) == len(THINGS)
+        for item in items:
+            assert (*item.captions, *item.foils) == own[item.image.path.name]
+        path = out / Path(source.partition("@")[0].removeprefix("rococo:")).name
+        again = tmp_path / "again" / path.stem
+        write(Request((), source, "rococo", {"pictures": []}), again, store)
+        assert (again / "released.json").read_bytes() == path.read_bytes()
+
+
+def test_a_run_over_a_written_file_gets_the_numbers_of_the_run_it_was_written_from(store, tmp_path):
+    dataset = five(tmp_path / "five")
+    facts = write(asked(dataset, policies=["danger"], caption_seeds=[]), tmp_path / "out", store)
+    of_file = numbers(store, facts["read_as"][0], normalise=False)
+    assert of_file == numbers(store, dataset, policies=["danger"])
+    assert {"i2t_r1_new", "i2t_rsms"} <= set(of_file)
+
+
+def test_mixed_pictures_are_the_formula_pixel_by_pixel(store, tmp_path):
+    folder, out = tmp_path / "five", tmp_path / "out"
+    facts = write(asked(five(folder), policies=[]), out, store)
+    assert facts["pictures"] == {"mix_0.9_seed10": 6, "patch_0.7_seed10": 6}
+    rows = [json.loads(line) for line in (out / "mixed_pictures.jsonl").read_text().splitlines()]
+    assert len(rows) == 12
+    for row in rows:
+        image, partner = (Image.open(folder / row[name]) for name in ("image", "partner"))
+        assert row["image"] != row["partner"]
+        own, other = (np.asarray(one, float) for one in (image, partner.resize(image.size, 3)))
+        written = np.asarray(Image.open(out / row["file"]), float)
+        if row["kind"] == "mix":
+            assert np.abs(written - (0.9 * own + 0.1 * other)).max() < 0.5 + 1e-9
+        else:
+            left, top, right, bottom = row["box"]
+            inside = np.zeros(own.shape[:2], bool)
+            inside[top:bottom, left:right] = True
+            assert np.array_equal(written, np.where(inside[:, :, None], other, own))
+            assert inside.mean() == pytest.approx(0.3, abs=0.05)
+
+
+def test_a_picture_with_a_caption_that_could_not_be_altered_is_left_out_counted_and_still_listed(
+    store, tmp_path
+):
+    dataset, out = five(tmp_path / "five", without="pizza"), tmp_path / "out"
+    facts = write(asked(dataset, policies=["danger"], caption_seeds=[], pictures=[]), out, store)
+    assert facts["captions"]["danger.json"]["pictures"] == 5
+    assert facts["captions"]["danger.json"]["left_out"] == {
+        "a caption that could not be altered": 1
+    }
+    lines = [json.loads(line) for line in (out / "altered_captions.jsonl").read_text().splitlines()]
+    assert len(lines) == 29
+    for line in lines:  # one word or article differs: the caption that it was made of
+        kept = set(line["caption"].split()) & set(line["text"].split())
+        assert len(kept) >= len(line["caption"].split()) - 2
+        assert line["text"] != line["caption"]
+    edits = str(out / "altered_captions.jsonl")
+    assert numbers(store, dataset, edits=edits, normalise=False)["i2t_rsms"] == pytest.approx(
+        numbers(store, dataset, policies=["danger"])["i2t_rsms"]
+    )
+
+
+def test_the_same_request_goes_on_and_another_one_is_refused_in_one_line(store, tmp_path):
+    dataset, out = five(tmp_path / "five"), tmp_path / "out"
+    request = asked(dataset, policies=["danger"])
+    facts = write(request, out, store)
+    kept, gone = out / "mix_0.9_seed10" / "dog.png", out / "patch_0.7_seed10" / "dog.png"
+    times = kept.stat().st_mtime_ns
+    content = gone.read_bytes()
+    gone.unlink()
+    assert write(request, out, store) == facts
+    assert kept.stat().st_mtime_ns == times
+    assert gone.read_bytes() == content
+    with pytest.raises(InvalidInput) as caught:
+        write(asked(dataset, policies=["rand-voca"]), out, store)
+    assert str(caught.value) == (
+        f"'{out}' exists and holds something else. Name another folder, or delete this one."
+    )
+    file = tmp_path / "file"
+    file.write_text("x")
+    with pytest.raises(InvalidInput, match=r"is a file\. Expected a folder"):
+        write(request, file, store)
+    assert kept.is_file()
+
+
+def test_too_little_space_is_told_in_one_line_before_any_picture_is_written(
+    store, tmp_path, monkeypatch
+):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**6, 10**6, 10_000))
+    out = tmp_path / "out"
+    with pytest.raises(InvalidInput) as caught:
+        write(asked(five(tmp_path / "five")), out, store)
+    assert "12 mixed pictures take about 0.0 GiB" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert (out / "danger_seed1.json").is_file()
+    assert not list(out.rglob("*.png"))
+
+
+def test_nothing_altered_and_two_captions_a_picture_are_said(store, tmp_path, tiny):
+    with pytest.raises(InvalidInput, match=r"Nothing of .* is altered"):
+        write(asked(five(tmp_path / "five"), policies=[], pictures=[]), tmp_path / "out", store)
+    facts = write(asked(tiny, policies=["danger"], caption_seeds=[]), tmp_path / "two", store)
+    assert facts["captions"]["danger.json"] == {
+        "rule": "danger",
+        "pictures": 0,
+        "left_out": {"2 captions where the layout has 5 or 6": 6},
+    }
+
+
+def test_the_folder_of_pictures_is_the_innermost_that_holds_them_all():
+    names = ("/data/a/1.jpg", "/data/b/c/1.jpg")
+    folder, name_of = image_names(Picture(Path(name)) for name in names)
+    assert folder == Path("/data")
+    assert list(name_of.values()) == ["a/1.jpg", "b/c/1.jpg"]
+    assert image_names([]) == (None, {})
+
+
+def test_the_command_writes_them_and_says_how_they_are_read(store, tmp_path):
+    dataset, out = five(tmp_path / "five"), tmp_path / "out"
+    words = ["--cache", str(store.root), "perturb", dataset]
+    rococo = [*words, "--probe", "rococo"]
+    options = ["--option", "policies=danger", "--option", "pictures=", "--limit", "4"]
+    done = CliRunner().invoke(main, [*rococo, str(out), *options])
+    assert done.stdout == f"rococo:{out}/danger.json@{tmp_path / 'five'}\n"
+    assert "danger.json: 4 pictures" in done.stderr
+    assert "Name a folder" in CliRunner().invoke(main, rococo).stderr
+    assert "belong to --probe rococo" in CliRunner().invoke(main, [*words, str(out)]).stderr
+    refused = CliRunner().invoke(main, [*rococo, str(out), "--option", "polices=danger"])
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("Error: Probe 'rococo' has no option 'polices'.")

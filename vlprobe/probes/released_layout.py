@@ -1,0 +1,117 @@
+"""Altered captions in the layout in which RoCOCO was released, from the cases of a run.
+
+A JSON list with an entry a picture: `image`, and `caption`, a list of its own captions (five or six) and then
+of the five altered ones, the j-th made of its j-th own. `datasets/rococo.py` reads it.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict
+
+import pyarrow.compute as pc
+
+from vlprobe.probes.rococo_galleries import RELEASED
+from vlprobe.types import Picture, Reader
+
+N_ALTERED = 5
+N_ORIGINALS = (5, 6)
+LONGEST_NAME = 80  # characters of a file's name, without its ending
+
+
+class Entry(TypedDict):
+    """A picture as the file has it."""
+
+    image: str
+    caption: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One file: its entries, and why how many pictures are not among them."""
+
+    entries: list[Entry] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def encoded(self) -> bytes:
+        """The file's bytes: ASCII, a blank after commas and colons, as in the released files."""
+        return json.dumps(self.entries).encode()
+
+
+def layouts(cases: Reader, image_names: Mapping[str, str], rule: str = "") -> dict[str, Layout]:
+    """The files of a run's altered captions by rule: a policy, or one of its seeds.
+
+    Args:
+        cases: Reads the cases of a run of `rococo`.
+        image_names: What each picture is called in the file, by its stored name.
+        rule: The only one that is made; "": all.
+    """
+    by_rule: dict[str, Layout] = {}
+    for block in cases(["kind", "rule", "images", "texts", "roles"]):
+        is_case = pc.field("kind") == "i2t"
+        if rule:
+            is_case = is_case & (pc.field("rule") == rule)
+        for case in block.filter(is_case).to_pylist():
+            layout = by_rule.setdefault(case["rule"], Layout())
+            pairs = list(zip(case["texts"], case["roles"], strict=True))
+            originals = [text for text, role in pairs if role != "different"]
+            altered = [text for text, role in pairs if role == "different"]
+            if reason := _misfit(originals, altered, case["rule"]):
+                layout.left_out[reason] += 1
+                continue
+            captions = [*originals, *altered[:N_ALTERED]]
+            layout.entries.append({"image": image_names[case["images"][0]], "caption": captions})
+    return by_rule
+
+
+def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
+    """Why the layout has no place for a picture; "" where it has one."""
+    if len(originals) not in N_ORIGINALS:
+        return f"{len(originals)} captions where the layout has 5 or 6"
+    is_whole = len(altered) == (N_ALTERED if rule == RELEASED else len(originals))
+    return "" if is_whole else "a caption that could not be altered"
+
+
+def file_names(rules: Iterable[str]) -> dict[str, str]:
+    """The name of each rule's file or folder: letters, digits, points and underscores alone, no two alike.
+
+    >>> list(file_names(["rand-voca:2:seed1", "mix:0.9:seed10", "edits:../a b", "edits:a-b"]).values())
+    ['rand_voca_2_seed1', 'mix_0.9_seed10', 'edits_a_b', 'edits_a_b_2']
+    """
+    name_of: dict[str, str] = {}
+    for rule in rules:
+        stem = re.sub(r"[^a-z0-9.]+|\.\.+", "_", rule.lower()).strip("._")[:LONGEST_NAME] or "rule"
+        stem = re.sub("_+", "_", re.sub(r"_\.|\._", "_", stem))
+        name, number = stem, 1
+        while name in name_of.values():
+            number += 1
+            name = f"{stem}_{number}"
+        name_of[rule] = name
+    return name_of
+
+
+def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str]]:
+    """The folder that all pictures lie in, and by its stored name what each is called from there on.
+
+    None where none of them is here: those are called as their datasets do.
+    """
+    listed = [picture for picture in pictures if not picture.absent]
+    absolute = {picture.name: picture.path.absolute() for picture in listed}
+    parents = {path.parent for path in absolute.values()}
+    folder = _common(parents)
+    return folder, {
+        name: path.relative_to(folder).as_posix() for name, path in absolute.items() if folder
+    }
+
+
+def _common(folders: Iterable[Path]) -> Path | None:
+    """The innermost folder that holds all of these."""
+    common: Path | None = None
+    for folder in folders:
+        common = folder if common is None else common
+        while common != folder and common not in folder.parents:
+            common = common.parent
+    return common

@@ -1,0 +1,247 @@
+"""RoCOCO's altered captions and mixed pictures as files that others can use: OUT/
+
+    rand_voca.json ...         a file a policy (and seed), as RoCOCO was released: `probes/released_layout.py`
+    altered_captions.jsonl     every altered caption, those that the layout has no place for too: docs/edits.md
+    mix_0.9_seed1/NAME.png     a folder a strength and seed of mixed pictures, their pixels kept
+    mixed_pictures.jsonl       of each its file, picture, partner, kind, share that stays, seed and box
+    altered.json               what was asked for, how many there are, what was left out; written first and last
+
+The same request goes on where it was stopped. What exists in a gallery of a run is here, no more and no less:
+both are made of the same cases.
+"""
+
+import datetime
+import io
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow.compute as pc
+
+from vlprobe import __version__
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import mix
+from vlprobe.perturb.edits_file import line
+from vlprobe.probes import rococo_options
+from vlprobe.probes.caption_foils import altered_in_order
+from vlprobe.probes.released_layout import file_names, image_names, layouts
+from vlprobe.probes.rococo_galleries import (
+    FROM_FILE,
+    RELEASED,
+    changed_items,
+    item_numbers,
+    mixed_pictures,
+)
+from vlprobe.probes.rococo_options import RococoOptions
+from vlprobe.runs.context import RunContext
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import prepare, write_questions
+from vlprobe.scoring import pictures
+from vlprobe.storage import files
+from vlprobe.storage.store import Store
+from vlprobe.types import Edit, Item, Picture, PictureEdit
+
+FACTS = "altered.json"
+SAMPLE = 8  # mixed pictures whose size says what all of them take
+SPARE = 1.05  # of that: what else is written is small
+
+
+def write(
+    request: Request, folder: Path, store: Store, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Writes what a run of `rococo` would hide in its galleries; the request's models are not looked at.
+
+    Args:
+        request: Which data, options and seed.
+        folder: OUT.
+        store: Where cases are kept.
+        progress: Of pictures.
+
+    Returns:
+        What altered.json says.
+
+    Raises:
+        InvalidInput: nothing is altered, OUT holds something else, or there is no space for it.
+    """
+    progress = progress or Progress()
+    dataset, items, probe, run = prepare(request, store, progress)
+    context = RunContext(run, items, probe, request, store)
+    identity = {
+        **{"dataset": run.dataset, "dataset_digest": run.dataset_digest},
+        **{"probe_version": run.probe_version, "options": dict(run.options), "seed": run.seed},
+        **{"limit": run.limit, "selection": dict(run.selection)},
+    }
+    _claim(folder, json.loads(json.dumps(identity)))
+    write_questions(context, dataset, progress)
+    files.write_json(folder / FACTS, {"asked": identity, "finished": False})
+    home, name_of = image_names(item.image for item in items if item.image)
+    for item in items:
+        if item.image and item.image.absent:
+            name_of[item.image.name] = item.image.path.name
+    captions = _write_captions(context, folder, name_of)
+    mixed = _write_pictures(context, folder, name_of, progress)
+    if not captions and not mixed:
+        raise InvalidInput(
+            f"Nothing of '{run.dataset}' is altered. Name policies or pictures: --option policies=danger."
+        )
+    facts = {
+        "asked": identity,
+        "captions": captions,
+        "pictures": mixed,
+        "read_as": [f"rococo:{folder / name}" + (f"@{home}" if home else "") for name in captions],
+        "finished": True,
+    }
+    files.write_json(folder / FACTS, facts)
+    return facts
+
+
+def _claim(folder: Path, identity: Mapping[str, object]) -> None:
+    """Raises InvalidInput where the folder is a file, or holds anything but what this request has written."""
+    remedy = "Name another folder, or delete this one."
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"'{folder}' is a file. Expected a folder that can be made. {remedy}")
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    try:
+        facts = files.parse_json_object(files.read(folder / FACTS).decode())
+    except (OSError, ValueError):
+        facts = {}
+    if facts.get("asked") != identity:
+        raise InvalidInput(f"'{folder}' exists and holds something else. {remedy}")
+
+
+def _write_captions(
+    context: RunContext, folder: Path, name_of: Mapping[str, str]
+) -> dict[str, dict[str, object]]:
+    """The files of altered captions; of each by its name the rule, entries, and what was left out."""
+    by_rule = layouts(context.read_cases, name_of)
+    if not by_rule:
+        return {}
+    written: dict[str, dict[str, object]] = {}
+    for rule, stem in file_names(by_rule).items():
+        layout = by_rule[rule]
+        files.write_bytes(folder / f"{stem}.json", layout.encoded())
+        written[f"{stem}.json"] = {
+            "rule": rule,
+            "pictures": len(layout.entries),
+            "left_out": dict(layout.left_out),
+        }
+    maker = f"vlprobe {__version__}, rococo, seed {context.run.seed}"
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    with files.atomic_writer(folder / "altered_captions.jsonl") as handle:
+        for item_id, rule, source, text in _altered(context):
+            row = line(item_id, source, text, Edit("flip", rule, rule), maker, today)
+            handle.write(row.encode() + b"\n")
+    return written
+
+
+def _altered(context: RunContext) -> Iterator[tuple[str, str, str, str]]:
+    """Item, rule, caption and what was made of it, of all altered captions of the run.
+
+    Where some could not be altered the item's are made once more, to know which caption each is of; those
+    that came out of a file of edits are not repeated.
+    """
+    items = {item.id: item for item in context.items}
+    draws = rococo_options.draws(cast(RococoOptions, context.run.options), context.run.seed)
+    for block in context.read_cases(["kind", "subtype", "rule", "item", "texts", "roles"]):
+        for case in block.filter(pc.field("kind") == "i2t").to_pylist():
+            policy, rule, item = case["subtype"], case["rule"], items[case["item"]]
+            pairs = list(zip(case["texts"], case["roles"], strict=True))
+            altered = [text for text, role in pairs if role == "different"]
+            if policy.startswith(FROM_FILE):
+                continue
+            if len(altered) == len(item.captions) or policy == RELEASED:
+                sources = zip(item.captions, altered, strict=False)
+            else:
+                again, _ = altered_in_order(item, policy, draws, draws.by_rule(policy)[rule])
+                sources = (
+                    (caption, edited.text)
+                    for caption, edited in zip(item.captions, again, strict=True)
+                    if edited and edited.text in altered
+                )
+            for caption, text in sources:
+                yield item.id, rule, caption, text
+
+
+def _write_pictures(
+    context: RunContext, folder: Path, name_of: Mapping[str, str], progress: Progress
+) -> dict[str, int]:
+    """The mixed pictures and their list; of each folder by its name how many are in it."""
+    pictures_by_id = {item.id: item.image for item in context.items if item.image}
+    changed = changed_items(context.read_cases, item_numbers(pictures_by_id))
+    if not changed:
+        return {}
+    rules = {
+        rule: mixed_pictures(pictures_by_id, rule, numbers) for rule, numbers in changed.items()
+    }
+    _refuse_without_space(folder, [picture for mixed in rules.values() for picture in mixed])
+    targets = _targets(context.items, name_of)
+    item_ids = list(pictures_by_id)
+    total, done = sum(map(len, rules.values())), 0
+    with files.atomic_writer(folder / "mixed_pictures.jsonl") as handle:
+        for rule, stem in file_names(rules).items():
+            for number, picture in zip(changed[rule].tolist(), rules[rule], strict=True):
+                file = f"{stem}/{targets[item_ids[number]]}"
+                row = _write_picture(folder, file, picture, name_of) | {"rule": rule}
+                handle.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+                done += 1
+                progress.update("Writing pictures", done, total)
+    return {stem: len(rules[rule]) for rule, stem in file_names(rules).items()}
+
+
+def _targets(items: Sequence[Item], name_of: Mapping[str, str]) -> dict[str, str]:
+    """By item id the file of its mixed picture: the picture's name as PNG, numbered where that is taken."""
+    target_of: dict[str, str] = {}
+    taken: set[str] = set()
+    for item in items:
+        if item.image:
+            path = Path(name_of[item.image.name])
+            target, number = path.with_suffix(".png").as_posix(), 1
+            while target in taken:
+                number += 1
+                target = path.with_name(f"{path.stem}-{number}.png").as_posix()
+            taken.add(target)
+            target_of[item.id] = target
+    return target_of
+
+
+def _write_picture(
+    folder: Path, file: str, picture: Picture, name_of: Mapping[str, str]
+) -> dict[str, object]:
+    """Writes a mixed picture where it is not there yet; its row in the list."""
+    edit = cast(PictureEdit, picture.edit)
+    path = folder / file
+    if not path.exists():
+        files.write_bytes(path, _png(picture), durable=False)
+    row: dict[str, object] = {
+        "file": file,
+        "image": name_of[str(picture.path)],
+        "partner": name_of[str(edit.partner)],
+        "kind": edit.kind,
+        "stays": edit.lam,
+    }
+    if edit.kind == "patch":
+        width, height = pictures.open_picture(Picture(picture.path)).size
+        row["box"] = list(mix.box(width, height, edit.lam, edit.seed))
+    return row
+
+
+def _png(picture: Picture) -> bytes:
+    buffer = io.BytesIO()
+    pictures.open_picture(picture).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def _refuse_without_space(folder: Path, mixed: Sequence[Picture]) -> None:
+    """Raises InvalidInput where all pictures would take more than is free, judging by a few of them."""
+    step = max(1, len(mixed) // SAMPLE)
+    sizes = [len(_png(picture)) for picture in mixed[::step][:SAMPLE]]
+    needed = SPARE * len(mixed) * sum(sizes) / len(sizes)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise InvalidInput(
+            f"{len(mixed):,} mixed pictures take about {needed / 2**30:.1f} GiB, and '{folder}' has "
+            f"{free / 2**30:.1f} GiB free. Choose another folder, fewer seeds (--option picture_seeds=1), or --limit."
+        )
