@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
 from vlprobe.dashboard import state
 from vlprobe.dashboard.navigation import PAGE_SIZE
-from vlprobe.storage import annotations, bookmarks
+from vlprobe.storage import annotations, bookmarks, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.pattern_groups import pattern_groups, words_of
 from vlprobe.views.patterns import Pattern, Patterns
+
+SHIPPED_LGIP = "0f8fb90eb6d5977b"
 
 ONE, OTHER = "control:random", "guess"
 SIZE = 12  # cards on a page, so that few cases are several pages
@@ -373,3 +377,23 @@ def test_other_lies_on_a_picture_are_listed_and_opened(shown, compared: Store, k
     assert len(siblings) == card.more
     siblings[0].click().run()
     assert at.query_params["case"] == near.same_picture[0].id
+
+
+@pytest.mark.parametrize("name", ["explore", "compare"])
+def test_all_cases_of_a_pattern_are_opened_on_explore_from_every_drawer(
+    shown, monkeypatch, tmp_path: Path, name: str
+):
+    monkeypatch.delenv(shipped.SETTING)
+    shipped_store = StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
+    stored = views.runs.question_set(shipped_store, SHIPPED_LGIP)
+    fooled = views.filter.Filter("demo:weak", "flip")
+    cards, _, _ = views.wall.wall(shipped_store, stored, fooled)
+    keys = [views.patterns.pattern_of(shipped_store, stored, "flip", card.case) for card in cards]
+    key = max(filter(None, keys), key=keys.count)
+    n_believed = views.cases.outcomes(shipped_store, stored, replace(fooled, pair=(key,)))["fooled"]
+    address = {"set": SHIPPED_LGIP, "model": "demo:weak", "kind": "flip"}
+    at = shown(shipped_store, name, **address, case=cards[keys.index(key)].id)
+    at.button(key="case_pattern_all").click().run()
+    assert not at.exception
+    assert at.query_params["pair"] == key and "case" not in at.query_params
+    assert f"{n_believed:,} " in words(at)

@@ -28,6 +28,9 @@ PARAMETERS = {  # of Explore's address, by the fields of a filter
     "other": "other",
 }
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
+Query = dict[
+    str, str | tuple[str, ...]
+]  # an address's parameters; several values: one several times
 Target = Callable[[str, str], Filter | None]  # of a model and the key of a mark
 
 
@@ -67,9 +70,11 @@ def slice_filter(
     return None
 
 
-def query(stored: Questions, case_filter: Filter, case_id: str = "") -> dict[str, str]:
-    """What the address of Explore says of these cases, and of one that is open."""
-    parameters = {
+def query(stored: Questions, case_filter: Filter, case_id: str = "") -> Query:
+    """What the address of Explore says of these cases, and of one that is open; several patterns
+    stand there several times.
+    """
+    parameters: Query = {
         parameter: getattr(case_filter, name)
         for name, parameter in PARAMETERS.items()
         if getattr(case_filter, name)
@@ -80,6 +85,8 @@ def query(stored: Questions, case_filter: Filter, case_id: str = "") -> dict[str
             parameters["bucket"] = BUCKET_NAMES.get(outcomes, "all")
         elif case_filter.outcome != "fooled":
             parameters["outcome"] = case_filter.outcome
+    if case_filter.pair:
+        parameters["pair"] = case_filter.pair
     if case_filter.within:
         parameters["area"] = ";".join(f"{x:.5f},{y:.5f}" for x, y in case_filter.within)
     if case_id:
@@ -89,7 +96,7 @@ def query(stored: Questions, case_filter: Filter, case_id: str = "") -> dict[str
 
 def address(stored: Questions, case_filter: Filter | None) -> str:
     """A link to these cases, for tables; "" without a filter."""
-    return f"explore?{urlencode(query(stored, case_filter))}" if case_filter else ""
+    return f"explore?{urlencode(query(stored, case_filter), doseq=True)}" if case_filter else ""
 
 
 def open_clicked(points: Sequence[Mapping], stored: Questions, target: Target) -> None:

@@ -8,15 +8,16 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.case_links import query
 from vlprobe.dashboard.cases.pictures import draw_pictures
 from vlprobe.dashboard.cases.scores import scores
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import (
     Questions,
     attempt,
     counts,
     n_passing,
-    picked,
     plain,
     renamed,
     store,
@@ -181,14 +182,9 @@ def _draw_pattern(stored: Questions, case_filter: Filter, card: WallCard) -> Non
         text = drawer.pattern_text(pattern_words(key), (counted["fooled"], counted["all"]), words)
         with st.container(width=128, gap="xsmall"):
             st.html(text)
-            if n_others > len(others):
-                st.button(
-                    "Show all",
-                    key="case_pattern_all",
-                    type="tertiary",
-                    on_click=_show_alike,
-                    args=(key,),
-                )
+            has_more = n_others > len(others)
+            if has_more and st.button("Show all", key="case_pattern_all", type="tertiary"):
+                st.switch_page(page_file("explore"), query_params=query(stored, alike))
         names = [name for neighbour in others for name, _ in render_wall.frames(neighbour, kind)]
         sources = addresses(store().root, names)
         values = {
@@ -202,23 +198,12 @@ def _draw_pattern(stored: Questions, case_filter: Filter, card: WallCard) -> Non
             ],
         }
         component("wall")(key="case_alike", data=values, on_open_change=_go_alike)
-    if st.session_state.pop("leave_case", False):
-        st.rerun()
 
 
 def _go_alike() -> None:
     case_id = st.session_state["case_alike"].get("open")
     if case_id:
         _go(str(case_id))
-
-
-def _show_alike(key: str) -> None:
-    """The wall of this pattern alone, without the drawer."""
-    picked()
-    for name in ("case", "page"):
-        st.query_params.pop(name, None)
-    st.query_params["pair"] = key
-    st.session_state["leave_case"] = True
 
 
 def _go(case_id: str) -> None:

@@ -48,7 +48,8 @@ def draw_page() -> None:
         share.draw_share(contest.questions, shared, n_passing(contest.questions, shared))
     if "case" in st.query_params:
         drawer_filter = in_map or columns.filter_of_case(contest, parting)
-        drawer.draw_case(contest.questions, drawer_filter, sentence.CARDS, is_grouped=True)
+        is_grouped = in_map is None  # the map has one card a case
+        drawer.draw_case(contest.questions, drawer_filter, sentence.CARDS, is_grouped)
 
 
 def compared(contest: Contest) -> Comparison:

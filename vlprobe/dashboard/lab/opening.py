@@ -3,7 +3,7 @@ finding, with pictures of it.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -111,7 +111,7 @@ def draw_cards(
     cards: Sequence[WallCard],
     kind: KindPresentation,
     label: str,
-    query: Mapping[str, str],
+    query: case_links.Query,
     key: str,
 ) -> None:
     """A row of cards; a press opens the case in Explore.
