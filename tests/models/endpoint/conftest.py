@@ -1,5 +1,6 @@
 """A server of the protocol in a process of its own, one for each test process, and what came to it."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -47,9 +48,8 @@ class Server:
         return self._said("/requests")["requests"]
 
 
-@pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("chat")
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[Server]:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.models.endpoint.server", str(folder)],
         stdout=subprocess.PIPE,
@@ -58,19 +58,41 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert process.stdout is not None
-    server = Server(f"http://127.0.0.1:{int(process.stdout.readline())}", folder)
-    server.warm_up()
-    yield server
+    yield Server(f"http://127.0.0.1:{int(process.stdout.readline())}", folder)
     process.kill()
     process.wait()
     process.stdout.close()
 
 
-@pytest.fixture
-def server(running: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The server, named by whoever started this, healthy and with nothing asked."""
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with started(tmp_path_factory.mktemp("chat")) as server:
+        server.warm_up()
+        yield server
+
+
+@pytest.fixture(scope="session")
+def running_author(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One that loads no weights, for those who ask `author` alone."""
+    with started(tmp_path_factory.mktemp("author")) as server:
+        yield server
+
+
+def named_and_healthy(running: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     running.fail()
     monkeypatch.setenv(access.APIS, running.url)
     monkeypatch.delenv(endpoints.KEYS, raising=False)
     monkeypatch.setattr(client, "FIRST_WAIT", 0.01)
     return running
+
+
+@pytest.fixture
+def server(running: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The server, named by whoever started this, healthy and with nothing asked."""
+    return named_and_healthy(running, monkeypatch)
+
+
+@pytest.fixture
+def author_server(running_author: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """As `server`, without weights."""
+    return named_and_healthy(running_author, monkeypatch)

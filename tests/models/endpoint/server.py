@@ -3,7 +3,7 @@
     python -m tests.models.api.server [FOLDER]    writes its port; FOLDER has a generative model of transformers
 
 POST /v1/embeddings         models minilm (sentence-transformers, its own code) and demo (texts and pictures)
-POST /v1/chat/completions   model chat: the first token's real log-probabilities
+POST /v1/chat/completions   model chat: the first token's real log-probabilities; to texts alone `author` replies
 POST /faults                {"kind": ..., "times": N}: what the next N requests meet; GET /requests tells what came
 """
 
@@ -18,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 from PIL import Image
+
+from tests.models.endpoint import author
 
 LOCK = threading.Lock()
 REQUESTS: list[dict] = []
@@ -73,7 +75,20 @@ def embeddings(body: dict) -> dict:
     return {"object": "list", "data": entries[::-1], "model": body["model"], "usage": usage}
 
 
+def written(body: dict) -> dict:
+    message = {"role": "assistant", "content": author.reply(body["messages"])}
+    return {
+        "object": "chat.completion",
+        "model": body["model"],
+        "created": 1_767_225_600,  # 2026-01-01
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }
+
+
 def chat(body: dict) -> dict:
+    if isinstance(body["messages"][0]["content"], str):
+        return written(body)
     import torch
 
     processor, model = generator()
@@ -121,6 +136,10 @@ def spoiled(kind: str, answer: dict, key: str) -> dict | bytes:
         top = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         top[:] = [entry for entry in top if entry["token"].strip().lower() != "yes"]
         answer["choices"][0]["logprobs"]["content"][0] |= {"token": "the", "logprob": -0.1}
+    if kind == "wordless":
+        answer["choices"][0]["message"] = {"role": "assistant", "content": 7}
+    if kind == "cut":
+        answer["choices"][0]["finish_reason"] = "length"
     if kind == "bare":
         answer["choices"][0]["logprobs"] = None
     if kind in ("nan", "short", "long"):

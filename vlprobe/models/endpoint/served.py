@@ -58,6 +58,7 @@ class Question:
     payload: Callable[[], Mapping[str, object]]  # its body, made when it is sent
     tokens: int  # that are sent, estimated
     label: str  # what an error calls it
+    tokens_received: int = 1  # estimated
 
 
 class ServedModel(Model):
@@ -110,7 +111,7 @@ class ServedModel(Model):
             InvalidInput: the server gives no answer, or that of another model than is named.
         """
         folder = cache / FOLDER / pictures.digest(self._described.encode())
-        self._log, self._budget, self._reporter = AnswerLog(folder), budget, reporter
+        self._log, self._budget, self._reporter = self._open_log(folder), budget, reporter
         question = self.first_question()
         oldest = next(iter(self._log), None)
         if oldest is None:
@@ -135,6 +136,9 @@ class ServedModel(Model):
         ]
         self.digest = pictures.digest(f"server version 1 {json.dumps(identified)}".encode())
         self.note = f"asked at {self.parsed.address.origin}: {answer.identity.words}"
+
+    def _open_log(self, folder: Path) -> AnswerLog:
+        return AnswerLog(folder)
 
     @property
     def log(self) -> AnswerLog:
@@ -164,9 +168,10 @@ class ServedModel(Model):
         if not questions:
             return
         sent = sum(question.tokens for question in questions)
+        received = sum(question.tokens_received for question in questions)
         line = f"{self.name}: {len(questions):,} requests, about {sent:,} tokens"
         if self._budget.has_price:
-            line += f", about {self._budget.cost(sent, len(questions)):.4g} by the price"
+            line += f", about {self._budget.cost(sent, received):.4g} by the price"
         self._reporter.tell(printable(f"{line}. {n_kept:,} answers are here already."))
         self._ask(questions)
 
@@ -180,7 +185,7 @@ class ServedModel(Model):
             under_way: set[Future[None]] = set()
             try:
                 for question in questions:
-                    promised = self._budget.promise(question.tokens, 1)
+                    promised = self._budget.promise(question.tokens, question.tokens_received)
                     under_way.add(pool.submit(self._ask_one, client, question, promised))
                     while len(under_way) >= parallel:
                         n_done += self._finish(under_way)
@@ -201,7 +206,7 @@ class ServedModel(Model):
         return len(ended)
 
     def _ask_one(self, client: Client, question: Question, promised: float) -> None:
-        expected = self._budget.cost(question.tokens, 1)
+        expected = self._budget.cost(question.tokens, question.tokens_received)
         with self._budget.settled(promised, expected) as bill:
             body = json.dumps(question.payload()).encode()
             self._keep(client.post(self._path, body, question.label, bill.lost), question, bill)

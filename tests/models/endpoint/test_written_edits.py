@@ -1,0 +1,232 @@
+"""Edits that a language model writes: rules and a second question before any is used, nothing asked twice."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.conftest import CAPTIONS
+from tests.models.endpoint import author
+from tests.models.endpoint.conftest import Server
+from vlprobe.cli.main import main
+from vlprobe.perturb import replies
+from vlprobe.probes import edits_option
+from vlprobe.runs.edits import write as edits_write
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import files
+from vlprobe.storage.store import Store
+
+FIRST = [captions[0] for _, _, *captions in CAPTIONS]
+
+
+def call(store: Store, tiny: str, out: Path, server: Server, *words: str, code: int = 0):
+    start = ["--cache", str(store.root), "edits", tiny, str(out), "--with", server.name("author")]
+    outcome = CliRunner().invoke(main, [*start, "--captions", "1", *words])
+    assert outcome.exit_code == code, outcome.output
+    return outcome
+
+
+def rows(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def asked(server: Server) -> list[list[dict]]:
+    return [request["body"]["messages"] for request in server.requests()]
+
+
+@pytest.fixture
+def server(author_server: Server) -> Server:
+    return author_server
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "edits.jsonl"
+
+
+def test_what_passes_rules_and_the_second_question_is_a_file_for_every_probe(
+    server: Server, tiny: str, store: Store, out: Path
+):
+    call(store, tiny, out, server, "--kind", "P1", "--kind", "negative:attribute")
+    written = {(row["caption"], row["subtype"]): row for row in rows(out)}
+    # by hand: the dog's is refused once, the car's never one line, the boat's and the horse's not judged as meant
+    used = [caption for caption in FIRST if not any(w in caption for w in ("car", "boat"))]
+    for caption in used:
+        if "horse" not in caption:
+            assert written[caption, "P1"]["text"] == author.SEEN + author.lowered(caption)
+        assert written[caption, "attribute"]["text"] == author.negative(caption)
+    assert len(written) == 2 * len(used) - 1
+    assert {row["meaning"] for row in rows(out) if row["subtype"] == "P1"} == {"same"}
+    assert {row["made"] for row in rows(out)} == {"2026-01-01"}
+    assert {row["maker"] for row in rows(out)} == {f"{server.url}#author, answered by 'author'"}
+    for probe in ("lgip", "rococo", "eqben", "visla", "prsm"):
+        options = {"edits": str(out)} | ({"pictures": []} if probe == "rococo" else {})
+        request = Request(("control:random",), tiny, probe, options, examine=False)
+        manifest = execute(request, store)[0]
+        assert manifest["n_cases"], probe
+
+
+def test_what_stays_wrong_stands_in_a_second_file_with_its_reason(
+    server: Server, tiny: str, store: Store, out: Path
+):
+    outcome = call(store, tiny, out, server, "--kind", "P1", "--attempts", "2")
+    reasons = {row["caption"]: row["reason"] for row in rows(out.with_suffix(".rejected.jsonl"))}
+    car, boat, horse = (next(c for c in FIRST if w in c) for w in ("car", "boat", "horse"))
+    assert reasons == {
+        car: replies.SEVERAL_LINES,
+        boat: replies.NO_VERDICT,
+        horse: replies.JUDGED_DIFFERENT,
+    }
+    assert "3 edits (P1 3)" in outcome.stderr and "3 not written" in outcome.stderr
+    again = [messages for messages in asked(server) if len(messages) == 3]
+    assert {author.caption_of(messages) for messages in again} == {car, boat, horse, FIRST[0]}
+    told = next(messages for messages in again if author.caption_of(messages) == car)
+    assert told[1]["content"] == author.TWICE and replies.SEVERAL_LINES in told[2]["content"]
+    assert max(map(len, asked(server))) == 3  # two attempts, no more
+
+
+def test_the_second_question_does_not_say_what_was_intended(
+    server: Server, tiny: str, store: Store, out: Path
+):
+    call(store, tiny, out, server, "--kind", "negative:object", "--limit", "1")
+    questions = [
+        messages for messages in asked(server) if "First caption" in messages[0]["content"]
+    ]
+    assert len(questions) == 1
+    shared = [question[0]["content"].partition("First caption")[0] for question in questions]
+    call(store, tiny, out.with_name("2.jsonl"), server, "--kind", "P1", "--limit", "1")
+    other = [m[0]["content"] for m in asked(server) if "First caption" in m[0]["content"]][-1]
+    assert other.partition("First caption")[0] == shared[0]
+
+
+def test_a_command_that_was_stopped_goes_on_and_asks_nothing_twice(
+    server: Server, tiny: str, store: Store, out: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(edits_write, "CAPTIONS_AT_A_TIME", 2)
+    whole = out.with_name("whole.jsonl")
+    call(Store(store.root.with_name("other")), tiny, whole, server)
+    n_whole = len(asked(server))
+    server.fail()
+    for attempt in range(n_whole):
+        cost = ["--price", "100", "--max-cost", f"{0.08 * (attempt + 1):.2f}"]
+        start = ["--cache", str(store.root), "edits", tiny, str(out), "--captions", "1", *cost]
+        outcome = CliRunner().invoke(main, [*start, "--with", server.name("author")])
+        if outcome.exit_code == 0:
+            break
+        assert "Stopped before the next request" in outcome.stderr
+        assert outcome.stderr.splitlines()[-1].startswith("Error: ")
+    else:
+        pytest.fail("never finished")
+    assert attempt >= 2
+    assert len(asked(server)) == n_whole
+    assert out.read_bytes() == whole.read_bytes()
+    call(store, tiny, out, server)
+    assert len(asked(server)) == n_whole
+
+
+def test_captions_that_were_finished_before_a_stop_are_in_the_file(
+    server: Server, tiny: str, store: Store, out: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(edits_write, "CAPTIONS_AT_A_TIME", 1)
+    words = ["--kind", "P1", "--sample", "6"]
+    call(store, tiny, out, server, *words, "--limit", "1")
+    first = rows(out)
+    server.fail("401", 1)
+    outcome = call(store, tiny, out, server, *words, code=1)
+    assert "refuses the key" in outcome.stderr and rows(out) == first
+
+
+def test_a_second_process_is_refused(server: Server, tiny: str, store: Store, out: Path):
+    call(store, tiny, out, server, "--kind", "P1", "--limit", "1")
+    lock = next((store.root / "answers").rglob("answers.jsonl")).with_name(".writing.lock")
+    before = out.read_bytes()
+    with files.lock(lock, lambda: None):
+        outcome = call(store, tiny, out, server, "--kind", "P1", code=1)
+    assert "by another process" in outcome.stderr and out.read_bytes() == before
+
+
+def test_a_file_of_somebody_else_is_left_alone(server: Server, tiny: str, store: Store, out: Path):
+    out.write_text('{"caption": "a", "text": "b", "meaning": "same", "maker": "Ann"}\n')
+    outcome = call(store, tiny, out, server, code=1)
+    assert "Name a new file" in outcome.stderr and "Ann" in out.read_text()
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("cut", replies.CUT_OFF)])
+def test_an_answer_that_was_cut_off_is_asked_for_again(
+    server: Server, tiny: str, store: Store, out: Path, kind: str, reason: str
+):
+    call(store, tiny, out, server, "--kind", "P1", "--limit", "1", "--where", "thing=cat")
+    server.fail(kind, 1)
+    call(store, tiny, out, server, "--kind", "P1", "--limit", "1", "--where", "thing=bus")
+    assert [reason in messages[-1]["content"] for messages in asked(server)] == [False, True, False]
+
+
+def test_an_answer_without_a_text_stops_in_one_line(
+    server: Server, tiny: str, store: Store, out: Path
+):
+    call(store, tiny, out, server, "--kind", "P1", "--limit", "1")
+    server.fail("wordless", 1)
+    outcome = call(store, tiny, out, server, "--kind", "P1", code=1)
+    assert "its message has no text" in outcome.stderr.splitlines()[-1]
+
+
+def test_several_of_a_kind_differ_and_are_drawn_by_the_seed(
+    server: Server, tiny: str, store: Store, out: Path
+):
+    words = ["--kind", "P1", "--count", "2", "--item", "2.png", "--attempts", "1"]
+    call(store, tiny, out, server, *words, "--seed", "7", "--temperature", "0.5")
+    assert len(rows(out)) == 1  # the author knows one
+    assert [row["reason"] for row in rows(out.with_suffix(".rejected.jsonl"))] == [replies.REPEATED]
+    bodies = [request["body"] for request in server.requests()[1:]]
+    assert len({body["seed"] for body in bodies[:2]}) == 2
+    assert [body["temperature"] for body in bodies] == [0.5, 0.5, 0.0]
+
+
+def test_openings_must_be_there_and_captions_of_other_languages_get_no_english_ones(
+    server: Server, tmp_path: Path, store: Store, out: Path
+):
+    from tests.runs.test_run import pictured
+
+    german = "Ein Bus hält vor einem alten Gebäude."
+    data = pictured(tmp_path, {"a.png": "A photo of a cat on a table.", "b.png": german})
+    call(store, data, out, server, "--kind", "P2")
+    texts = [row["text"] for row in rows(out)]
+    assert texts == [
+        "A picture of a photo of a cat on a table.",
+        "An image of a photo of a cat on a table.",
+        "There one sees a photo of a cat on a table.",
+    ]
+    reasons = [(row["caption"], row["reason"]) for row in rows(out.with_suffix(".rejected.jsonl"))]
+    assert (german, "not in English") in reasons
+    assert ("A photo of a cat on a table.", "the caption begins with these words") in reasons
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("demo:softmax", "cannot be asked to write"),
+        ("http:http://127.0.0.1:1/v1#m+pictures", "how a model's numbers are read"),
+    ],
+)
+def test_a_model_that_cannot_write_is_told(
+    tiny: str, tmp_path: Path, out: Path, name: str, words: str
+):
+    start = ["--cache", str(tmp_path / "c"), "edits", tiny, str(out), "--with", name]
+    outcome = CliRunner().invoke(main, start)
+    assert outcome.exit_code == 1 and words in outcome.stderr and not out.exists()
+
+
+def test_every_kind_can_be_asked_for_and_is_read_as_a_file_of_edits(
+    server: Server, tiny: str, store: Store, out: Path
+):
+    words = ["--kind", "visla", "--kind", "prsm", "--kind", "negatives", "--attempts", "1"]
+    call(store, tiny, out, server, *words, "--item", "3.png")
+    edits = edits_option.loaded(edits_option.with_digest({"edits": str(out)}))
+    assert edits and edits.rows[0].subtype == "positive"
+    rest = rows(out.with_suffix(".rejected.jsonl"))
+    every = Counter(row["subtype"] for row in [*rows(out), *rest])
+    assert every.pop("P2") == 4 and every.pop("P3") == 3 and every.total() == 1 + 1 + 1 + 6
+    assert {row["reason"] for row in rest} == {replies.REPEATED}

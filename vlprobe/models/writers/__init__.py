@@ -1,0 +1,1 @@
+"""Language models that write texts: asked at a server, or on this machine; what they answer is kept."""

@@ -1,0 +1,140 @@
+"""What a writer is asked and what it answers; both as OpenAI's chat completions have them."""
+
+import datetime
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models.endpoint import reply
+from vlprobe.models.endpoint.budget import Budget, estimated_tokens
+from vlprobe.models.endpoint.reply import Reply
+from vlprobe.models.endpoint.served import Reporter
+from vlprobe.perturb.instructions import Message
+from vlprobe.storage import files
+from vlprobe.storage.answer_log import AnswerLog
+
+LOCK = ".writing.lock"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One question in words."""
+
+    messages: Sequence[Message]
+    temperature: float
+    seed: int  # of the draw of words, where the temperature is above 0
+    max_tokens: int  # of the answer
+    label: str  # what an error calls it
+
+    @cached_property
+    def name(self) -> str:
+        """By which the log of a writer knows its answer: 32 hex digits of all that can change it."""
+        identifying = [list(map(dict, self.messages)), self.temperature, self.seed, self.max_tokens]
+        content = json.dumps(identifying, sort_keys=True).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+    @property
+    def tokens(self) -> int:
+        """That are sent, estimated."""
+        return sum(estimated_tokens(message["content"]) for message in self.messages)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a writer says."""
+
+    text: str
+    is_cut: bool  # whether it was stopped before its end
+    day: str  # on which it was written, such as 2026-11-23; "" where the server does not say
+
+
+class WriterLog(AnswerLog):
+    """The answers of a writer, each kept under the name of its prompt; read from the disk once."""
+
+    @cached_property
+    def answers(self) -> dict[str, Answer]:
+        """By the name of the prompt. Raises InvalidInput where one that is kept is none."""
+        return {answer.questions[0]: _kept(answer.body) for answer in self}
+
+    def reread(self) -> None:
+        """Forgets what was read: another process may have written since."""
+        self.__dict__.pop("answers", None)
+
+    def append(self, questions: Sequence[str], body: str) -> None:
+        """Keeps an answer. Raises InvalidInput where it cannot be written."""
+        answers = self.answers
+        super().append(questions, body)
+        answers[questions[0]] = _kept(body)
+
+
+class Writer(Protocol):
+    """A model that answers in words. What it answered is asked once, and kept in `log`."""
+
+    name: str
+    maker: str  # who wrote, for a file of edits; known once it is opened
+
+    @property
+    def log(self) -> WriterLog:
+        """Its answers; known once it is opened."""
+        ...
+
+    def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
+        """Gets ready. Raises InvalidInput where it gives no answer."""
+        ...
+
+    def ask(self, prompts: Sequence[Prompt]) -> None:
+        """Asks for answers, which go to the log as soon as they are whole."""
+        ...
+
+
+def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, Answer]:
+    """The answers to prompts, by name; those that are not kept are asked."""
+    answers = writer.log.answers
+    lacking = {prompt.name: prompt for prompt in prompts if prompt.name not in answers}
+    if lacking:
+        writer.ask(list(lacking.values()))
+    return {prompt.name: answers[prompt.name] for prompt in prompts}
+
+
+def refuse_second_process(name: str) -> Callable[[], None]:
+    """What to do where another process holds a writer's lock: raises InvalidInput."""
+
+    def refuse() -> None:
+        raise InvalidInput(
+            f"'{name}' is being asked for edits by another process with the same cache, and what both ask would be "
+            "paid for twice. Wait for it, or choose another folder with --cache."
+        )
+
+    return refuse
+
+
+def lock_of(writer: Writer) -> Path:
+    """The lock that a process holds while it asks a writer."""
+    return writer.log.file.parent / LOCK
+
+
+def _kept(body: str) -> Answer:
+    label = "a kept request"
+    return answer_in(reply.parse(body, label), label)
+
+
+def answer_in(parsed: Reply, label: str) -> Answer:
+    """The text of a chat completion. Raises InvalidInput where it has none."""
+    choice = reply.entries(parsed.content, "choices", label)[0]
+    message = choice.get("message")
+    text = message.get("content") if isinstance(message, dict) else None
+    refusal = message.get("refusal") if isinstance(message, dict) else None
+    if text is None and (isinstance(refusal, str) or choice.get("finish_reason") is not None):
+        text = ""  # it refuses, or its answer was filtered: an answer, and an empty one
+    if not isinstance(text, str) or files.SURROGATE.search(text):
+        raise reply.strange(label, "its message has no text ('content')")
+    created = parsed.content.get("created")
+    day = ""
+    if isinstance(created, int) and 0 < created < 2**33:
+        day = datetime.datetime.fromtimestamp(created, datetime.UTC).date().isoformat()
+    return Answer(text, choice.get("finish_reason") == "length", day)

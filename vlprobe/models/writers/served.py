@@ -1,0 +1,79 @@
+"""A writer at a server: POST URL/chat/completions, texts alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models.endpoint.budget import Budget
+from vlprobe.models.endpoint.names import EndpointName
+from vlprobe.models.endpoint.reply import Reply
+from vlprobe.models.endpoint.served import Question, Reporter, ServedModel
+from vlprobe.models.writers.prompts import Prompt, WriterLog, answer_in
+from vlprobe.types import Capabilities
+
+FIRST = Prompt(
+    ({"role": "user", "content": "Answer with one word: ready."},), 0.0, 0, 16, "the first request"
+)
+FORM = "http:URL#MODEL with +timeout=SECONDS, +parallel=N, +fingerprint=TEXT or nothing after it"
+
+
+class ServedWriter(ServedModel):
+    """A model that a server answers for, asked to write."""
+
+    def __init__(self, parsed: EndpointName) -> None:
+        if (
+            parsed.sees_pictures
+            or parsed.normalise
+            or parsed.gives_probability
+            or parsed.dimensions
+        ):
+            raise InvalidInput(
+                f"'{parsed.name}' says how a model's numbers are read, and here it writes. Expected {FORM}."
+            )
+        super().__init__(replace(parsed, is_chat=True), "chat/completions", "writing")
+        self.maker = parsed.address.line
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """None of those that a probe asks for."""
+        return Capabilities(asks_server=True)
+
+    def first_question(self) -> Question:
+        """A word."""
+        return self._question(FIRST)
+
+    def _question(self, prompt: Prompt) -> Question:
+        def payload() -> Mapping[str, object]:
+            return {
+                "model": self.parsed.address.model,
+                "messages": list(map(dict, prompt.messages)),
+                "max_tokens": prompt.max_tokens,
+                "temperature": prompt.temperature,
+                "seed": prompt.seed,
+            }
+
+        received = max(1, prompt.max_tokens // 4)
+        return Question((prompt.name,), payload, prompt.tokens, prompt.label, received)
+
+    def check(self, answer: Reply, question: Question) -> None:
+        """Raises InvalidInput unless it has a text."""
+        answer_in(answer, question.label)
+
+    def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
+        """Gets ready, and learns which model answers."""
+        super().open(cache, budget, reporter)
+        self.maker = f"{self.parsed.address.line}, answered by {self.facts()['answered by']}"
+
+    def _open_log(self, folder: Path) -> WriterLog:
+        self._writer_log = WriterLog(folder)
+        return self._writer_log
+
+    @property
+    def log(self) -> WriterLog:
+        """The kept answers; known once it is opened."""
+        return self._writer_log
+
+    def ask(self, prompts: Sequence[Prompt]) -> None:
+        """Asks for answers, several at the same time."""
+        self._ask([self._question(prompt) for prompt in prompts])

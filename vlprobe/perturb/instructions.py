@@ -1,0 +1,221 @@
+"""What a language model is asked for: paraphrases and foils of a caption, a kind each, and whether two captions
+mean the same.
+
+The rules are those of two papers, in words of our own:
+
+    PRSM, section 3     P1: the whole caption anew, nothing added, nothing left out; P2: another opening ("a photo
+                        of"); P3: synonyms of one describing word, of another one, of both
+    VISLA, section 3.2 and appendix A.1, A.2
+                        a second positive: synonyms and order alone, what is where stays, no detail more; a hard
+                        negative: few words changed, so that the caption is fluent and false. Which is which can
+                        be told without the picture, and nobody's sex is said that the caption does not say
+
+A model answers "NONE" where a caption has nothing of the kind to change.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vlprobe.errors import NotFound
+from vlprobe.perturb.draws import draw
+
+VERSION = 1  # of all texts below: an answer belongs to the words that it answers
+NOTHING = "NONE"
+NEGATIVE = "negative"
+Message = Mapping[str, str]  # role and content, as chat has them
+BEGINNING = (
+    "You write captions for tests of picture search. Follow the task to the letter and answer with the new caption "
+    "alone: one line, no quotation marks, no remark before or after it."
+)
+EVERY = (
+    "Write in the language of the caption.",
+    "The new caption is one fluent, correct sentence or phrase, about as long as the old one.",
+    "Say no detail of the picture that the caption does not say.",
+    "Do not say whether somebody is a man or a woman where the caption does not.",
+)
+LIE = (
+    "Change as few words as you can; the rest stays word for word.",
+    "The new caption must be false of every picture that the old one describes, and the two sentences alone must "
+    "show it, without the picture and without guessing.",
+    "It must describe something that could be seen in a picture.",
+)
+SAME = (
+    "The meaning must stay exactly the same: who or what is there, how many, what each is like, what each does, and "
+    "what is where."
+)
+
+
+class EditKind(NamedTuple):
+    """One kind of edit."""
+
+    name: str  # as it is chosen
+    meaning: str  # same or different
+    subtype: str  # as a file of edits has it
+    rule: str
+    task: str
+    rules: tuple[str, ...]
+    opening: str = ""  # that the edit must begin with
+    is_english: bool = False  # whether English words are part of the task
+
+
+def _prefix(opening: str) -> EditKind:
+    task = f'Rewrite the caption so that it begins with "{opening}".'
+    rest = "What follows stays as it is, but for what grammar demands of the verb and of capital letters."
+    name = f"P2:{opening.split()[1]}"
+    return EditKind(name, "same", "P2", f"P2 {opening}", task, (SAME, rest), opening, True)
+
+
+def _synonyms(name: str, words: str) -> EditKind:
+    task = (
+        f"Replace {words} in the caption that says what somebody or something is like (such as age, size, origin, "
+        "colour or state) by a synonym."
+    )
+    rest = "All other words stay as they are."
+    return EditKind(f"P3:{name}", "same", "P3", f"P3 {name}", task, (SAME, rest))
+
+
+def _negative(name: str, task: str) -> EditKind:
+    return EditKind(f"{NEGATIVE}:{name}", "different", name, f"negative {name}", task, LIE)
+
+
+NEGATIVES = (
+    _negative(
+        "object",
+        "Replace one person, animal or thing in the caption by another one that looks clearly different.",
+    ),
+    _negative(
+        "attribute",
+        "Replace one word that says what something is like (colour, size, material, state, number) by one that "
+        "contradicts it.",
+    ),
+    _negative("action", "Replace what somebody or something does by an action that excludes it."),
+    _negative(
+        "relation",
+        "Replace a word that says where things are to each other (such as above, left of, in front of, near) by one "
+        "that contradicts it.",
+    ),
+    _negative(
+        "swap",
+        "Exchange two things, or what is said of two things, so that the same words say something else.",
+    ),
+    _negative(
+        "negation",
+        "Say with a word such as not, no or without that one thing in the caption is not there or does not happen.",
+    ),
+)
+KINDS = {
+    kind.name: kind
+    for kind in (
+        EditKind(
+            "P1",
+            "same",
+            "P1",
+            "P1",
+            "Say the caption in other words.",
+            (SAME, "Nothing is added, nothing is left out."),
+        ),
+        *map(_prefix, ("a photo of", "a picture of", "an image of")),
+        EditKind(
+            "P2:none",
+            "same",
+            "P2",
+            "P2 none",
+            "Leave out the words at the beginning that only say that this is a picture, such as 'a photo of'.",
+            (SAME, "All other words stay as they are, but for a capital letter at the beginning."),
+            is_english=True,
+        ),
+        _synonyms("first", "the first word"),
+        _synonyms("second", "the second word"),
+        _synonyms("both", "the first two words"),
+        EditKind(
+            "positive",
+            "same",
+            "positive",
+            "positive",
+            "Write a second caption of the same meaning that looks as different as it can.",
+            (
+                SAME,
+                "Use synonyms, another order of words, or another voice.",
+                "What is above, below, beside, in front of or behind what stays so; where the order is turned round, "
+                'the word is, too: "the cup is on the book" becomes "the book is under the cup".',
+            ),
+        ),
+        *NEGATIVES,
+    )
+}
+GROUPS = {
+    "prsm": ("P1", "P2", "P3"),
+    "visla": ("positive", NEGATIVE),
+    "P2": tuple(name for name in KINDS if name.startswith("P2:")),
+    "P3": tuple(name for name in KINDS if name.startswith("P3:")),
+    "negatives": tuple(kind.name for kind in NEGATIVES),
+}
+CHOICES = (*GROUPS, NEGATIVE, *KINDS)
+
+
+def chosen(names: Sequence[str]) -> tuple[str, ...]:
+    """The kinds that names stand for, each once; NEGATIVE stays, as a kind that each caption draws.
+
+    Raises NotFound for another name.
+    """
+    kinds: dict[str, None] = {}
+    for name in names:
+        if name in GROUPS:
+            kinds |= dict.fromkeys(chosen(GROUPS[name]))
+        elif name in KINDS or name == NEGATIVE:
+            kinds[name] = None
+        else:
+            raise NotFound("kind of edit", name, CHOICES)
+    return tuple(kinds)
+
+
+def kind_of(name: str, caption: str, seed: int, number: int) -> EditKind:
+    """The kind of a name; of NEGATIVE the one that is drawn for this caption and number."""
+    if name == NEGATIVE:
+        start = draw(seed, caption, 0, NEGATIVE)
+        return NEGATIVES[(start + number) % len(NEGATIVES)]
+    return KINDS[name]
+
+
+def request(kind: EditKind, caption: str) -> list[Message]:
+    """The messages that ask for an edit of a caption."""
+    rules = (
+        *kind.rules,
+        *EVERY,
+        f"If the caption has nothing to change in this way, answer {NOTHING}.",
+    )
+    listed = "\n".join(f"- {rule}" for rule in rules)
+    return [
+        {
+            "role": "user",
+            "content": f"{BEGINNING}\n\nTask: {kind.task}\n{listed}\n\nCaption: {caption}",
+        }
+    ]
+
+
+def again(messages: Sequence[Message], reply: str, defect: str) -> list[Message]:
+    """The same messages with an answer that is not used, and why."""
+    return [
+        *messages,
+        {"role": "assistant", "content": reply},
+        {
+            "role": "user",
+            "content": f"That cannot be used: {defect}. Write another caption, by the same task and rules.",
+        },
+    ]
+
+
+def question(caption: str, edit: str) -> list[Message]:
+    """The messages that ask whether an edit means what its caption means, without what was intended.
+
+    Source: VISLA, section 3.2 and figure 5, has a model judge a caption in a question of its own.
+    """
+    words = (
+        "Two captions of pictures follow. They mean the same if every picture that one of them describes is described "
+        "by the other one as well. Wording does not matter. They are different if one of them has another person, "
+        "animal, thing, number, look, action or place than the other, says more or less than it, or denies what it "
+        "says. Judge by the sentences alone.\n\n"
+        f"First caption: {caption}\nSecond caption: {edit}\n\n"
+        "Answer with one word, same or different."
+    )
+    return [{"role": "user", "content": words}]

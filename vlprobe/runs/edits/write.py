@@ -1,0 +1,230 @@
+"""Asks a language model for edits of a dataset's captions, and writes them as a file that every probe takes.
+
+An answer passes rules first (`perturb.replies`), then the model is asked in a question of its own whether
+the meaning is what was asked for. What fails is asked for again, with the reason, a bounded number of
+times; what still fails stands in a second file with its reason, and is never used. Every answer is kept
+in the cache as it came (`storage.answer_log`), so that the same command goes on where it was stopped and
+asks nothing twice.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput, printable
+from vlprobe.models.endpoint.budget import Budget
+from vlprobe.models.writers import names as writers
+from vlprobe.models.writers import prompts
+from vlprobe.models.writers.prompts import Writer
+from vlprobe.perturb import replies
+from vlprobe.runs.edits.tasks import Task, tasks_of
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.selection import select
+from vlprobe.storage import files
+from vlprobe.storage.store import Store
+from vlprobe.types import Item
+
+CAPTIONS_AT_A_TIME = 64
+REJECTED = ".rejected.jsonl"
+
+
+@dataclass(frozen=True)
+class EditOrder:
+    """What is asked for."""
+
+    items: Request  # its dataset, seed, and choice of items
+    writer: str
+    choices: tuple[str, ...]  # of kinds, as `instructions.chosen` gives them
+    count: int = 1  # edits of each kind for a caption
+    captions: int = 0  # of each item, the first ones; 0: all
+    temperature: float = 0.7
+    attempts: int = 3  # at an edit
+    device: str = "auto"
+    precision: str = "fp32"
+    price: str = ""
+    max_cost: str = ""
+
+
+class Outcome(NamedTuple):
+    """What was written."""
+
+    edits: Counter[str]  # by subtype
+    rejected: Counter[str]  # by reason
+    rejected_path: Path
+
+
+class _Stage:
+    """Tells of requests under the heading of the captions that they are about."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self.label = progress, ""
+
+    def update(self, label: str, done: float, total: float) -> None:
+        """The share of the requests of this stage."""
+        self._progress.update(self.label or label, done, total)
+
+    def tell(self, line: str) -> None:
+        """A line that stays."""
+        self._progress.tell(line)
+
+
+@dataclass
+class _Lines:
+    """The lines of both files."""
+
+    edits: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    by_subtype: Counter[str] = field(default_factory=Counter)
+    by_reason: Counter[str] = field(default_factory=Counter)
+
+    def add(self, task: Task, maker: str) -> None:
+        if task.is_accepted:
+            self.edits.append(task.line(maker))
+            self.by_subtype[task.kind.subtype] += 1
+        else:
+            self.rejected.append(task.line(maker))
+            self.by_reason[task.defect] += 1
+
+
+def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> Outcome:
+    """Writes the edits, also when it is stopped: those of all captions that were finished.
+
+    Raises:
+        InvalidInput: of the dataset, the model or the file; another process asks the same model.
+        LimitReached: the next request could cost more than is left.
+    """
+    dataset = registry.load_dataset(order.items.dataset, store.root)
+    items, _ = select(dataset, order.items)
+    captions = _captions(items, order.captions)
+    budget = Budget(order.price, order.max_cost)
+    writer = writers.load(order.writer, order.device, order.precision)
+    stage = _Stage(progress)
+    writer.open(store.root, budget, stage)
+    _refuse_foreign_file(output, writer.maker)
+    lines = _Lines()
+    with files.lock(prompts.lock_of(writer), prompts.refuse_second_process(order.writer)):
+        writer.log.reread()
+        _tell_size(order, captions, writer, budget, progress)
+        try:
+            for number, tasks in _batches(captions, order):
+                end = min(number + CAPTIONS_AT_A_TIME, len(captions))
+                stage.label = f"Edits of captions {number + 1:,} to {end:,} of {len(captions):,}"
+                _finish(tasks, writer, order.attempts)
+                for task in tasks:
+                    lines.add(task, writer.maker)
+        finally:
+            _write_files(output, lines)
+    return Outcome(lines.by_subtype, lines.by_reason, output.with_suffix(REJECTED))
+
+
+def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
+    """The distinct captions that are edited, each with all captions of the pictures that have it."""
+    beside: dict[str, set[str]] = {}
+    for item in items:
+        every = {replies.plain(caption) for caption in item.captions}
+        for caption in item.captions[: count or None]:
+            if caption.strip():
+                beside.setdefault(caption, set()).update(every)
+    if not beside:
+        raise InvalidInput("No item that is chosen has a caption to edit. Choose others.")
+    return beside
+
+
+def _batches(captions: dict[str, set[str]], order: EditOrder) -> Iterator[tuple[int, list[Task]]]:
+    """The tasks of some captions at a time, and how many captions come before."""
+    listed = list(captions)
+    for start in range(0, len(listed), CAPTIONS_AT_A_TIME):
+        batch = listed[start : start + CAPTIONS_AT_A_TIME]
+        yield (
+            start,
+            [
+                task
+                for caption in batch
+                for task in tasks_of(
+                    caption,
+                    order.choices,
+                    order.count,
+                    order.items.seed,
+                    order.temperature,
+                    captions[caption],
+                )
+            ],
+        )
+
+
+def _finish(tasks: Sequence[Task], writer: Writer, attempts: int) -> None:
+    """Asks until every task is closed."""
+    accepted: dict[str, set[str]] = {task.caption: set() for task in tasks}
+    while pending := [task for task in tasks if not task.is_closed]:
+        answers = prompts.asked(writer, [task.prompt() for task in pending])
+        earlier = {caption: set(texts) for caption, texts in accepted.items()}
+        passing = []
+        for task in pending:
+            if task.take(answers[task.prompt().name], earlier[task.caption]):
+                earlier[task.caption].add(replies.plain(task.text))
+                passing.append(task)
+        verdicts = prompts.asked(writer, [task.question() for task in passing])
+        for task in passing:
+            task.judge(verdicts[task.question().name])
+        for task in pending:
+            if task.is_accepted:
+                accepted[task.caption].add(replies.plain(task.text))
+            else:
+                task.retry(attempts)
+
+
+def _tell_size(
+    order: EditOrder,
+    captions: dict[str, set[str]],
+    writer: Writer,
+    budget: Budget,
+    progress: Progress,
+) -> None:
+    """Tells what is asked at least, before anything is."""
+    answers = writer.log.answers
+    n_edits = n_kept = sent = received = 0
+    for _, tasks in _batches(captions, order):
+        for task in tasks:
+            if task.is_closed:
+                continue
+            prompt = task.prompt()
+            n_edits += 1
+            n_kept += prompt.name in answers
+            if prompt.name not in answers:
+                sent += prompt.tokens + task.question().tokens
+                received += prompt.max_tokens // 4 + 4
+    line = (
+        f"{order.writer}: {n_edits:,} edits of {len(captions):,} captions, {n_kept:,} of them begun already. The rest "
+        f"takes {2 * (n_edits - n_kept):,} requests or more, about {sent:,} tokens"
+    )
+    if budget.has_price:
+        line += f", about {budget.cost(sent, received):.4g} by the price"
+    progress.tell(printable(f"{line}."))
+
+
+def _refuse_foreign_file(output: Path, maker: str) -> None:
+    """Raises InvalidInput where the file is there and holds anything but edits of this writer."""
+    if not files.present(output):
+        return
+    try:
+        rows = [json.loads(line) for line in files.read(output).splitlines() if line.strip()]
+        is_ours = all(row.get("maker") == maker for row in rows)
+    except (OSError, ValueError, AttributeError, RecursionError):
+        is_ours = False
+    if not is_ours:
+        raise InvalidInput(
+            f"'{output}' is there, and not all of it was written by {maker}. Name a new file, or remove this one."
+        )
+
+
+def _write_files(output: Path, lines: _Lines) -> None:
+    """Both files as a whole; the second one only where something was rejected."""
+    if lines.edits or files.present(output):
+        files.write_bytes(output, "".join(f"{line}\n" for line in lines.edits).encode())
+    rejected = output.with_suffix(REJECTED)
+    if lines.rejected or files.present(rejected):
+        files.write_bytes(rejected, "".join(f"{line}\n" for line in lines.rejected).encode())
