@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from vlprobe.cli.output import Bar, item_choices
+from vlprobe.cli.output import FORMATS, Bar, item_choices, print_table
 from vlprobe.cli.plugins import typed
+from vlprobe.errors import InvalidInput
 
 
 @click.command()
@@ -118,6 +119,110 @@ def edits(
             f"{outcome.rejected_path}: {outcome.rejected.total():,} not written ({_counted(outcome.rejected)})",
             err=True,
         )
+
+
+@click.command()
+@click.argument("edits_path", metavar="EDITS")
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--sample", default=0, type=click.IntRange(0), help="N of the edits, drawn by the seed [all]."
+)
+@click.option("--seed", default=42, show_default=True)
+def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
+    """Write the edits of a file as a CSV on which a person says what each means: same, different, unsure or broken.
+
+    Their order is random and what was intended is not on it. Give every judge a copy of their own name.
+    """
+    from vlprobe.render.sheet import as_csv
+    from vlprobe.runs.edits.sheet import drawn, open_edits
+    from vlprobe.storage import files
+
+    edits_on_it = drawn(open_edits(edits_path).edits, sample, seed)
+    if output.exists():
+        raise InvalidInput(
+            f"'{output}' is there, and may have verdicts on it. Name a new file, or remove this one."
+        )
+    files.write_bytes(output, as_csv(edits_on_it, {}).encode())
+    click.echo(f"{output}: {len(edits_on_it):,} edits to judge", err=True)
+
+
+@click.command()
+@click.argument("edits_path", metavar="EDITS")
+@click.argument("sheets", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--disputes", is_flag=True, help="The edits that somebody judged otherwise, instead.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the edits without those that were judged wrong into this new file.",
+)
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def verdicts(
+    ctx: click.Context,
+    edits_path: str,
+    sheets: tuple[Path, ...],
+    disputes: bool,
+    output: Path | None,
+    how: str,
+) -> None:
+    """Say how far people's verdicts agree with what was intended, and with each other.
+
+    SHEETS are filled-in copies of a sheet, one a judge; without any, the verdicts that were given in Lab count.
+    """
+    import pandas as pd
+
+    from vlprobe.runs.edits import agreement
+    from vlprobe.runs.edits.sheet import Verdict, open_edits, read_sheets
+    from vlprobe.storage import files
+    from vlprobe.storage import verdicts as stored_verdicts
+    from vlprobe.storage.store import DEFAULT, Store
+
+    judged = open_edits(edits_path)
+    given = (
+        read_sheets(sheets, judged)
+        if sheets
+        else [
+            Verdict(*row) for row in stored_verdicts.read(Store(ctx.obj or DEFAULT), judged.digest)
+        ]
+    )
+    report = agreement.report(judged.edits, given)
+    if disputes:
+        rows = [
+            (
+                dispute.edit.caption,
+                dispute.edit.text,
+                dispute.edit.meaning,
+                dispute.edit.subtype,
+                ", ".join(f"{judge}: {word}" for judge, word in dispute.verdicts.items()),
+            )
+            for dispute in report.disputes
+        ]
+        print_table(
+            pd.DataFrame(rows, columns=["caption", "edit", "intended", "subtype", "verdicts"]), how
+        )
+    else:
+        table = [
+            (
+                row.judge,
+                row.meaning,
+                row.n_edits,
+                row.as_intended.value,
+                row.as_intended.low,
+                row.as_intended.high,
+                row.unsure,
+                row.broken,
+            )
+            for row in report.rows
+        ]
+        columns = ["judge", "intended", "edits", "as_intended", "low", "high", "unsure", "broken"]
+        print_table(pd.DataFrame(table, columns=columns), how)
+    click.echo(agreement.sentence(report), err=True)
+    if output:
+        if output.exists():
+            raise InvalidInput(f"'{output}' is there already. Name a new file, or remove this one.")
+        content, n_left_out = agreement.without_wrong(judged, given)
+        files.write_bytes(output, content)
+        click.echo(f"{output}: {n_left_out:,} edits left out", err=True)
 
 
 def _counted(counts: Counter[str]) -> str:

@@ -13,7 +13,7 @@ import click
 
 from vlprobe import __version__
 from vlprobe.cli.ask import ask
-from vlprobe.cli.edits import edits
+from vlprobe.cli.edits import edits, sheet, verdicts
 from vlprobe.cli.inputs import check, doctor, perturb
 from vlprobe.cli.listing import PAPERS, metrics_table, names_table, published_table
 from vlprobe.cli.output import FORMATS, print_folded, print_notes, print_table
@@ -270,6 +270,8 @@ main.add_command(edits)
 main.add_command(perturb)
 main.add_command(report)
 main.add_command(run)
+main.add_command(sheet)
 main.add_command(train)
 main.add_command(train_demo)
+main.add_command(verdicts)
 main.add_command(verify)

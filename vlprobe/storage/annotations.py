@@ -6,8 +6,6 @@ A case keeps its number and its id under one case key for ever, so that its anno
 every model.
 """
 
-import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -93,20 +91,7 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
             raise InvalidInput(
                 f"{len(extended)} different tags are too many. Use one of: {', '.join(vocabulary)}."
             )
-        try:
-            ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
-            with path.open("ab") as handle:
-                handle.write(
-                    (b"" if ends_with_newline else b"\n")
-                    + json.dumps(asdict(cleaned)).encode()
-                    + b"\n"
-                )
-                handle.flush()
-                os.fsync(handle.fileno())
-        except OSError as error:
-            raise InvalidInput(
-                f"Cannot write '{path}' ({error.strerror}). Free some space, then save again."
-            ) from None
+        files.append_json(path, asdict(cleaned))
     return cleaned
 
 

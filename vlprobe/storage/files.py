@@ -251,3 +251,19 @@ def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 def write_json(path: Path, value: object) -> None:
     """Replaces a file by the value as JSON, atomically."""
     write_bytes(path, json.dumps(value, indent=1, sort_keys=True).encode())
+
+
+def append_json(path: Path, value: object) -> None:
+    """Adds a value as a line of JSON; an unfinished last line is ended first. Raises InvalidInput."""
+    refuse_writing()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
+        with path.open("ab") as handle:
+            handle.write((b"" if ends_with_newline else b"\n") + json.dumps(value).encode() + b"\n")
+            handle.flush()
+            os.fsync(handle.fileno())
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write '{path}' ({error.strerror}). Free some space, then save again."
+        ) from None

@@ -1,0 +1,191 @@
+"""People's verdicts on edits: a blind sheet, read without trust; agreement, disputes, and edits without wrong ones."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.metrics import cohen_kappa_score
+
+from vlprobe.cli.main import main
+from vlprobe.runs.edits import agreement
+from vlprobe.runs.edits.sheet import open_edits
+from vlprobe.storage import verdicts as stored
+from vlprobe.storage.store import Store
+
+ROWS = [
+    {"caption": f"Caption {n // 4}.", "text": f"Edit {n}.", "meaning": meaning, "maker": "m"}
+    for n, meaning in enumerate(["same", "different"] * 10)
+]
+
+
+@pytest.fixture
+def edits(tmp_path: Path) -> Path:
+    path = tmp_path / "edits.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), "utf-8")
+    return path
+
+
+def call(*words: object, code: int = 0):
+    outcome = CliRunner().invoke(main, list(map(str, words)))
+    assert outcome.exit_code == code, outcome.output
+    return outcome
+
+
+def sheet(edits: Path, name: str, *words: str) -> list[dict]:
+    out = edits.with_name(name)
+    call("sheet", edits, out, *words)
+    return list(csv.DictReader(io.StringIO(out.read_text("utf-8-sig"))))
+
+
+def filled(edits: Path, stem: str, verdict_of: dict[str, str], **more: str) -> Path:
+    """A sheet as a judge fills it in: verdicts by the edit's text."""
+    path = edits.with_name(f"{stem}.csv")
+    rows = sheet(edits, f"{stem}-empty.csv")
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, [*rows[0], *more])
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(row | more | {"verdict": verdict_of.get(row["edit"], "")})
+    return path
+
+
+def intended(**others: str) -> dict[str, str]:
+    return {row["text"]: row["meaning"] for row in ROWS} | {
+        f"Edit {number[1:]}.": word for number, word in others.items()
+    }
+
+
+def test_a_sheet_is_in_the_order_of_the_seed_and_does_not_say_what_was_intended(edits: Path):
+    whole, again = sheet(edits, "1.csv"), sheet(edits, "2.csv")
+    assert list(whole[0]) == ["id", "caption", "edit", "verdict", "note"] and whole == again
+    assert {row["edit"] for row in whole} == {row["text"] for row in ROWS}
+    order = [row["edit"] for row in whole]
+    assert order != [row["text"] for row in ROWS]
+    assert [row["edit"] for row in sheet(edits, "3.csv", "--seed", "1")] != order
+    assert sheet(edits, "4.csv", "--sample", "7") == whole[:7]
+    assert "same" not in edits.with_name("1.csv").read_text("utf-8").partition("\n")[2]
+    assert "may have verdicts" in call("sheet", edits, edits.with_name("1.csv"), code=1).stderr
+
+
+def test_a_sheet_runs_nothing_in_a_spreadsheet_and_still_belongs_to_its_edits(tmp_path: Path):
+    edits = tmp_path / "edits.jsonl"
+    edits.write_text('{"caption": "=1+1", "text": "@cmd", "meaning": "same"}\n')
+    row = sheet(edits, "s.csv")[0]
+    assert (row["caption"], row["edit"]) == ("'=1+1", "'@cmd")
+    path = filled(edits, "Ann", {"'@cmd": "d"})
+    table = pd.read_json(io.StringIO(call("verdicts", edits, path, "--format", "json").stdout))
+    assert table["as_intended"].tolist() == [0, 0]
+
+
+def test_agreement_is_counted_by_judge_and_meaning(edits: Path):
+    ann = filled(edits, "Ann", intended(e0="different", e1="unsure", e2="b"))
+    ben = filled(edits, "Ben", intended(e0="different", e3="same"))
+    outcome = call("verdicts", edits, ann, ben, "--format", "json")
+    table = pd.read_json(io.StringIO(outcome.stdout)).set_index(["judge", "intended"])
+    assert table.loc[("Ann", "all"), "as_intended"] == pytest.approx(17 / 20)
+    assert table.loc[("Ann", "same"), "as_intended"] == pytest.approx(8 / 10)
+    assert table.loc[("Ben", "different"), "as_intended"] == pytest.approx(9 / 10)
+    assert table.loc[("Ann", "all"), ["unsure", "broken"]].tolist() == [1, 1]
+    row = table.loc[("Ann", "all")]
+    assert row["low"] < row["as_intended"] < row["high"]
+    # most judges: both say otherwise of 0; of 1, 2 and 3 one of two does, and a tie is none
+    assert table.loc[(agreement.MAJORITY, "all"), "as_intended"] == pytest.approx(16 / 20)
+    voices = [
+        intended(e0="different", e1="unsure", e2="broken"),
+        intended(e0="different", e3="same"),
+    ]
+    kappa = cohen_kappa_score(*([v[row["text"]] for row in ROWS] for v in voices))
+    assert f"Cohen's kappa between 2 judges: {kappa:.2f}" in outcome.stderr
+    assert "4 disputes" in outcome.stderr
+
+
+def test_three_judges_of_whom_one_left_gaps_have_an_alpha(edits: Path):
+    half = {text: word for text, word in intended().items() if int(text[5:-1]) < 10}
+    paths = [
+        filled(edits, "Ann", intended(e0="unsure")),
+        filled(edits, "Ben", intended(e1="same")),
+        filled(edits, "Eve", half),
+    ]
+    assert "Krippendorff's alpha between 3 judges: 0.8" in call("verdicts", edits, *paths).stderr
+
+
+def test_disputes_are_listed_with_who_said_what(edits: Path):
+    paths = [
+        filled(edits, "Ann", intended(e4="different")),
+        filled(edits, "one file", intended(e4="unsure"), judge="Ben"),
+    ]
+    outcome = call("verdicts", edits, *paths, "--disputes", "--format", "json")
+    assert json.loads(outcome.stdout) == [
+        {
+            "caption": "Caption 1.",
+            "edit": "Edit 4.",
+            "intended": "same",
+            "subtype": "",
+            "verdicts": "Ann: different, Ben: unsure",
+        }
+    ]
+
+
+def test_edits_judged_wrong_are_left_out_and_the_other_lines_stay_as_they_were(edits: Path):
+    said = {f"Edit {n}.": word for n, word in enumerate(["different", "different", "unsure", "b"])}
+    ann, ben = filled(edits, "Ann", said), filled(edits, "Ben", {"Edit 0.": "same"})
+    out = edits.with_name("right.jsonl")
+    outcome = call("verdicts", edits, ann, ben, "--output", out)
+    lines = edits.read_text().splitlines()
+    # 0: one against one; 1 as intended; 2 unsure; 3 broken; nobody judged the others
+    assert out.read_text().splitlines() == [lines[1], lines[2], *lines[4:]]
+    assert "2 edits left out" in outcome.stderr
+    assert "is there already" in call("verdicts", edits, ann, "--output", out, code=1).stderr
+
+
+def test_verdicts_that_were_given_in_lab_count_where_no_sheet_is_named(edits: Path, tmp_path: Path):
+    cache, judged = tmp_path / "cache", open_edits(str(edits))
+    assert "no verdict on these" in call("--cache", cache, "verdicts", edits, code=1).stderr
+    store = Store(cache)
+    for edit in judged.edits[:4]:
+        stored.write(store, judged.digest, " Ann ", edit.id, "same")
+    stored.write(store, judged.digest, "Ann", judged.edits[0].id, "broken")
+    stored.write(store, judged.digest, "Ann", judged.edits[2].id, "")
+    outcome = call("--cache", cache, "verdicts", edits, "--format", "json")
+    table = pd.read_json(io.StringIO(outcome.stdout)).set_index(["judge", "intended"])
+    assert table.loc[("Ann", "all"), ["edits", "as_intended", "broken"]].tolist() == [3, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id,verdict\nffffffffffff,same\n", "row 2, column 'id': "),
+        ("id,verdict\nID,sane\n", "row 2, column 'verdict': 'sane'"),
+        (
+            "id,verdict\nID,same\nID,different\n",
+            "row 3, column 'id': 'bad' judged this edit in row 2",
+        ),
+        ("id;note\nID;x\n", "no column 'verdict'"),
+        ("", "no column 'id'"),
+        (b"\xff\xfe", "not UTF-8"),
+        ('id,verdict\n"' + "x" * 200_000, "no CSV"),
+    ],
+)
+def test_a_sheet_that_does_not_fit_is_one_line(edits: Path, text: str | bytes, words: str):
+    path = edits.with_name("bad.csv")
+    content = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(content.replace(b"ID", open_edits(str(edits)).edits[0].id.encode()))
+    outcome = call("verdicts", edits, path, code=1)
+    assert words in outcome.stderr and outcome.stderr.count("\n") == 1
+
+
+def test_two_sheets_of_one_judge_are_refused_where_they_overlap(edits: Path):
+    ann = filled(edits, "Ann", {"Edit 0.": "same"})
+    other = filled(edits, "other", {"Edit 0.": "same"}, judge="Ann")
+    assert "on the same edit" in call("verdicts", edits, ann, other, code=1).stderr
+
+
+def test_a_sheet_with_semicolons_as_some_spreadsheets_save_it_is_read(edits: Path):
+    path = edits.with_name("Ann.csv")
+    path.write_text(f"id;edit;verdict\n{open_edits(str(edits)).edits[1].id};x, y;D\n")
+    outcome = call("verdicts", edits, path, "--format", "json")
+    assert json.loads(outcome.stdout)[0]["as_intended"] == 1

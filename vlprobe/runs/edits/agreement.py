@@ -1,0 +1,194 @@
+"""Whether people say of edits what was intended, and whether they say the same as each other.
+
+VISLA's edits were looked through by people, and of PRSM's paraphrases a hundred were; here anybody's
+are, and what they say is counted.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.metrics import agreement
+from vlprobe.metrics.estimate import estimates
+from vlprobe.perturb import edits_file
+from vlprobe.runs.edits.sheet import VERDICTS, JudgedFile, SheetEdit, Verdict
+from vlprobe.types import Estimate, Measure
+
+MAJORITY = "most judges"
+
+
+class AgreementRow(NamedTuple):
+    """How often a judge says what was intended."""
+
+    judge: str  # or MAJORITY, of several
+    meaning: str  # that was intended; "all"
+    n_edits: int
+    as_intended: Estimate  # of all verdicts, unsure and broken ones too
+    unsure: int
+    broken: int
+
+
+class Dispute(NamedTuple):
+    """An edit of which somebody says something else than was intended."""
+
+    edit: SheetEdit
+    verdicts: dict[str, str]  # by judge
+
+
+class Report(NamedTuple):
+    """What judges said of a file of edits."""
+
+    judges: tuple[str, ...]
+    rows: tuple[AgreementRow, ...]
+    measure: (
+        str  # between judges: "Cohen's kappa" of two, "Krippendorff's alpha" of more; "" of one
+    )
+    between: Estimate
+    disputes: tuple[Dispute, ...]
+
+
+def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
+    """Counts, intervals over captions, and disputes in the order of the file.
+
+    Raises:
+        InvalidInput: there is no verdict, or one of an edit that is not there.
+    """
+    if not verdicts:
+        raise InvalidInput(
+            "There is no verdict on these edits. Fill in a sheet (vlprobe sheet), or judge some in Lab."
+        )
+    labels, judges = _labels(edits, verdicts)
+    groups = _groups(edits)
+    voices = [(judge, row) for judge, row in zip(judges, labels, strict=True)]
+    if len(judges) > 1:
+        voices.append((MAJORITY, _majority(edits, labels)))
+    rows = [row for judge, voice in voices for row in _rows(judge, voice, edits, groups)]
+    measure, between = _between(labels, groups)
+    disputes = [
+        Dispute(edit, _said(judges, labels[:, number]))
+        for number, edit in enumerate(edits)
+        if any(
+            label not in (agreement.UNJUDGED, VERDICTS.index(edit.meaning))
+            for label in labels[:, number]
+        )
+    ]
+    return Report(tuple(judges), tuple(rows), measure, between, tuple(disputes))
+
+
+def without_wrong(judged: JudgedFile, verdicts: Sequence[Verdict]) -> tuple[bytes, int]:
+    """The file without edits that people judged wrong, line for line as it was, and how many were left out.
+
+    An edit is wrong where no more judges say what was intended than say something else; "unsure" counts on
+    neither side. Those that nobody judged stay.
+    """
+    votes: Counter[str] = Counter()
+    meaning = {edit.id: edit.meaning for edit in judged.edits}
+    for verdict in verdicts:
+        if verdict.verdict != "unsure":
+            votes[verdict.id] += 1 if verdict.verdict == meaning[verdict.id] else -1
+    wrong = {edit[1:4] for edit in judged.edits if edit.id in votes and votes[edit.id] <= 0}
+    rows = edits_file.read(judged.content, judged.name).rows
+    lines = judged.content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    left_out = {row.row for row in rows if (row.caption, row.text, row.meaning) in wrong}
+    remaining = [lines[row.row - 1].rstrip(b"\r") for row in rows if row.row not in left_out]
+    return b"".join(line + b"\n" for line in remaining), len(left_out)
+
+
+def _labels(
+    edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]
+) -> tuple[np.ndarray, list[str]]:
+    """Places in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
+    judges = sorted({verdict.judge for verdict in verdicts})
+    column = {edit.id: number for number, edit in enumerate(edits)}
+    labels = np.full((len(judges), len(edits)), agreement.UNJUDGED)
+    for judge, edit_id, verdict in verdicts:
+        if edit_id not in column:
+            raise InvalidInput(
+                f"'{judge}' has a verdict on '{edit_id}', no edit of this file. Choose the file that was judged."
+            )
+        labels[judges.index(judge), column[edit_id]] = VERDICTS.index(verdict)
+    return labels, judges
+
+
+def _groups(edits: Sequence[SheetEdit]) -> np.ndarray:
+    """The number of each edit's caption."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(edit.caption, len(numbers)) for edit in edits], dtype=int)
+
+
+def _majority(edits: Sequence[SheetEdit], labels: np.ndarray) -> np.ndarray:
+    """The intended meaning where more than half of an edit's judges say it, else what most of the others say."""
+    chosen = np.full(len(edits), agreement.UNJUDGED)
+    for number, edit in enumerate(edits):
+        counts = Counter(label for label in labels[:, number].tolist() if label >= 0)
+        intended = VERDICTS.index(edit.meaning)
+        if counts and 2 * counts[intended] > counts.total():
+            chosen[number] = intended
+        elif counts:
+            del counts[intended]
+            chosen[number] = counts.most_common(1)[0][0]
+    return chosen
+
+
+def _rows(
+    judge: str, labels: np.ndarray, edits: Sequence[SheetEdit], groups: np.ndarray
+) -> list[AgreementRow]:
+    meanings = np.array([edit.meaning for edit in edits])
+    intended = np.array([VERDICTS.index(edit.meaning) for edit in edits])
+    is_judged = labels != agreement.UNJUDGED
+    rows = []
+    for meaning in ("all", *edits_file.MEANINGS):
+        counted = is_judged & ((meanings == meaning) | (meaning == "all"))
+        if not counted.any():
+            continue
+        _, codes = np.unique(groups[counted], return_inverse=True)
+        agrees = (labels == intended)[counted].astype(float)
+        measure = Measure(agrees, np.ones(len(agrees)), codes)
+        share = estimates([measure], int(codes.max()) + 1, are_rates=True)[0]
+        unsure, broken = (
+            int((labels[counted] == VERDICTS.index(word)).sum()) for word in ("unsure", "broken")
+        )
+        rows.append(AgreementRow(judge, meaning, int(counted.sum()), share, unsure, broken))
+    return rows
+
+
+def _between(labels: np.ndarray, groups: np.ndarray) -> tuple[str, Estimate]:
+    n_judges = len(labels)
+    if n_judges < 2:
+        return "", Estimate()
+    if n_judges == 2:
+        tables = agreement.confusions_of(labels, len(VERDICTS))
+        return "Cohen's kappa", agreement.estimate(tables, groups, agreement.kappa)
+    tables = agreement.coincidences_of(labels, len(VERDICTS))
+    return "Krippendorff's alpha", agreement.estimate(tables, groups, agreement.alpha)
+
+
+def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
+    return {
+        judge: VERDICTS[label]
+        for judge, label in zip(judges, labels, strict=True)
+        if label != agreement.UNJUDGED
+    }
+
+
+def sentence(written: Report) -> str:
+    """The numbers of all judges in words, for a person."""
+    whole = next(row for row in reversed(written.rows) if row.meaning == "all")
+    words = f"{whole.judge}: {_percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"
+    if written.measure:
+        value = written.between
+        interval = "" if math.isnan(value.low) else f" ({value.low:.2f} to {value.high:.2f})"
+        figure = "unknown" if math.isnan(value.value) else f"{value.value:.2f}{interval}"
+        words += f"; {written.measure} between {len(written.judges)} judges: {figure}"
+    return f"{words}; {len(written.disputes):,} disputes."
+
+
+def _percent(share: Estimate) -> str:
+    interval = (
+        "" if math.isnan(share.low) else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
+    )
+    return f"{100 * share.value:.0f} %{interval}"
