@@ -6,7 +6,8 @@ from vlprobe.dashboard import frame, state
 from vlprobe.dashboard.lab import chart_panels, figures, paper_page
 
 frame.enter()
-stored = paper_page.begin("prsm").questions
+begun = paper_page.begin("prsm")
+stored = begun.questions
 
 st.header("Which rewordings move the ranking")
 names = ("prsm_local_10", "prsm_local_100")
@@ -20,5 +21,5 @@ with paper_page.how_it_is_measured():
         "intervals; on the dotted line the pictures are drawn by lot from the gallery."
     )
 st.header("How deep do the rankings agree")
-figures.depths(stored)
+figures.depths(stored, begun.model)
 paper_page.end(stored, "rankings")

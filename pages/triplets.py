@@ -6,9 +6,10 @@ from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import chart_panels, figures, paper_page
 
 frame.enter()
-stored = paper_page.begin("visla").questions
+begun = paper_page.begin("visla")
+stored = begun.questions
 
 st.header("Meaning or looks")
 chart_panels.triplets(stored)
-figures.lexical(stored)
+figures.lexical(stored, begun.model)
 paper_page.end(stored, "triplets")

@@ -95,6 +95,27 @@ def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
     assert list(figure.layout.xaxis.ticktext) == ["Weak", "Medium", "Strong"]
 
 
+def test_of_more_curves_than_can_be_told_apart_the_chosen_one_alone_has_a_colour_and_intervals():
+    models = [f"a:m{number}" for number in range(charts.styles.DISTINCT + 1)]
+    table = pd.DataFrame(
+        [(model, step, 0.5, 0.4, 0.6, 5, 9) for model in models for step in "xy"],
+        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
+    )
+    styles = charts.styles.styles(models)
+    steps = {"x": "Weak", "y": "Strong"}
+    figure = charts.tradeoff.curves(table, UP, "cosine", styles, steps, "Strength", chosen="a:m3")
+    lines = {trace.name: trace for trace in figure.data}
+    assert figure.data[-1].name == "a:m3"  # above all others
+    assert (
+        lines["a:m3"].line.color == styles["a:m3"].color and lines["a:m3"].error_y.array is not None
+    )
+    others = [lines[model] for model in models if model != "a:m3"]
+    assert {line.line.color for line in others} == {charts.styles.GREY}
+    assert all(line.error_y.array is None and list(line.x) == [0, 1] for line in others)
+    few = charts.tradeoff.curves(table[2:], UP, "cosine", styles, steps, "Strength", chosen="a:m3")
+    assert len({line.line.color for line in few.data}) > 1
+
+
 def test_printed_numbers_lie_hollow_in_the_row_of_their_slice():
     table = pd.DataFrame(
         [("a:one", name, 0.1, 0.0, 0.2, 5, 9) for name in ("simple", "advanced")],

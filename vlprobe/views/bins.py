@@ -24,7 +24,7 @@ _COLUMNS = {STRENGTH: {"strength_bin"}, LURE: {"overlap_01", "overlap_02", "over
 def lure_bins() -> dict[str, str]:
     """The bins of lures from left to right, and what they are called."""
     return {
-        f"{low:.2f} to {high:.2f}": f"{low:g} to<br>{high:g}"
+        f"{low:.2f} to {high:.2f}": f"{low:g} to {high:g}"
         for low, high in itertools.pairwise(LURE_EDGES)
     }
 

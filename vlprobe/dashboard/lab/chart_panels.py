@@ -98,10 +98,16 @@ def links(stored: Questions) -> None:
         )
 
 
-def mentioned(stored: Questions, remark: str = "") -> None:
-    """Which mark is which model, once for several small figures."""
-    names = [model_label(stored.looks[model], model_name(model)) for model in stored.models]
-    st.html(f'<p class="vp-small">{" &emsp; ".join([*names, remark])}</p>')
+def mentioned(stored: Questions, model: str, remark: str = "") -> None:
+    """Which mark is which model, once for several small figures; with too many models to tell
+    apart, the one that the page is about.
+    """
+    is_crowded = len(stored.models) > charts.styles.DISTINCT
+    named_models = [model] if is_crowded else stored.models
+    labels = [model_label(stored.looks[name], model_name(name)) for name in named_models]
+    if is_crowded:
+        labels.append(f"grey: the {len(stored.models) - 1} other models")
+    st.html(f'<p class="vp-small">{" &emsp; ".join([*labels, remark])}</p>')
 
 
 def by_subtype(stored: Questions, metric: Metric) -> None:

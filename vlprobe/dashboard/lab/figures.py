@@ -178,7 +178,7 @@ def subsets(stored: Questions) -> None:
     )
 
 
-def lexical(stored: Questions) -> None:
+def lexical(stored: Questions, model: str) -> None:
     """VISLA's edit distances, and how accuracy follows shared words."""
     choices = view(views.estimates.choices, stored.question_set)
     subset_labels = {
@@ -220,7 +220,9 @@ def lexical(stored: Questions) -> None:
         across = "How much shared words mislead (lure)"
 
         def make() -> go.Figure:
-            figure = charts.tradeoff.curves(lures, metric, "cosine", stored.looks, steps, across)
+            figure = charts.tradeoff.curves(
+                lures, metric, "cosine", stored.looks, steps, across, chosen=model
+            )
             if (even := "0.00 to 0.25") in steps and next(iter(steps)) != even:
                 charts.papers.turning_point(figure, steps, even, "words mislead")
             return figure
@@ -236,7 +238,7 @@ def lexical(stored: Questions) -> None:
         )
 
 
-def depths(stored: Questions) -> None:
+def depths(stored: Questions, model: str) -> None:
     """PRSM's overlap by how many first pictures are compared, a panel each kind of rewording."""
     table = view(views.figures.depths, stored.question_set)
     settings = sorted(table["setting"].unique(), key=slice_order)
@@ -250,7 +252,7 @@ def depths(stored: Questions) -> None:
             *(printed["value"].to_numpy().min() for printed in papers.values() if len(printed)),
         ]
     )
-    mentioned(stored, "hollow: published")
+    mentioned(stored, model, "hollow: published")
     for column, setting in zip(st.columns(len(settings)), settings, strict=True):
         curve = table[table["setting"] == setting]
         paper = papers[setting]
@@ -262,7 +264,7 @@ def depths(stored: Questions) -> None:
         metric = stored.metrics["prsm_local_100"]
         with column:
             st.markdown(f"**{plain(value_label(setting))}**")
-            make = partial(_depths_of, stored, metric, curve, steps, paper, float(lowest))
+            make = partial(_depths_of, stored, model, metric, curve, steps, paper, float(lowest))
             alt = f"Overlap by depth, {value_label(setting)}, a line a model."
             points = chart(make, f"depth_{setting}", alt, clickable=True)
             case_links.open_clicked(points, stored, partial(_of_setting, stored, metric, setting))
@@ -278,6 +280,7 @@ def depths(stored: Questions) -> None:
 
 def _depths_of(
     stored: Questions,
+    model: str,
     metric: Metric,
     curve: pd.DataFrame,
     steps: dict[str, str],
@@ -286,7 +289,9 @@ def _depths_of(
 ) -> go.Figure:
     """A panel of `depths`."""
     across = "First pictures compared"
-    figure = charts.tradeoff.curves(curve, metric, "cosine", stored.looks, steps, across, paper)
+    figure = charts.tradeoff.curves(
+        curve, metric, "cosine", stored.looks, steps, across, paper, chosen=model
+    )
     figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
     figure.update_layout(showlegend=False, height=280, margin_t=5)
     return case_links.with_names(figure, stored.models)

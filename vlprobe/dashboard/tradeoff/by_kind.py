@@ -156,6 +156,7 @@ def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -
         steps,
         "How strong the flip is",
         paper,
+        names.get(st.query_params.get("model", ""), ""),
     )
     alt = f"{measured.up.label} for weak, medium and strong flips, a line a model."
     points = chart(figure, "strength", alt, True)

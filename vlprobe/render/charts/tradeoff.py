@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from vlprobe.render.charts.styles import Look, Looks, dash
+from vlprobe.render.charts.styles import DISTINCT, Look, Looks, dash, emphasised
 from vlprobe.render.charts.theme import (
     QUIET,
     arms,
@@ -23,6 +23,7 @@ from vlprobe.render.numbers import interval, number, unit_of
 from vlprobe.types import Metric
 from vlprobe.views.records import PointRow, PrintedRow, PrintedSliceRow, SliceRow, records
 
+FAINT = 0.45  # opacity
 Ranges = tuple[Sequence[float], Sequence[float]]  # of x, the larger end first, and of y
 
 
@@ -89,8 +90,10 @@ def curves(
     steps: Mapping[str, str],
     across: str,
     printed: pd.DataFrame | None = None,
+    chosen: str = "",
 ) -> go.Figure:
-    """A metric over what grows from step to step, a line a model with 95 % intervals.
+    """A metric over what grows from step to step, a line a model with 95 % intervals; of more than
+    DISTINCT models all but the chosen one are thin and grey, without intervals.
 
     Args:
         table: model, slice, value, low, high, n_items, n_cases.
@@ -100,6 +103,7 @@ def curves(
         steps: Slices from left to right and what they are called.
         across: What grows.
         printed: What a paper prints of other models, hollow: model, slice, value.
+        chosen: The model that the page is about.
     """
     figure = go.Figure()
     positions = {name: float(index) for index, name in enumerate(steps)}
@@ -108,20 +112,27 @@ def curves(
         _printed_curves(figure, printed, steps, value_unit)
     stored = set(table["model"])
     models = [model for model in styles if model in stored]
-    for index, model in enumerate(models):
+    styles = emphasised({model: styles[model] for model in models}, {chosen})
+    is_crowded = len(models) > DISTINCT
+    spacing = 0.0 if is_crowded else 0.05  # of the way from a step to the next
+    for index, model in sorted(enumerate(models), key=lambda pair: pair[1] == chosen):
+        is_faint = is_crowded and model != chosen
         is_drawn = table["slice"].isin(list(positions)) & table["value"].notna()
         rows = records(SliceRow, table.loc[(table["model"] == model) & is_drawn])
         rows.sort(key=lambda row: positions[row.slice])
         color, symbol = styles[model]
-        offset = (index - (len(models) - 1) / 2) * 0.05
+        offset = (index - (len(models) - 1) / 2) * spacing
         values = [row.value for row in rows]
+        intervals = arms(values, [row.low for row in rows], [row.high for row in rows], color)
+        line_dash = "solid" if is_faint else dash(styles[model])
         figure.add_scatter(
             x=np.array([positions[row.slice] + offset for row in rows]),
             y=np.array(values),
-            error_y=arms(values, [row.low for row in rows], [row.high for row in rows], color),
+            error_y=None if is_faint else intervals,
             mode="lines+markers",
-            line={"color": color, "width": 2, "dash": dash(styles[model])},
-            marker={"color": color, "symbol": symbol, "size": 11},
+            opacity=FAINT if is_faint else 1.0,
+            line={"color": color, "width": 1 if is_faint else 2, "dash": line_dash},
+            marker={"color": color, "symbol": symbol, "size": 5 if is_faint else 11},
             name=safe(model),
             text=[
                 f"<b>{safe(model)}</b><br>{safe(steps[row.slice])}: {mean_text(row, value_unit)}"
