@@ -133,7 +133,7 @@ def list_(
     "slice_by",
     default="all",
     show_default=True,
-    help="subtype, rule, strength_bin or tag:NAME.",
+    help="subtype, rule, strength_bin or tag:NAME; seeds: mean and spread over draws of altered captions and pictures.",
 )
 @click.option(
     "--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True
@@ -161,7 +161,9 @@ def show(
         question_set = views.runs.question_set(
             store, manifest["case_key"], version_of=manifest["key"]
         )
-        print_table(views.estimates.estimates(store, question_set, slice_by, averaging, unit), how)
+        table_of = views.seeds.spread if slice_by == "seeds" else views.estimates.estimates
+        options = (averaging, unit) if slice_by == "seeds" else (slice_by, averaging, unit)
+        print_table(table_of(store, question_set, *options), how)
         print_notes(question_set.runs)
     for error in views.runs.unread(store):
         click.echo(f"Left out: {error}", err=True)

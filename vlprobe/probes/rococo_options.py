@@ -132,8 +132,8 @@ def pinned(options: Mapping[str, object]) -> dict[str, object]:
     named as it always was. Raises InvalidInput where the vocabulary cannot be read.
     """
     left_out = [name for name in ("caption_seeds", "vocabulary") if not options.get(name)]
-    named = {name: value for name, value in options.items() if name not in left_out}
-    return vocabulary_option.with_digest(named) if "vocabulary" in named else named
+    asked_for = {name: value for name, value in options.items() if name not in left_out}
+    return vocabulary_option.with_digest(asked_for) if "vocabulary" in asked_for else asked_for
 
 
 def draws(settings: RococoOptions, seed: int) -> Draws:

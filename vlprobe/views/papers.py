@@ -8,22 +8,23 @@ on the same kind of question. The pictures are others unless somebody ran the pa
 import functools
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from vlprobe import registry
 from vlprobe.metrics import pairs
-from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
-from vlprobe.views import estimates
+from vlprobe.views import estimates, seeds
 from vlprobe.views import runs as views_runs
 from vlprobe.views.paper_tables import ALL_SLICES, TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, records
+from vlprobe.views.released_files import by_released_file
 from vlprobe.views.runs import QuestionSet
 
 ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "ties", "note"]
+SPREAD_COLUMNS = ["sd", "n_seeds"]
 HISTOGRAM_QUANTILE = 0.995  # of deviations; the last bin has all beyond
 SCALE = {"percent": 0.01}  # of published units; rates are shares here
 Cell = tuple[str, str, int, float, float, float, int, int, str]  # ROW_COLUMNS
@@ -39,14 +40,32 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
 
     Returns:
         source ("run" or "published"), model, column (index in `columns`), value, low, high,
-        n_items, ties, note; in the order of the rows. A run without the kind of question of a
-        column has no value there: NaN.
+        n_items, ties, note; sd and n_seeds (over how many draws; NaN and 0 with fewer than two); in
+        the order of the rows. A run without the kind of question of a column has no value there: NaN.
     """
-    of_runs = run_cells(store, question_set, _table(question_set.probe, number))
-    return pd.DataFrame(
-        of_runs + _published_cells(question_set.probe, number),
+    table = _table(question_set.probe, number)
+    cells = pd.DataFrame(
+        run_cells(store, question_set, table) + _published_cells(question_set.probe, number),
         columns=pd.Index(ROW_COLUMNS),
     )
+    return _with_spread(store, question_set, table, cells)
+
+
+def _with_spread(
+    store: Store, question_set: QuestionSet, table: PaperTable, cells: pd.DataFrame
+) -> pd.DataFrame:
+    """The cells with the spread of the runs' numbers over seeds."""
+    drawn = seeds.spread(store, question_set)
+    keys = zip(drawn["model"], drawn["metric"], drawn["slice"], strict=True)
+    spread_of = dict(zip(keys, zip(drawn["sd"], drawn["n_seeds"], strict=True), strict=True))
+    spreads = []
+    for source, model, index in zip(cells["source"], cells["model"], cells["column"], strict=True):
+        column = table.columns[index]
+        slice_name = column.slices[0] if column.breakdown == "subtype" and column.slices else ""
+        key = (model, column.metric, slice_name)
+        spreads.append(spread_of.get(key, (math.nan, 0)) if source == "run" else (math.nan, 0))
+    columns = pd.DataFrame(spreads, columns=pd.Index(SPREAD_COLUMNS), index=cells.index)
+    return pd.concat([cells, columns], axis=1)
 
 
 def _table(probe: str, number: int) -> PaperTable:
@@ -61,7 +80,7 @@ def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> lis
     }
     by_file = None
     if any(column.released for column in table.columns):
-        by_file = _by_released_file(store, question_set, by_breakdown["subtype"])
+        by_file = by_released_file(store, question_set, by_breakdown["subtype"])
     cells = []
     for model in sorted(question_set.models, key=lambda name: (registry.is_control(name), name)):
         for index, column in enumerate(table.columns):
@@ -92,44 +111,6 @@ def _known(table: pd.DataFrame, model: str, metric: str) -> pd.DataFrame:
     return table.loc[(table["model"] == model) & (table["metric"] == metric)].dropna(
         subset=["value"]
     )
-
-
-def _by_released_file(
-    store: Store,
-    question_set: QuestionSet,
-    by_subtype: pd.DataFrame,
-) -> pd.DataFrame | None:
-    """RoCOCO's numbers by the released file that they are of; None where captions were altered
-    here.
-
-    All captions of a released file have the subtype "released"; which file it is, its tag `subset`
-    says.
-
-    Returns:
-        What `estimates` returns, and `file`: the name as the paper's column has it, "" of any other
-        file.
-    """
-    policies = set(by_subtype["slice"][by_subtype["metric"] == "i2t_r1_new"])
-    if policies != {RELEASED} or "tag:subset" not in estimates.slices(store, question_set):
-        return None
-    by_file = estimates.estimates(store, question_set, "tag:subset")
-    names = [
-        column.released for table in TABLES["rococo"] for column in table.columns if column.released
-    ]
-    return by_file.assign(file=[_released_file(stem, names) for stem in by_file["slice"]])
-
-
-def _released_file(stem: str, names: Collection[str]) -> str:
-    """Which of the released files a file's name without its ending means; "" where that is none or
-    not certain.
-
-    >>> names = ["rand_voca", "danger"]
-    >>> [_released_file(stem, names) for stem in ("danger", "RoCOCO-Rand-Voca", "danger_rand_voca", "endangered")]
-    ['danger', 'rand_voca', '', '']
-    """
-    words = f"_{'_'.join(re.split('[^a-z0-9]+', stem.lower()))}_"
-    matching = {name for name in names if f"_{name}_" in words}
-    return matching.pop() if len(matching) == 1 else ""
 
 
 def _belongs(name: str, slices: tuple[str, ...]) -> bool:

@@ -277,6 +277,8 @@ class CellRow:
     high: float
     ties: int
     note: str  # "": none
+    sd: float  # over the draws
+    n_seeds: int  # how many draws there are; 0: one alone
 
 
 @dataclass(frozen=True, slots=True)

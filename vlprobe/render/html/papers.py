@@ -18,6 +18,8 @@ from vlprobe.views.paper_tables import PaperTable
 from vlprobe.views.published import SOURCES
 from vlprobe.views.records import CellRow, records
 
+_DRAWS = " After ± the standard deviation from one draw to another, where there are several: the value is their mean."
+
 
 @dataclass(frozen=True)
 class Remade:
@@ -65,7 +67,7 @@ def remade(
         table(name, _head(paper_table), lines, "vp-paper"),
         f"{paper_table.about} Numbers of your own stand beside them for orientation: they compare "
         f"only where pictures, captions and edits are the same.{rates} A dash: not asked. "
-        "Below a value of yours its 95 % interval.",
+        f"Below a value of yours its 95 % interval.{_DRAWS if cells['n_seeds'].any() else ''}",
         f'<ol class="vp-notes">{items}</ol>' if notes else "",
         len(notes),
     )
@@ -132,9 +134,13 @@ def _cell(cell: CellRow, drawing: _Drawing) -> str:
     if cell.note:
         number = drawing.note_numbers[cell.note]
         return f'<td title="{html.escape(cell.note)}">{value}<sup>{number}</sup></td>'
-    if math.isnan(cell.low):
-        return f"<td>{value}</td>"
-    small = numbers.interval(cell.low, cell.high, unit).removesuffix(suffix)
-    if cell.ties and not set(metric.kinds) <= movement_kinds():
-        small += f"<br>{cell.ties:,} tied"
-    return f"<td>{value}<br><small>{small}</small></td>"
+    small = []
+    if not math.isnan(cell.low):
+        small.append(numbers.interval(cell.low, cell.high, unit).removesuffix(suffix))
+        if cell.ties and not set(metric.kinds) <= movement_kinds():
+            small.append(f"{cell.ties:,} tied")
+    if cell.n_seeds:
+        spread = numbers.number(cell.sd, unit).removesuffix(suffix)
+        small.append(f"± {spread}, {cell.n_seeds} draws")
+    lines = "<br>".join(small)
+    return f"<td>{value}<br><small>{lines}</small></td>" if small else f"<td>{value}</td>"

@@ -1,0 +1,170 @@
+"""RoCOCO's tables: several draws of a number, deletions, more words, and four released files in one table."""
+
+import json
+import math
+import statistics
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.render.charts import styles
+from vlprobe.render.html import papers
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+
+RANDOM = "control:random"
+POLICIES = [
+    *("delete:random", "delete:high-ei", "delete:low-ei"),
+    *(f"rand-voca:{count}" for count in (2, 3)),
+]
+
+
+def answers_of(store, manifest):
+    answers = store.run(manifest["key"]).table("scores").to_pandas()
+    clean, new = answers["rank_clean"] == 1, answers["rank"] == 1
+    return answers.assign(clean=clean, new=new, rsms=answers["top_altered"])
+
+
+def cells_of(store, manifest, number):
+    question_set = views.runs.question_set(store, manifest["case_key"])
+    columns = next(
+        each.columns for each in views.paper_tables.TABLES["rococo"] if each.number == number
+    )
+    cells = views.papers.remade(store, question_set, number).query("source == 'run'")
+    return question_set, [(columns[cell.column], cell) for cell in cells.itertuples()]
+
+
+@pytest.fixture
+def drawn(tiny, store):
+    """A run with deletions and more words, three draws of each."""
+    options = {
+        "policies": POLICIES,
+        "pictures": ["mix:0.7"],
+        "caption_seeds": [1, 10, 100],
+        "influence": [RANDOM],
+    }
+    return execute(Request((RANDOM,), tiny, "rococo", options, examine=False), store)[0]
+
+
+def test_deletions_and_more_words_stand_in_their_tables_with_the_spread_over_their_draws(
+    drawn, store
+):
+    answers = answers_of(store, drawn)
+    for number in (5, 6, 7):
+        _, cells = cells_of(store, drawn, number)
+        filled = 0
+        for column, cell in cells:
+            if column.breakdown == "all":
+                continue
+            rows = answers.loc[answers["subtype"] == column.slices[0]]
+            if rows.empty:
+                assert math.isnan(cell.value)
+                assert (cell.n_seeds, math.isnan(cell.sd)) == (0, True)
+                continue
+            by_seed = []
+            for rule in rows["rule"].unique():
+                of_seed = rows.loc[rows["rule"] == rule]
+                clean, new = of_seed["clean"].mean(), of_seed["new"].mean()
+                by_seed.append(
+                    {
+                        "r1_new": new,
+                        "rsms": of_seed["rsms"].mean(),
+                        "drop_rate": (clean - new) / clean if clean else math.nan,
+                    }[column.metric[4:]]
+                )
+            assert len(by_seed) == 3
+            assert cell.value == pytest.approx(statistics.fmean(by_seed), nan_ok=True)
+            if not math.isnan(by_seed[0]):
+                filled += 1
+                assert cell.n_seeds == 3
+                assert cell.sd == pytest.approx(statistics.stdev(by_seed))
+        assert filled
+
+
+def test_the_command_line_has_mean_and_spread_of_every_draw(drawn, store):
+    key = drawn["key"]
+    shown = CliRunner().invoke(
+        main, ["--cache", str(store.root), "show", key, "--by", "seeds", "--format", "json"]
+    )
+    rows = {(row["metric"], row["slice"]): row for row in json.loads(shown.stdout)}
+    assert {name for _, name in rows} == {*POLICIES, "mix:0.7"}
+    answers = answers_of(store, drawn)
+    of_policy = answers.loc[answers["subtype"] == "rand-voca:3"]
+    values = of_policy.groupby("rule")["rsms"].mean().tolist()
+    row = rows["i2t_rsms", "rand-voca:3"]
+    assert row["n_seeds"] == 3
+    assert (row["lowest"], row["highest"]) == pytest.approx((min(values), max(values)))
+    assert row["mean"] == pytest.approx(statistics.fmean(values))
+    assert row["sd"] == pytest.approx(statistics.stdev(values), abs=1e-9)
+
+
+def test_one_draw_has_no_spread(tiny, store):
+    options = {"policies": ["danger"], "pictures": ["mix:0.7"], "picture_seeds": [1]}
+    manifest = execute(Request((RANDOM,), tiny, "rococo", options, examine=False), store)[0]
+    question_set = views.runs.question_set(store, manifest["case_key"])
+    assert views.seeds.spread(store, question_set).empty
+    cells = views.papers.remade(store, question_set, 3)
+    assert set(cells["n_seeds"]) == {0}
+
+
+def test_a_table_says_how_many_draws_a_number_is_the_mean_of(drawn, store):
+    question_set, _ = cells_of(store, drawn, 6)
+    table = next(each for each in views.paper_tables.TABLES["rococo"] if each.number == 6)
+    cells = views.papers.remade(store, question_set, 6)
+    html = papers.remade(
+        cells, table, "rococo", question_set.metrics, styles.styles(question_set.models)
+    )
+    assert html.table.count(", 3 draws") == sum(cells["n_seeds"].gt(0) & ~cells["value"].isna())
+    assert "standard deviation from one draw to another" in html.remark
+
+
+def test_the_four_released_files_fill_one_table_each_its_own_columns(store, tmp_path):
+    names = {
+        "rand_voca": "Random word",
+        "same_concept": "Same concept",
+        "diff_concept": "Another concept",
+        "danger": "Danger",
+    }
+    for number in range(6):
+        Image.new("RGB", (32, 32), (40 * number, 9, 9)).save(
+            tmp_path / f"COCO_val2014_{number:012}.jpg"
+        )
+    manifests = {}
+    for file in (*names, "other_pictures"):
+        rows = [
+            {
+                "image": f"val2014/COCO_val2014_{number:012}.jpg",
+                "caption": [f"A dog number {number}, {v}" for v in range(5)]
+                + [f"a {file} number {number}, {v}" for v in range(5)],
+            }
+            for number in range(6 if file != "other_pictures" else 5)
+        ]
+        (tmp_path / f"{file}.json").write_text(json.dumps(rows))
+        request = Request(
+            (RANDOM,),
+            f"rococo:{tmp_path / file}.json@{tmp_path}",
+            "rococo",
+            {"pictures": []},
+            examine=False,
+        )
+        manifests[file] = execute(request, store)[0]
+    raw = Request(
+        (RANDOM,),
+        f"rococo:{tmp_path / 'danger'}.json@{tmp_path}",
+        "rococo",
+        {"pictures": [], "normalise": False},
+        examine=False,
+    )
+    execute(raw, store)  # another way of asking: not of this table
+    for file in names:
+        _, cells = cells_of(store, manifests[file], 3)
+        for column, cell in cells:
+            if column.metric == "i2t_rsms":
+                of_file = next(name for name, title in names.items() if title == column.group)
+                expected = answers_of(store, manifests[of_file])["rsms"].mean()
+                assert cell.value == pytest.approx(expected)
+    _, cells = cells_of(store, manifests["other_pictures"], 3)
+    assert all(math.isnan(cell.value) for column, cell in cells if column.breakdown != "all")
