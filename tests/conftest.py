@@ -57,6 +57,7 @@ LONGEST = [  # begun first, so that no process is left with one of them at the e
     "hostile/test_hostile_places.py",
     "perturb/test_substitution.py",
     "cli/test_served.py",
+    "test_package.py",
     "cli/test_main.py",
     "dashboard/test_inventory.py",
     "runs/test_case_workers.py",

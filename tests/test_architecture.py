@@ -298,7 +298,15 @@ def test_the_top_level_is_what_the_user_fixed():
         if not path.name.startswith(".") and not path.name.endswith(".egg-info")
     }
     fixed = {"app.py", "README.md", "pages", "vlprobe", "tests", "requirements.txt", "cache"}
-    beside = {"pyproject.toml", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "benchmarks", "docs"}
+    beside = {
+        "pyproject.toml",
+        "setup.py",
+        "LICENSE",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "benchmarks",
+        "docs",
+    }
     beside |= {"requirements-models.txt", "requirements-ray.txt"}
     assert entries - {"__pycache__", "build", "venv"} <= fixed | beside
 

@@ -11,9 +11,14 @@
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+# Nobody is told that libraries are used here; read when they are imported.
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 if TYPE_CHECKING:
     from vlprobe.render.notebook.callback import Callback

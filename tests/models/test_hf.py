@@ -15,7 +15,7 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.models import frozen, hf, hub
 
-tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
+tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs vlprobe\[models\]")
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
@@ -366,7 +366,7 @@ def test_a_repository_is_fetched_without_what_is_not_needed(monkeypatch, tmp_pat
 def test_a_missing_package_is_named_with_the_file_that_installs_it(monkeypatch):
     monkeypatch.setattr(hub.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
-        MissingDependency, match=r"'transformers', not installed here.*requirements-models.txt"
+        MissingDependency, match=r"'transformers', not installed here.*vlprobe\[models\]"
     ):
         registry.load_model("hf:openai/clip-vit-base-patch32", "cpu")
 

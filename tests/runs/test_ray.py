@@ -380,7 +380,7 @@ def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
     said = refused(
         Request(("control:random",), tiny, "lgip", executor="ray"), store, MissingDependency
     )
-    assert "pip install -r requirements-ray.txt" in said
+    assert "pip install 'vlprobe[scale]'" in said
 
 
 def test_an_unknown_executor_is_told(tiny, store):

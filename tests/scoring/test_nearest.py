@@ -298,7 +298,7 @@ def test_too_few_candidates_and_a_missing_faiss_are_refused_in_a_line(tiny, stor
     with pytest.raises(InvalidInput, match=r"'approximate' is '9'. Expected 0 \(exact\), or 10"):
         execute(Request(("control:random",), tiny, "prsm", {"approximate": 9}), store)
     monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(MissingDependency, match=r"'faiss-cpu'.*requirements-ray.txt"):
+    with pytest.raises(MissingDependency, match=r"'faiss-cpu'.*vlprobe\[scale\]"):
         execute(Request(("control:random",), tiny, "rococo", OPTIONS | {"approximate": 10}), store)
 
 

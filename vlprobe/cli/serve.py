@@ -1,5 +1,6 @@
 """The command that serves the dashboard, and to whom."""
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,9 @@ from vlprobe.cli.plugins import require, require_servers
 from vlprobe.errors import InvalidInput
 from vlprobe.registry.endpoints import is_this_machine
 from vlprobe.storage import access
+from vlprobe.storage.application import app_file, scalars, unpinned
+
+QUOTE = '"'  # of a word as JSON, which an argument goes without
 
 
 @click.command()
@@ -77,6 +81,7 @@ def dashboard(
     apis: Sequence[str],
 ) -> None:
     """Open the dashboard in a browser."""
+    from vlprobe.runs import processes
     from vlprobe.storage.objects import MIRROR
     from vlprobe.storage.store import DEFAULT, Store
 
@@ -88,29 +93,20 @@ def dashboard(
     require(plugins)
     require_servers(apis)
     store = Store(ctx.obj or DEFAULT)
-    app = Path(__file__).resolve().parents[2] / "app.py"
+    app = app_file()
     # A page has no place to upload to where it is read-only, but the server still would take it.
-    upload = ["0"] if read_only else []
+    limited = {"server.maxUploadSize": 0} if read_only else {}
+    pinned = scalars() | {"server.port": port, "server.address": address} | limited
     if people or _provider(app.parent):
-        command = ["-m", "vlprobe.dashboard.uploads", str(app), str(port), address, *upload]
+        command = ["-m", "vlprobe.dashboard.uploads", str(app), json.dumps(pinned)]
     else:
-        limited = ["--server.maxUploadSize", *upload] if upload else []
-        command = [
-            "-m",
-            "vlprobe.dashboard.server",
-            "run",
-            str(app),
-            *limited,
-            "--server.port",
-            str(port),
-            "--server.address",
-            address,
-        ]
+        spoken = [f"--{name}={json.dumps(value).strip(QUOTE)}" for name, value in pinned.items()]
+        command = ["-m", "vlprobe.dashboard.server", "run", str(app), *spoken]
     limits = access.settings(
         read_only, [*roots, store.root] if roots else [], people, quiz, remotes
     )
     # Streamlit reads its settings from the folder that it is started in.
-    environment = os.environ | limits | {"VLPROBE_CACHE": str(store.root)}
+    environment = unpinned(processes.environment()) | limits | {"VLPROBE_CACHE": str(store.root)}
     if MIRROR in environment:
         environment[MIRROR] = str(Path(environment[MIRROR]).resolve())
     _become([sys.executable, *command], app.parent, environment)

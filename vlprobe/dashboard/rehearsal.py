@@ -15,7 +15,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from urllib.parse import urlencode
 
 from streamlit import runtime
@@ -34,9 +33,10 @@ from vlprobe.dashboard.state import Questions, questions, store
 from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
 from vlprobe.storage import access
+from vlprobe.storage.application import app_file
 from vlprobe.views.records import QuestionSetRow
 
-APP = Path(__file__).resolve().parents[2] / "app.py"
+APP = app_file()
 LOADING = ("retrieval",)  # pages that ask a model: it is loaded when somebody looks
 LOOK = 0.05  # seconds between two looks at whether the server is there
 HEAD_START = 3.0  # seconds that the first visitor, who may be waiting for the server, has it alone

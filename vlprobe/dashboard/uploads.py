@@ -9,10 +9,11 @@ to everybody else before a byte of the body is read. Nobody can guess a session,
 cookie lets it in.
 """
 
+import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -63,24 +64,25 @@ class SignedInUploads:
             await self.app(scope, receive, send)
 
 
-def serve(app: Path, port: int, address: str, upload_megabytes: int | None = None) -> None:
+def serve(app: Path, settings: dict[str, Any]) -> None:
     """Serves the dashboard as `streamlit run` does, with the guard in front, until a signal ends
     it.
+
+    Args:
+        app: The application's file.
+        settings: Of Streamlit, by name, such as server.port.
     """
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 
-    limits = {} if upload_megabytes is None else {"server.maxUploadSize": upload_megabytes}
     sys.argv = [str(app)]  # Streamlit looks for its settings and modules beside what this names
-    App(app, middleware=[Middleware(SignedInUploads)]).run(
-        config={"server.port": port, "server.address": address} | limits
-    )
+    App(app, middleware=[Middleware(SignedInUploads)]).run(config=settings)
 
 
 if __name__ == "__main__":
     from vlprobe.dashboard import uploads  # the module that pages import, and not this copy of it
 
     try:
-        uploads.serve(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))
+        uploads.serve(Path(sys.argv[1]), json.loads(sys.argv[2]))
     except KeyboardInterrupt:
         raise SystemExit(130) from None

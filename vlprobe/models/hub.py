@@ -98,13 +98,13 @@ class Processor(Protocol):
 
 
 class MissingModelPackage(MissingDependency):
-    """A package of requirements-models.txt is needed and not installed."""
+    """A package of the extra `models` is needed and not installed."""
 
     def __init__(self, name: str, package: str) -> None:
         VlprobeError.__init__(
             self,
             f"'{name}' needs the package '{package}', not installed here. "
-            "Install it: pip install -r requirements-models.txt",
+            "Install it: pip install 'vlprobe[models]'",
         )
 
 
@@ -232,7 +232,7 @@ def opening(name: str) -> Iterator[None]:
         if error.name:
             raise MissingModelPackage(name, error.name) from None
         raise InvalidInput(
-            f"'{name}' cannot be opened ({_first_line(error)}). Install it: pip install -r requirements-models.txt"
+            f"'{name}' cannot be opened ({_first_line(error)}). Install it: pip install 'vlprobe[models]'"
         ) from None
     except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
         raise InvalidInput(

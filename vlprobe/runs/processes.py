@@ -17,19 +17,24 @@ def start(
     """Starts `python -m MODULE ARGUMENTS...` in a session of its own. Raises OSError where it
     cannot be started.
     """
-    environment = dict(os.environ)
-    root = Path(__file__).resolve().parents[2]
-    if root.name not in (
-        "site-packages",
-        "dist-packages",
-    ):  # a checkout: found though another one is installed
-        search_path = environment.get("PYTHONPATH")
-        environment["PYTHONPATH"] = f"{root}{os.pathsep}{search_path}" if search_path else str(root)
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module, *arguments],
-        env=environment,
+        env=environment(),
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
         start_new_session=True,
     )
+
+
+def environment() -> dict[str, str]:
+    """This process's, in which `python -m` finds this copy of vlprobe from any folder."""
+    variables = dict(os.environ)
+    root = Path(__file__).resolve().parents[2]
+    if root.name not in (
+        "site-packages",
+        "dist-packages",
+    ):  # a checkout: found though another one is installed
+        search_path = variables.get("PYTHONPATH")
+        variables["PYTHONPATH"] = f"{root}{os.pathsep}{search_path}" if search_path else str(root)
+    return variables

@@ -59,7 +59,7 @@ def joined(address: str) -> Iterator[None]:
     try:
         import ray
     except ImportError:
-        raise MissingDependency("--executor ray", "ray", "-r requirements-ray.txt") from None
+        raise MissingDependency("--executor ray", "ray", "'vlprobe[scale]'") from None
     if ray.is_initialized():
         yield
         return

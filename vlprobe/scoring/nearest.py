@@ -52,7 +52,7 @@ def pin_options(options: Mapping[str, object]) -> dict[str, object]:
             f"Option 'approximate' is {k}. Expected 0 (exact), or {MIN_LOOKED_UP} candidates or more."
         )
     if importlib.util.find_spec("faiss") is None:
-        raise MissingDependency("Option 'approximate'", "faiss-cpu", "-r requirements-ray.txt")
+        raise MissingDependency("Option 'approximate'", "faiss-cpu", "'vlprobe[scale]'")
     return dict(options)
 
 

@@ -98,5 +98,5 @@ def test_a_name_of_no_split_is_refused_before_anything_is_asked(url: str):
 
 def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(MissingDependency, match=r"requirements-models\.txt"):
+    with pytest.raises(MissingDependency, match=r"vlprobe\[data\]"):
         table.load(NAME, tmp_path / "cache")

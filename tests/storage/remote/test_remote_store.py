@@ -74,7 +74,7 @@ def test_without_s3fs_it_is_said_what_to_install(on, monkeypatch):
 
     monkeypatch.setattr("fsspec.core.url_to_fs", missing)
     with pytest.raises(
-        MissingDependency, match=r"'s3://nothing/x' needs .*pip install -r requirements-ray\.txt"
+        MissingDependency, match=r"'s3://nothing/x' needs .*pip install 'vlprobe\[data\]'"
     ):
         on("one", "s3://nothing/x").runs()
 

@@ -56,7 +56,7 @@ def local_copy(url: str, cache: Path) -> Path:
         from datasets import exceptions
         from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
     except ImportError:
-        raise MissingDependency(f"'{url}'", "datasets", "-r requirements-models.txt") from None
+        raise MissingDependency(f"'{url}'", "datasets", "'vlprobe[data]'") from None
     if Path(split.repository).exists():
         # The library would take the folder for the dataset.
         raise InvalidInput(

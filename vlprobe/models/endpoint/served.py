@@ -12,17 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from vlprobe.errors import InvalidInput, printable
+from vlprobe.errors import InvalidInput, MissingDependency, printable
 from vlprobe.models.endpoint import names, reply
 from vlprobe.models.endpoint.budget import Bill, Budget
-from vlprobe.models.endpoint.client import Client
 from vlprobe.models.endpoint.names import EndpointName
 from vlprobe.models.endpoint.reply import Identity, Reply
 from vlprobe.scoring import pictures
 from vlprobe.storage.answer_log import FOLDER, AnswerLog
 from vlprobe.types import Model
+
+if TYPE_CHECKING:
+    from vlprobe.models.endpoint.client import Client
 
 VERSION = 1  # of how questions are put to a server, and of how answers are read
 LOOK_EVERY = 0.5  # seconds between two looks at whether somebody stops the run
@@ -178,7 +180,7 @@ class ServedModel(Model):
     def _ask(self, questions: Sequence[Question]) -> None:
         label = f"Asking {self.name}"
         parallel = self.parsed.parallel
-        client = Client(self.parsed.address, self.parsed.timeout, parallel)
+        client = self._client()
         n_done = 0
         self._reporter.update(label, 0, len(questions))
         with ThreadPoolExecutor(parallel) as pool:
@@ -197,6 +199,15 @@ class ServedModel(Model):
                 client.stop()  # what is under way goes on to its answer, which is kept
                 raise
 
+    def _client(self) -> "Client":
+        try:
+            from vlprobe.models.endpoint.client import Client
+        except ModuleNotFoundError as error:
+            if error.name != "urllib3":
+                raise
+            raise MissingDependency(f"'{self.name}'", "urllib3", "'vlprobe[api]'") from None
+        return Client(self.parsed.address, self.parsed.timeout, self.parsed.parallel)
+
     def _finish(self, under_way: set[Future[None]]) -> int:
         """Waits a moment; takes away the requests that ended. Raises what one of them raised."""
         ended, _ = wait(under_way, LOOK_EVERY, FIRST_COMPLETED)
@@ -205,7 +216,7 @@ class ServedModel(Model):
             request.result()
         return len(ended)
 
-    def _ask_one(self, client: Client, question: Question, promised: float) -> None:
+    def _ask_one(self, client: "Client", question: Question, promised: float) -> None:
         expected = self._budget.cost(question.tokens, question.tokens_received)
         with self._budget.settled(promised, expected) as bill:
             body = json.dumps(question.payload()).encode()

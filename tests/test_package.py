@@ -1,0 +1,310 @@
+"""The wheel: what a person has who installs it and never sees the sources."""
+
+import contextlib
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import tomllib
+import urllib.error
+import urllib.request
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_served import free_port
+from vlprobe import registry
+from vlprobe.storage import application
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = (
+    "app.py",
+    "pages",
+    ".streamlit",
+    "vlprobe",
+    "setup.py",
+    "pyproject.toml",
+    "LICENSE",
+    "README.md",
+)
+LOOSE = """
+[server]
+address = "0.0.0.0"
+maxUploadSize = 5000
+maxMessageSize = 5000
+enableXsrfProtection = false
+enableCORS = false
+corsAllowedOrigins = ["https://example.org"]
+enableStaticServing = true
+enableAgentApi = true
+[client]
+showErrorDetails = "full"
+[browser]
+gatherUsageStats = true
+"""
+EFFECTIVE = """
+import json, sys
+from streamlit import config
+from streamlit.web import bootstrap, cli
+cli._main_run = lambda file, args, flag_options: bootstrap.load_config_options(flag_options)
+sys.argv[1:] = json.loads(sys.argv[1])
+cli.main(standalone_mode=False)
+print(json.dumps({name: config.get_option(name) for name in json.loads(sys.stdin.read())}))
+"""
+
+
+def build(folder: Path) -> Path:
+    """A wheel of what git would commit, made in a copy, without a network."""
+    sources = folder / "sources"
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name,
+                sources / name,
+                ignore=shutil.ignore_patterns("__pycache__", "secrets.toml"),
+            )
+        else:
+            sources.mkdir(exist_ok=True)
+            shutil.copy2(ROOT / name, sources / name)
+    command = "from setuptools import build_meta; build_meta.build_wheel('..')"
+    subprocess.run([sys.executable, "-c", command], cwd=sources, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+def stranger(folder: Path) -> int | None:
+    """The id of a user who is not root and can run this Python there; None: this process's own."""
+    if os.getuid() != 0:
+        return None
+    with contextlib.suppress(KeyError, OSError):
+        number = pwd.getpwnam("nobody").pw_uid
+        looks = [sys.executable, "-c", "import streamlit.version, os; os.listdir('.')"]
+        if subprocess.run(looks, user=number, cwd=folder, capture_output=True).returncode == 0:
+            return number
+    return None
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Iterator[Path]:
+    """The wheel, in a folder that everybody may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="vlprobe-wheel-"))
+    folder.chmod(0o755)
+    try:
+        yield build(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """An environment with the wheel alone in its site-packages; the suite's packages are found after it."""
+    environment = wheel.parent / "environment"
+    venv.create(environment, with_pip=False, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
+    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python"), "install"]
+    offline = ["--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check", "-q"]
+    subprocess.run([*pip, *offline, str(wheel)], check=True, capture_output=True)
+    names = {path.name for path in packages.iterdir()}
+    assert {re.sub(r"-.*", "", name) for name in names} == {"vlprobe"}, names
+    (packages / "suite.pth").write_text(sysconfig.get_path("purelib"))
+    return environment
+
+
+def test_the_wheel_holds_the_application_below_the_package_and_nothing_beside_it(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {re.sub(r"-.*", "", name.split("/")[0]) for name in names} == {"vlprobe"}
+    app = "vlprobe/dashboard/app/"
+    pages = {path.name for path in (ROOT / "pages").glob("*.py")}
+    below = {name.removeprefix(app) for name in names if name.startswith(app)}
+    assert below == {"app.py", ".streamlit/config.toml", *(f"pages/{name}" for name in pages)}
+    assert any(name.startswith("vlprobe/storage/shipped_results/") for name in names)
+    assert "vlprobe/render/html/style.py" in names
+
+
+def test_the_wheel_names_what_each_extra_brings(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("METADATA"))
+        lines = archive.read(name).decode().splitlines()
+    extras = {line.partition(": ")[2] for line in lines if line.startswith("Provides-Extra")}
+    assert extras == {"models", "scale", "api", "data", "dev"}
+    needed = [line for line in lines if line.startswith("Requires-Dist") and "extra ==" not in line]
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert len(needed) == len(listed) > 10
+
+
+def test_the_files_of_requirements_name_every_extra_once():
+    files = [ROOT / f"requirements{end}.txt" for end in ("", "-models", "-ray")]
+    spoken = re.findall(
+        r"^-e \.\[(.*)\]$", "".join(file.read_text() for file in files), re.MULTILINE
+    )
+    assert sorted(",".join(spoken).split(",")) == ["api", "data", "dev", "models", "scale"]
+
+
+@pytest.fixture(scope="module")
+def home(installed: Path) -> Path:
+    """A home with a space in its name, and a settings file in it that opens all doors."""
+    home = installed.parent / "a home"
+    (home / ".streamlit").mkdir(parents=True)
+    (home / ".streamlit" / "config.toml").write_text(LOOSE)
+    if (user := stranger(installed)) is not None:
+        for path in (home, *home.rglob("*")):
+            os.chown(path, user, -1)
+    return home
+
+
+@contextlib.contextmanager
+def serving(installed: Path, home: Path, *options: str) -> Iterator[tuple[int, Path]]:
+    """The installed command's dashboard, started in the home by the user whose it is: its port and log."""
+    port, log = free_port(), installed.parent / "log.txt"
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    variables.pop("VLPROBE_SHIPPED", None)
+    variables |= {
+        "HOME": str(home),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "STREAMLIT_SERVER_HEADLESS": "true",
+        "STREAMLIT_SERVER_ADDRESS": "0.0.0.0",
+        "STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "5000",
+        "STREAMLIT_SERVER_ENABLE_XSRF_PROTECTION": "false",
+        "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "true",
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [installed / "bin" / "vlprobe", "dashboard", "--port", str(port), *options],
+            cwd=home,
+            env=variables,
+            user=stranger(installed),
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + 90
+        while True:
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5).close()
+                break
+            time.sleep(0.05)
+        yield process.pid, port
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def listening(port: int) -> set[str]:
+    """The addresses, as the kernel writes them, at which something listens on a port."""
+    lines = [
+        line.split()
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        if Path(table).exists()
+        for line in Path(table).read_text().splitlines()[1:]
+    ]
+    return {
+        fields[1].split(":")[0]
+        for fields in lines
+        if fields[3] == "0A" and int(fields[1].split(":")[1], 16) == port
+    }
+
+
+def status(url: str, **request: object) -> int:
+    """Of the answer."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, **request), timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_settings_file_says(
+    installed, home
+):
+    with serving(installed, home) as (pid, port):
+        assert listening(port) == {"0100007F"}  # 127.0.0.1
+        url = f"http://127.0.0.1:{port}"
+        assert status(f"{url}/explore") == 200
+        body = {
+            "data": b"x",
+            "method": "PUT",
+            "headers": {"Content-Type": "multipart/form-data; boundary=b"},
+        }
+        assert status(f"{url}/_stcore/upload_file/a/b", **body) == 403  # without a token
+        command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
+        variables = dict(
+            entry.split("=", 1)
+            for entry in Path(f"/proc/{pid}/environ").read_text().split("\0")
+            if entry
+        )
+        folder = os.readlink(f"/proc/{pid}/cwd")
+    assert Path(folder).parts[-3:] == ("vlprobe", "dashboard", "app")
+    assert variables["HF_HUB_DISABLE_TELEMETRY"] == "1"
+    assert variables["RAY_USAGE_STATS_ENABLED"] == "0"
+    expected = application.settings()
+    looked = subprocess.run(
+        [command[0], "-c", EFFECTIVE, json.dumps(command[command.index("run") :])],
+        cwd=folder,
+        env=variables,
+        user=stranger(installed),
+        input=json.dumps([*expected]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    effective = json.loads(looked.stdout.splitlines()[-1])
+    effective["client.showErrorLinks"] = (
+        effective["client.showErrorLinks"] == "true"
+    )  # a word there
+    assert effective == expected | {"server.address": "127.0.0.1"}
+    assert not list(home.rglob("config.toml.*"))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("minor", range(11, 15))
+def test_the_wheel_installs_whole_on_every_python_that_torch_has_wheels_for(minor, wheel, tmp_path):
+    python = shutil.which(f"python3.{minor}", path=f"{os.environ['PATH']}:/usr/bin:/usr/local/bin")
+    if python is None:
+        pytest.skip(f"there is no python3.{minor} on this machine")
+    environment = tmp_path / "an environment"
+    subprocess.run([python, "-m", "venv", environment], check=True)
+    pip = [environment / "bin" / "python", "-m", "pip", "install", "-q", "--retries", "1"]
+    made = subprocess.run([*pip, f"{wheel}[api]"], capture_output=True, text=True)
+    if "No matching distribution found for" in made.stderr:
+        pytest.skip(f"the index of this network lacks a package: {made.stderr.splitlines()[-1]}")
+    assert made.returncode == 0, made.stderr
+    variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
+    run = ["run", "--model", "demo:weak", "--limit", "4", "--format", "json"]
+    asked = subprocess.run(
+        [environment / "bin" / "vlprobe", *run],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+    )
+    assert asked.returncode == 0, asked.stderr
+    assert {row["model"] for row in json.loads(asked.stdout)} == {"demo:weak"}
+
+
+@pytest.mark.full
+def test_the_installed_command_finds_every_model_dataset_and_probe(installed, home):
+    script = "from vlprobe import registry; print([registry.names(n) for n in ('models', 'datasets', 'probes')])"
+    listed = subprocess.run(
+        [installed / "bin" / "python", "-P", "-c", script],
+        cwd=home,
+        env={"HOME": str(home), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert listed.stdout.strip() == str(
+        [registry.names(name) for name in ("models", "datasets", "probes")]
+    )
