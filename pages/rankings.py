@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame, state
-from vlprobe.dashboard.lab import chart_panels, figures, paper_page
+from vlprobe.dashboard.lab import chart_panels, comparisons, figures, paper_page
 
 frame.enter()
 begun = paper_page.begin("prsm")
@@ -20,6 +20,8 @@ with paper_page.how_it_is_measured():
         "Share of the first pictures that two wordings of a query have in common. Arms are 95 % "
         "intervals; on the dotted line the pictures are drawn by lot from the gallery."
     )
+st.header("Comparison by comparison")
+comparisons.ten_rows(stored)
 st.header("How deep do the rankings agree")
 figures.depths(stored, begun.model)
 paper_page.end(stored, "rankings")

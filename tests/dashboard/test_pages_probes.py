@@ -95,7 +95,9 @@ def test_a_paper_s_table_has_the_runs_and_the_printed_rows(shown, every_probe, k
         every_probe, views.runs.question_set(every_probe, key[PROBES[page]]), table.number
     ).itertuples():
         if not math.isnan(cell.value):
-            assert numbers.number(cell.value, "rate").removesuffix(" %") in text
+            metric = views.runs.metrics(PROBES[page])[table.columns[cell.column].metric]
+            unit = numbers.unit_of(metric, "cosine")
+            assert numbers.number(cell.value, unit).removesuffix(" %") in text
         called = model_name(cell.model) if cell.source == "run" else html.unescape(cell.model)
         assert called in text
         assert cell.note in text

@@ -43,7 +43,7 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "retrieval": ("edit", "measure", "reader", "captions", "looker", "failure", "number"),
     "pairs": ("subset", "score", "number"),
     "triplets": ("subset", "number"),
-    "rankings": ("number",),
+    "rankings": ("number", "depth"),
     "published": ("paper", "table", "remark", "words"),
 }
 GAME = {

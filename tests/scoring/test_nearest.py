@@ -245,12 +245,13 @@ def test_overlaps_of_the_first_are_those_of_whole_rankings_where_they_are_known(
     whole = np.round(rng.normal(size=(3, 400)) + rng.normal(size=400), 1).astype(
         np.float32
     )  # with ties
-    exact = ranking.measures(ranking.Ranker()(whole))
+    exact = ranking.means(ranking.pair_measures(ranking.Ranker()(whole)))
     for k in (11, 101, 150, 400):
         least = -np.sort(-whole, axis=1)[:, k - 1, None]
-        measured, order = ranking.first_measures(
+        pairs, order = ranking.first_pair_measures(
             np.where(whole >= least, whole, -np.inf).astype(np.float32)
         )
+        measured = ranking.means(pairs)
         assert (order[:, :5] == ranking.Ranker()(whole).order[:, :5]).all()
         assert np.isnan(measured["global"]) and np.isnan(measured["global_idlist"])
         for depth in (10, 100):

@@ -82,25 +82,28 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
     from vlprobe.views.published import SOURCES
 
     manifest = store.find(key) if key else None
-    probe = manifest["run"]["probe"] if manifest else ""
-    if manifest and (probe not in SOURCES or paper not in ("", probe)):
-        raise InvalidInput(
-            f"Run {key} is of the probe '{probe}', not of {paper or 'one of the papers'}. Expected a run of "
-            f"{paper or ', '.join(SOURCES)}: `vlprobe show` has their keys."
-        )
-    parts = []
-    for name in [paper or probe] if paper or probe else SOURCES:
+    names = [paper] if paper else list(SOURCES)
+    if manifest:
+        probe = manifest["run"]["probe"]
+        names = [name for name in views.printed.papers_of(probe) if paper in ("", name)]
+        if not names:
+            raise InvalidInput(
+                f"Run {key} is of the probe '{probe}', which fills no cell of {paper or 'a paper'}. Expected a run of "
+                f"{', '.join(views.printed.probes_of(paper) or SOURCES)}: `vlprobe show` has their keys."
+            )
+    by_paper = []
+    for name in names:
         newest = manifest or _newest_run(store, name)
         if newest is None:
-            parts.append(views.printed.cells(name).assign(run_of=""))
+            by_paper.append(views.printed.cells(name).assign(run_of=""))
             continue
         model = newest["run"]["model"]
         question_set = views.runs.question_set(
             store, newest["case_key"], version_of=newest["key"], model=model
         )
-        of_run = views.printed.beside(store, question_set, model)
-        parts.append(of_run.assign(run_of=f"{model} on {newest['run']['dataset']}"))
-    cells = pd.concat(parts, ignore_index=True)
+        of_run = views.printed.beside(store, question_set, model, name)
+        by_paper.append(of_run.assign(run_of=f"{model} on {newest['run']['dataset']}"))
+    cells = pd.concat(by_paper, ignore_index=True)
     cells = cells.loc[cells["table"] == table] if table else cells
     return cells.loc[cells["mark"] == mark] if mark else cells
 

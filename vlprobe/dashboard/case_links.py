@@ -49,9 +49,11 @@ def slice_filter(
         stored: The question set.
         model: Whose answers.
         kinds: Of the cases that the slice's metric judges; the first that the slice has is taken.
-        slicing: "subtype", "rule", "strength_bin", "lure" or "tag:NAME".
+        slicing: "subtype", "rule", "strength_bin", "lure", "comparison" or "tag:NAME".
         value: The slice.
     """
+    if slicing == views.comparisons.BREAKDOWN:
+        slicing, value = "subtype", views.comparisons.SETTINGS.get(value, value)
     choices = view(views.estimates.choices, stored.question_set)
     if slicing in ("subtype", "rule"):
         choices = choices[choices[slicing] == value]

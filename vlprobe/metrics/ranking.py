@@ -109,28 +109,36 @@ def _tie_groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ties[np.append(0, ends + 1)[: len(ties)]], ties[np.append(ends, -1)[: len(ties)]] + 1
 
 
-def rank_correlation(rankings: Rankings) -> float:
-    """Mean Spearman correlation over all pairs of versions, ties at their average rank; NaN where
-    one is constant.
+def rank_correlations(rankings: Rankings) -> np.ndarray:
+    """Spearman correlation of each two versions, ties at their average rank: float64 of shape
+    (n_pairs,) in the order of combinations; NaN where one of the two is constant.
 
-    >>> round(rank_correlation(Ranker()(np.float32([[0.9, 0.5, 0.1], [0.7, 0.1, 0.2]]))), 3)
-    0.5
+    >>> rank_correlations(Ranker()(np.float32([[0.9, 0.5, 0.1], [0.7, 0.1, 0.2]]))).round(3).tolist()
+    [0.5]
 
     Source: PRSM, section 3 (global), read as a correlation of ranks.
     """
     rows = rankings.centred
     squares = [row @ row for row in rows]
-    if len(rows) < 2 or not all(squares):
-        return math.nan
-    pairs = combinations(range(len(rows)), 2)
-    return float(
-        np.mean([rows[i] @ rows[j] / math.sqrt(squares[i] * squares[j]) for i, j in pairs])
+    return np.array(
+        [
+            rows[i] @ rows[j] / math.sqrt(squares[i] * squares[j])
+            if squares[i] and squares[j]
+            else math.nan
+            for i, j in combinations(range(len(rows)), 2)
+        ],
+        dtype=np.float64,
     )
 
 
-def list_correlation(rankings: Rankings) -> float:
-    """Mean correlation of the two lists of candidate numbers in ranked order: not a stability, see
-    below.
+def rank_correlation(rankings: Rankings) -> float:
+    """Mean of `rank_correlations`; NaN where a version is constant."""
+    return _mean(rank_correlations(rankings))
+
+
+def list_correlations(rankings: Rankings) -> np.ndarray:
+    """Correlation of the two lists of candidate numbers in ranked order, of each two versions: not
+    a stability, see below. Float64 of shape (n_pairs,); NaN where one of the two is constant.
 
     Two rankings that differ by one exchange at the top already disagree in every place after it,
     and the numbers of the candidates mean nothing. It is offered because the correlations that PRSM
@@ -138,42 +146,64 @@ def list_correlation(rankings: Rankings) -> float:
     cannot be correlations of ranks.
     """
     rows, n = rankings.order, rankings.order.shape[1]
-    if len(rows) < 2 or not all(row.any() for row in rankings.centred):
-        return math.nan
+    is_ranked = [bool(row.any()) for row in rankings.centred]
     # of the numbers 0 to n - 1, whose mean and variance are known; whole numbers, so that nothing
     # is rounded
     square, spread = n * (n - 1) ** 2, n * (n - 1) * (n + 1) / 3
-    pairs = combinations(range(len(rows)), 2)
-    return float(np.mean([(4 * int(rows[i] @ rows[j]) - square) / spread for i, j in pairs]))
+    return np.array(
+        [
+            (4 * int(rows[i] @ rows[j]) - square) / spread
+            if is_ranked[i] and is_ranked[j]
+            else math.nan
+            for i, j in combinations(range(len(rows)), 2)
+        ],
+        dtype=np.float64,
+    )
 
 
-def top_overlap(rankings: Rankings, k: int) -> float:
-    """Mean share of the first k candidates that two versions have in common, over all pairs of
-    versions.
+def list_correlation(rankings: Rankings) -> float:
+    """Mean of `list_correlations`; NaN where a version is constant."""
+    return _mean(list_correlations(rankings))
+
+
+def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
+    """Share of the first k candidates that two versions have in common, of each two versions:
+    float64 of shape (n_pairs,).
 
     A candidate tied at the border counts with the chance that a random order of the tie puts it
     among the first k.
 
     Args:
-        rankings: Of at least two versions.
+        rankings: Of the versions.
         k: Less than n_candidates; otherwise the share is 1 whatever the model does, and NaN is
             returned.
 
     Source: PRSM, section 3 (local).
     """
     n_versions, n = rankings.order.shape
-    if n_versions < 2 or k >= n:
-        return math.nan
+    pairs = list(combinations(range(n_versions), 2))
+    if k >= n:
+        return np.full(len(pairs), math.nan)
     borders = [_border(starts, ends, k) for starts, ends in rankings.tied]
     shares = []
-    for i, j in combinations(range(n_versions), 2):
+    for i, j in pairs:
         top = rankings.order[i, : borders[i][1] + 1]
         chances = [
             _inside(rankings.centred[version, top] + (n - 1) / 2, *borders[version])
             for version in (i, j)
         ]
         shares.append((chances[0] * chances[1]).sum() / k)
-    return float(np.mean(shares))
+    return np.array(shares, dtype=np.float64)
+
+
+def top_overlap(rankings: Rankings, k: int) -> float:
+    """Mean of `top_overlaps`; NaN of one version, and where k is not less than the candidates."""
+    return _mean(top_overlaps(rankings, k))
+
+
+def _mean(values: np.ndarray) -> float:
+    """NaN of nothing, and where one of the values is."""
+    return float(np.mean(values)) if len(values) else math.nan
 
 
 def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, float]:
@@ -243,18 +273,25 @@ METRICS = (
 )
 
 
-def measures(rankings: Rankings) -> dict[str, float]:
-    """All measures of one query's versions over one gallery, by column name."""
+def pair_measures(rankings: Rankings) -> dict[str, np.ndarray]:
+    """All measures of each two of a query's versions over one gallery, by column name: float64 of
+    shape (n_pairs,), in the order of combinations.
+    """
     return {
-        "global": rank_correlation(rankings),
-        "global_idlist": list_correlation(rankings),
-        **{f"local_{k}": top_overlap(rankings, k) for k in OVERLAPS},
+        "global": rank_correlations(rankings),
+        "global_idlist": list_correlations(rankings),
+        **{f"local_{k}": top_overlaps(rankings, k) for k in OVERLAPS},
     }
 
 
-def first_measures(values: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
-    """The measures of one query's versions of which only the best candidates are known; NaN where
-    that is too little.
+def means(pairs: dict[str, np.ndarray]) -> dict[str, float]:
+    """The measures of a query, by column name: the means of those of `pair_measures`."""
+    return {name: _mean(values) for name, values in pairs.items()}
+
+
+def first_pair_measures(values: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """`pair_measures` of versions of which only the best candidates are known; NaN where that is too
+    little.
 
     An overlap is known where every version has a candidate below the first k and those that tie
     with these.
@@ -268,6 +305,7 @@ def first_measures(values: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
     """
     rankings = Ranker()(values)
     lowest = np.where(np.isneginf(values), np.inf, values).min(axis=1)
+    unknown = np.full(math.comb(len(values), 2), math.nan)
 
     def is_decided(k: int) -> bool:
         return k <= values.shape[1] and all(
@@ -276,6 +314,6 @@ def first_measures(values: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
         )
 
     overlaps = {
-        f"local_{k}": top_overlap(rankings, k) if is_decided(k) else math.nan for k in OVERLAPS
+        f"local_{k}": top_overlaps(rankings, k) if is_decided(k) else unknown for k in OVERLAPS
     }
-    return {"global": math.nan, "global_idlist": math.nan, **overlaps}, rankings.order
+    return {"global": unknown, "global_idlist": unknown, **overlaps}, rankings.order

@@ -18,9 +18,9 @@ from vlprobe.metrics import ranking
 from vlprobe.perturb import lgip
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.language import NOT_IN_ENGLISH
-from vlprobe.probes import edits_option
+from vlprobe.probes import edits_option, prsm_comparisons
 from vlprobe.probes.fit import check_fit
-from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer
+from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer, group_of
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import nearest, recall_note
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
@@ -40,7 +40,19 @@ PRESENTATION = Presentation(
     "the same pictures come first, whatever the wording.",
     headlines=("prsm_local_10", "prsm_local_100", "prsm_local_1000"),
     subtype_label="Kind of rewording",
-    value_labels={"P1": "P1: any other wording", "P2": "P2: a prefix", "P3": "P3: synonyms"},
+    value_labels={
+        "P1": "P1: any other wording",
+        "P2": "P2: a prefix",
+        "P3": "P3: synonyms",
+        "o-c1": "o-c1: the first paraphrase",
+        "o-c2": "o-c2: the second paraphrase",
+        "p1-p2": "p1-p2: an image of, a picture of",
+        "p1-np": "p1-np: an image of, no prefix",
+        "o-a1": "o-a1: the first attribute",
+        "o-a2": "o-a2: the second attribute",
+        "o-a12": "o-a12: both attributes",
+    },
+    value_order=("o-c1", "o-c2", "P1", "p1-p2", "p1-np", "P2", "o-a1", "o-a2", "o-a12", "P3"),
     kinds={
         "ranking": KindPresentation(
             label="One query in several wordings",
@@ -101,6 +113,7 @@ class Prsm(Probe):
         nearest.APPROXIMATE,
     )
     metrics = ranking.METRICS
+    side_tables = prsm_comparisons.TABLES
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """An approximate search needs faiss."""
@@ -196,7 +209,7 @@ class Prsm(Probe):
         return RankingScorer(
             encoder,
             galleries,
-            {item.id: _group(item, options["group"]) for item in items},
+            {item.id: item for item in items},
             group_tag=options["group"],
             sampling=sampling,
             n_looked_up=n_looked_up,
@@ -233,7 +246,7 @@ def grouped_pictures(
     tags: set[str] = set()
     for item in items:
         if item.image:
-            groups.setdefault(_group(item, group_tag), []).append(item.image)
+            groups.setdefault(group_of(item, group_tag), []).append(item.image)
             tags |= item.tags.keys()
     if not groups:
         raise InvalidInput(
@@ -244,10 +257,6 @@ def grouped_pictures(
             f"No picture of the gallery has the tag '{group_tag}' to group by. It has: {', '.join(sorted(tags))}."
         )
     return groups
-
-
-def _group(item: Item, group_tag: str) -> str:
-    return item.tags.get(group_tag, "") if group_tag else ""
 
 
 def _listed_sets(item: Item, edits: EditsFile) -> dict[str, list[str]]:

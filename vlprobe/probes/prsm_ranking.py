@@ -14,12 +14,13 @@ import pyarrow as pa
 
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import ranking
+from vlprobe.probes import prsm_comparisons
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.types import Encoder, Picture
+from vlprobe.types import Encoder, Item, Picture
 
 TOP_PICTURES = 5  # of each version's ranking that are stored
 
@@ -28,6 +29,7 @@ class QueryRanking(NamedTuple):
     """How one query is ranked: the measures over its versions, and what each version ranks first."""
 
     measures: dict[str, float]
+    pairs: dict[str, np.ndarray]  # the measures of each two versions, (n_pairs,)
     top: list[list[int]]  # for each version, the numbers of its TOP_PICTURES best candidates
 
 
@@ -88,8 +90,9 @@ class GroupGallery:
                 np.split(rows, ends), np.split(scores, ends), strict=True
             ):
                 candidates, candidate_scores = gallery.dense_similarities(query_rows, query_scores)
-                measures, order = ranking.first_measures(candidate_scores)
-                yield QueryRanking(measures, candidates[order[:, :TOP_PICTURES]].tolist())
+                pairs, order = ranking.first_pair_measures(candidate_scores)
+                top = candidates[order[:, :TOP_PICTURES]].tolist()
+                yield QueryRanking(ranking.means(pairs), pairs, top)
 
     def recall(
         self, queries: Sequence[Sequence[str]], case_ids: Sequence[str], sampling: RecallSampling
@@ -115,7 +118,7 @@ class RankingScorer:
     Args:
         encoder: Embeds pictures and texts.
         galleries: By group, the pictures that its queries rank.
-        group_of_item: By item id, the group of its queries.
+        items: Those asked about, by id.
         group_tag: The tag that groups are formed by, for an error; "": one group.
         sampling: Of an approximate search; None of an exact one.
         n_looked_up: Candidates that an approximate search looks up for a query; 0: all.
@@ -125,13 +128,13 @@ class RankingScorer:
         self,
         encoder: Encoder,
         galleries: Mapping[str, GroupGallery],
-        group_of_item: Mapping[str, str],
+        items: Mapping[str, Item],
         *,
         group_tag: str,
         sampling: RecallSampling | None,
         n_looked_up: int,
     ) -> None:
-        self.encoder, self.galleries, self.group_of_item = encoder, galleries, group_of_item
+        self.encoder, self.galleries, self.items = encoder, galleries, items
         self.group_tag, self.sampling, self.n_looked_up = group_tag, sampling, n_looked_up
 
     def __call__(self, cases: pa.Table) -> pa.Table:
@@ -139,13 +142,19 @@ class RankingScorer:
         no picture.
         """
         queries, case_ids = cases["texts"].to_pylist(), cases["id"].to_pylist()
+        item_ids, settings = cases["item"].to_pylist(), cases["subtype"].to_pylist()
         self.encoder.texts([text for versions in queries for text in versions], keep=True)
         measures: list[dict[str, float]] = [{} for _ in queries]
         tops = [""] * len(queries)
-        for group, rows in self._rows_by_group(cases["item"].to_pylist()).items():
+        compared: list[dict[str, list]] = [{} for _ in queries]
+        for group, rows in self._rows_by_group(item_ids).items():
             gallery, group_queries = self.galleries[group], [queries[row] for row in rows]
             for row, ranked in zip(rows, gallery.rank(group_queries), strict=True):
                 measures[row] = ranked.measures | {"gallery_size": len(gallery.pictures)}
+                item = self.items[item_ids[row]]
+                compared[row] = prsm_comparisons.measured(
+                    item, settings[row], queries[row], ranked.pairs
+                )
                 names = [
                     [gallery.pictures[number].name for number in version] for version in ranked.top
                 ]
@@ -156,18 +165,29 @@ class RankingScorer:
                 )
                 for row, recall in zip(rows, recalls, strict=True):
                     measures[row] |= recall
-        return ranking_table(measures, tops, self.n_looked_up)
+        table = ranking_table(measures, tops, self.n_looked_up)
+        for name in prsm_comparisons.SCHEMA.names:
+            values = pa.array(
+                [row[name] for row in compared], prsm_comparisons.SCHEMA.field(name).type
+            )
+            table = table.append_column(name, values)
+        return table
 
     def _rows_by_group(self, item_ids: Sequence[str]) -> dict[str, list[int]]:
         rows_by_group: dict[str, list[int]] = {}
         for row, item_id in enumerate(item_ids):
-            group = self.group_of_item[item_id]
+            group = group_of(self.items[item_id], self.group_tag)
             if group not in self.galleries:
                 raise InvalidInput(
                     f"No picture of the gallery has {self.group_tag} '{group}', which item '{item_id}' asks of."
                 )
             rows_by_group.setdefault(group, []).append(row)
         return rows_by_group
+
+
+def group_of(item: Item, group_tag: str) -> str:
+    """The group of an item: its value of the tag, "" without one."""
+    return item.tags.get(group_tag, "") if group_tag else ""
 
 
 def ranking_table(
@@ -233,5 +253,6 @@ def _rankings(queries: Sequence[np.ndarray]) -> list[QueryRanking]:
     for scores in queries:
         versions = ranker(scores)  # in memory that the next call overwrites
         top = versions.order[:, :TOP_PICTURES].tolist()
-        rankings.append(QueryRanking(ranking.measures(versions), top))
+        pairs = ranking.pair_measures(versions)
+        rankings.append(QueryRanking(ranking.means(pairs), pairs, top))
     return rankings

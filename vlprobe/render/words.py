@@ -11,7 +11,11 @@ from vlprobe.types.presentation import Presentation
 
 # What stands beside intervals from resampling.
 AGREED = "Where all pictures agree, as at 0 % or 100 %, the interval of a rate is the exact bound for so many pictures."
-SLICED_BY = {"strength_bin": "Strength of the flip", "rule": "Rule"}
+SLICED_BY = {
+    "strength_bin": "Strength of the flip",
+    "rule": "Rule",
+    "comparison": "Comparison of two wordings",
+}
 DELETED = {"random": "A random word taken out", "low": "The least telling word taken out"}
 DELETED["high"] = "The most telling word taken out"
 SHIPPED_MODELS = {  # models that come with vlprobe: what they are called, and what they are

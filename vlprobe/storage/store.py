@@ -6,6 +6,7 @@ number.
     runs/<run key>/estimates.parquet    means and intervals, a small table for pages
     runs/<run key>/sums.parquet         sums behind the means, a row a metric and item, for comparisons
     runs/<run key>/fronts.parquet       what stood first in each gallery, a row a case (rococo)
+    runs/<run key>/comparisons.parquet  overlaps of two wordings that have a name, a row a case (prsm)
     .../manifest.json                   files, rows, sha256; written last: its existence means complete
 
 A file is written under a temporary name, read back, flushed to the disk and renamed; an incomplete

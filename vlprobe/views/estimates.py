@@ -4,6 +4,7 @@ import pandas as pd
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage.store import Store
+from vlprobe.views import comparisons
 from vlprobe.views.runs import QuestionSet
 
 COLUMNS = [
@@ -19,7 +20,12 @@ COLUMNS = [
     "n_cases",
     "ties",
 ]
-FIXED_BREAKDOWNS = ("subtype", "strength_bin", "rule")  # in this order; tags follow
+FIXED_BREAKDOWNS = (
+    "subtype",
+    comparisons.BREAKDOWN,
+    "strength_bin",
+    "rule",
+)  # in this order; tags follow
 UNITS = ("cosine", "spread")
 SAME_MEAN = 1e-9  # macro and micro means that differ by less are the same number
 
@@ -36,7 +42,7 @@ def estimates(
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        breakdown: "all", "subtype", "rule", "strength_bin" or "tag:NAME".
+        breakdown: "all", "subtype", "rule", "strength_bin", "comparison" or "tag:NAME".
         averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that
             know only one of them are given in that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
@@ -48,12 +54,15 @@ def estimates(
     metrics = question_set.metrics
     if breakdown != "all" and breakdown not in (breakdowns := slices(store, question_set)):
         raise NotFound("way to break down", breakdown, ["all", *breakdowns])
-    with store.cursor() as cursor:
-        table = cursor.execute(
-            "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
-            'FROM read_parquet(?) WHERE "by" = ?',
-            [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
-        ).df()
+    if breakdown == comparisons.BREAKDOWN:
+        table = comparisons.comparisons(store, question_set).drop(columns="model")
+    else:
+        with store.cursor() as cursor:
+            table = cursor.execute(
+                "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
+                'FROM read_parquet(?) WHERE "by" = ?',
+                [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
+            ).df()
     only_averaging = {
         name: metric.averaging[0]
         for name, metric in metrics.items()
@@ -109,6 +118,8 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
             [files],
         ).fetchall()
     names = {row[0] for row in rows}
+    if comparisons.has_comparisons(store, question_set):
+        names.add(comparisons.BREAKDOWN)
     return [name for name in FIXED_BREAKDOWNS if name in names] + sorted(
         names - set(FIXED_BREAKDOWNS)
     )

@@ -17,6 +17,7 @@ from vlprobe.types import selection
 from vlprobe.views import estimates, runs, tradeoff, versions
 from vlprobe.views import rows as views_rows
 from vlprobe.views.bins import LURE_EDGES, lure_bins
+from vlprobe.views.paper_tables import prsm as prsm_table
 from vlprobe.views.papers import histograms
 from vlprobe.views.runs import QuestionSet
 
@@ -124,7 +125,7 @@ def published_depths(setting: str) -> pd.DataFrame:
     """What PRSM prints of CLIP in one setting, of all its versions of a query: model, slice
     (depth), value.
     """
-    splits = {"P1": "p1/o-c1-c2", "P2": "p2/p1-p2-p3-np", "P3": "p3/o-a1-a2-a12"}
+    splits = {name: f"{name.lower()}/{versions}" for name, versions in prsm_table.SETS.items()}
     names = (
         {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()}
         if setting in splits
@@ -144,6 +145,24 @@ def published_depths(setting: str) -> pd.DataFrame:
         model=cells["slice"].map(names),
         slice=cells["depth"],
     )[["model", "slice", "value"]]
+
+
+def published_comparisons(metric: str) -> pd.DataFrame:
+    """What PRSM's table 1 prints of CLIP under one metric of top overlaps: model, slice (a comparison,
+    or P1, P2, P3 of all versions), value; nothing of another metric.
+    """
+    measure = metric.removeprefix("prsm_")
+    if measure not in [f"local_{depth}" for depth in DEPTHS[1:]]:
+        return pd.DataFrame(columns=pd.Index(["model", "slice", "value"]))
+    whole = {versions: setting for setting, versions in prsm_table.SETS.items()}
+    cells = tradeoff.published_values("prsm", 1, measure)
+    places = [split.split("/") for split in cells["slice"]]
+    columns = {
+        "model": [GROUPS[place[0]] for place in places],
+        "slice": [whole.get(place[2], place[2]) for place in places],
+        "value": cells["value"].to_numpy(),
+    }
+    return pd.DataFrame(columns)
 
 
 def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:

@@ -74,8 +74,11 @@ def _table(probe: str, number: int) -> PaperTable:
 
 def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> list[Cell]:
     """The cells of the stored runs, controls last, as remade returns them."""
+    stored = {"all", *estimates.slices(store, question_set)}
     by_breakdown = {
         breakdown: estimates.estimates(store, question_set, breakdown)
+        if breakdown in stored
+        else pd.DataFrame(columns=pd.Index(estimates.COLUMNS))
         for breakdown in {column.breakdown for column in table.columns}
     }
     by_file = None

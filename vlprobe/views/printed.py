@@ -11,9 +11,9 @@ import pandas as pd
 
 from vlprobe.models import presets
 from vlprobe.storage.store import Store
-from vlprobe.views import papers, published
-from vlprobe.views.paper_tables import TABLES, PaperTable
-from vlprobe.views.records import PrintedCell, records
+from vlprobe.views import comparisons, estimates, papers, published
+from vlprobe.views.paper_tables import TABLES, Column, PaperTable
+from vlprobe.views.records import EstimateRow, PrintedCell, records
 from vlprobe.views.runs import QuestionSet
 
 COLUMNS = [
@@ -26,6 +26,9 @@ MARKS = {  # what a note says of its cell; the first that fits
     "remark": "how the cell was read",
 }
 DIFFERS = ("print", "the text says")
+_Place = tuple[int, str, str, str]  # table, dataset, split and metric of a cell
+_Interval = tuple[float, float, float]  # value, low, high
+_UNKNOWN: _Interval = (math.nan, math.nan, math.nan)
 FAMILIES = {"rococo-clip": "rococo"}  # of presets whose prefix is not the name of the paper
 
 
@@ -56,8 +59,26 @@ def cells(paper: str = "") -> pd.DataFrame:
     return table.loc[:, COLUMNS]
 
 
-def beside(store: Store, question_set: QuestionSet, model: str) -> pd.DataFrame:
-    """The printed cells of the paper of a question set's probe, with the numbers of one model's run.
+def papers_of(probe: str) -> tuple[str, ...]:
+    """The papers of which a run of the probe fills cells, its own first."""
+    names = (table.paper or probe for table in TABLES.get(probe, ()))
+    return tuple(dict.fromkeys(sorted(names, key=lambda name: name != probe)))
+
+
+def probes_of(paper: str) -> tuple[str, ...]:
+    """The probes whose runs fill cells of the paper, its own first."""
+    probes = (probe for probe in TABLES if paper in papers_of(probe))
+    return tuple(sorted(probes, key=lambda name: name != paper))
+
+
+def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "") -> pd.DataFrame:
+    """The printed cells of a paper, with the numbers of one model's run.
+
+    Args:
+        store: Where results are.
+        question_set: The questions that were asked.
+        model: Whose run.
+        paper: One of `papers_of` the question set's probe; "": the probe's own.
 
     Returns:
         As `cells`; `run`, `low`, `high` are the run's estimate and interval in the printed unit and
@@ -65,16 +86,17 @@ def beside(store: Store, question_set: QuestionSet, model: str) -> pd.DataFrame:
         that the run's model is the one that the cell is about.
     """
     question_set.run(model)
-    table = cells(question_set.probe)
-    estimates = {}
-    for paper_table in TABLES[question_set.probe]:
-        estimates |= _by_cell(store, question_set, paper_table, model)
+    probe = question_set.probe
+    paper = paper or probe
+    table = cells(paper)
+    by_cell: dict[_Place, _Interval] = {}
+    for paper_table in TABLES.get(probe, ()):
+        if (paper_table.paper or probe) == paper:
+            by_cell |= _by_cell(store, question_set, paper_table, model)
     rows = []
-    names = printed_names(question_set.probe, model)
+    names = printed_names(paper, model)
     for row in records(PrintedCell, table):
-        number = estimates.get(
-            (row.table, row.dataset, row.split, row.metric), (math.nan, math.nan, math.nan)
-        )
+        number = by_cell.get((row.table, row.dataset, row.split, row.metric), _UNKNOWN)
         scale = 1 / papers.SCALE.get(row.unit, 1.0)
         rows.append([*(scale * value for value in number), _plain(row.model) in names])
     columns = ["run", "low", "high", "same_weights"]
@@ -84,22 +106,72 @@ def beside(store: Store, question_set: QuestionSet, model: str) -> pd.DataFrame:
 
 def _by_cell(
     store: Store, question_set: QuestionSet, paper_table: PaperTable, model: str
-) -> dict[tuple[int, str, str, str], tuple[float, float, float]]:
-    """Value and interval of a run by the table, dataset, split and metric of the printed cell.
+) -> dict[_Place, _Interval]:
+    """Value and interval of a run by the place of the printed cell; a column of several datasets has
+    no cell of its own in print.
 
-    A column of several datasets has no cell of its own in print; of several groups of rows the run
-    is the first.
+    Of several groups of rows the run is the first, all items; where its questions were asked of the
+    pictures of each group alone, it is the others.
     """
+    grouped = comparisons.grouped_by(store, question_set) if paper_table.groups else ""
+    if any(tag.partition("=")[0] == grouped for tag in paper_table.groups.values()):
+        return {
+            place: interval
+            for start, tag in paper_table.groups.items()
+            for place, interval in _of_group(
+                store, question_set, paper_table, model, start, tag
+            ).items()
+        }
+    if grouped:
+        return {}
     start = next(iter(paper_table.rows), "")
     by_cell = {}
     for _, name, index, value, low, high, *_ in papers.run_cells(store, question_set, paper_table):
         column = paper_table.columns[index]
-        dataset, split, metric = column.published
         if name == model and not column.datasets:
-            split = f"{start}/{split}" if start else split
             low, high = (low, high) if column.sign > 0 else (-high, -low)
-            by_cell[paper_table.number, dataset, split, metric] = column.sign * value, low, high
+            place = _place(paper_table, column, start)
+            by_cell[place] = column.sign * value, low, high
     return by_cell
+
+
+def _of_group(
+    store: Store,
+    question_set: QuestionSet,
+    paper_table: PaperTable,
+    model: str,
+    start: str,
+    tag: str,
+) -> dict[_Place, _Interval]:
+    """As `_by_cell`, of the items with a tag NAME=VALUE, for the rows whose split begins so.
+
+    A whole is known where all questions are of one kind: slices of slices are not stored.
+    """
+    of_comparisons = comparisons.comparisons(store, question_set, tag)
+    name, _, value = tag.partition("=")
+    of_tag = estimates.estimates(store, question_set, f"tag:{name}")
+    of_tag = of_tag.loc[of_tag["slice"] == value]
+    subtypes = set(estimates.choices(store, question_set)["subtype"])
+    by_cell = {}
+    for column in paper_table.columns:
+        if column.breakdown == comparisons.BREAKDOWN:
+            rows = of_comparisons.loc[of_comparisons["slice"].isin(column.slices)]
+        else:
+            rows = of_tag if subtypes == set(column.slices) else of_tag.head(0)
+        rows = rows.loc[
+            (rows["model"] == model)
+            & (rows["metric"] == column.metric)
+            & (rows["averaging"] == "macro")
+        ]
+        for row in records(EstimateRow, rows):
+            by_cell[_place(paper_table, column, start)] = row.value, row.low, row.high
+    return by_cell
+
+
+def _place(paper_table: PaperTable, column: Column, start: str) -> _Place:
+    """Where a column's cell is printed, in the rows whose split begins so."""
+    dataset, split, metric = column.published
+    return paper_table.number, dataset, f"{start}/{split}" if start else split, metric
 
 
 def printed_names(paper: str, model: str) -> set[str]:

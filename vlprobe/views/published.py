@@ -105,4 +105,5 @@ def texts() -> "pd.Series":
     """The values of `load` as they are printed: 0.010, not 0.01."""
     import pandas as pd
 
-    return pd.read_csv(_CSV, dtype="str", keep_default_na=False, encoding="utf-8")["value"]
+    cells = pd.read_csv(_CSV, dtype="str", keep_default_na=False, encoding="utf-8")
+    return pd.Series(cells["value"])

@@ -10,10 +10,11 @@ from vlprobe.dashboard.state import (
     Questions,
     choose,
     model_name,
-    pick_question_set,
     plain,
+    questions,
     quiet,
     search,
+    set_labels,
     turn,
     view,
 )
@@ -51,24 +52,31 @@ def draw_page() -> None:
         st.info("No printed number has these words and remarks.", icon=":material/info:")
         return
     page = turn(len(cells), PAGE_SIZE)
-    part = cells.iloc[PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
-    st.html(render_printed.printed(records(PrintedCell, part), f"What {papers[paper]} prints"))
+    page_cells = cells.iloc[PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
+    st.html(
+        render_printed.printed(records(PrintedCell, page_cells), f"What {papers[paper]} prints")
+    )
     export.download(cells, f"printed_{paper}")
     if stored:
         frame.notes(stored)
 
 
 def _stored(paper: str) -> Questions | None:
-    """The question set of the paper's probe; None where nothing is stored of it."""
-    if not (view(views.runs.question_sets)["probe"] == paper).any():
+    """The picker of question sets whose runs fill cells of the paper; None where nothing is stored
+    of these.
+    """
+    sets = view(views.runs.question_sets)
+    sets = sets[sets["probe"].isin(views.printed.probes_of(paper))]
+    if sets.empty:
         return None
-    return pick_question_set(paper)
+    labels = set_labels(sets.sort_values("probe", key=lambda probe: probe != paper, kind="stable"))
+    return questions(choose("Question set", "set", labels, next(iter(labels)), always=True))
 
 
 def _cells(paper: str, stored: Questions | None, model: str) -> pd.DataFrame:
     if stored is None:
         return view(_printed, paper)
-    return view(views.printed.beside, stored.question_set, model)
+    return view(views.printed.beside, stored.question_set, model, paper)
 
 
 def _printed(_: Store, paper: str) -> pd.DataFrame:

@@ -31,11 +31,13 @@ def _line(row: PrintedCell) -> str:
     where = " · ".join(
         text.replace("_", " ") for text in (row.metric, row.dataset, row.split) if text != "all"
     )
-    mine = own_number(row, row.run)
-    if mine != "-":
+    number = own_number(row, row.run)
+    if number != "-":
         ends = f"{own_number(row, row.low)} to {own_number(row, row.high)}"
         small = "" if math.isnan(row.low) else tag("small", ends)
-        mine = f"{mine}{unit}{small}{tag('small', 'the same weights') if row.same_weights else ''}"
+        number = (
+            f"{number}{unit}{small}{tag('small', 'the same weights') if row.same_weights else ''}"
+        )
     remark = ""
     if row.mark:
         role = ' class="vp-doubted"' if row.mark == "doubted" else ""
@@ -44,7 +46,7 @@ def _line(row: PrintedCell) -> str:
         breakable(row.model),
         breakable(where),
         f"{row.printed}{unit}",
-        mine,
+        number,
         remark,
     )
     body = "".join(

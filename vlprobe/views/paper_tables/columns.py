@@ -33,3 +33,5 @@ class PaperTable:
     # Where rows are not models: start of the split, name.
     rows: Mapping[str, str] = field(default_factory=dict)
     paper: str = ""  # that prints it, where it is not the probe's own
+    # Of these rows, by the start of the split, the tag NAME=VALUE of the items that they are about.
+    groups: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,96 @@
+"""PRSM's measures by the comparison that its table 1 names, such as o-c1: the query against its first
+paraphrase.
+"""
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from vlprobe.metrics import estimate
+from vlprobe.probes.prsm_comparisons import COMPARISONS, MEASURES, NAMES, TABLE
+from vlprobe.storage.store import Store
+from vlprobe.views import rows as views_rows
+from vlprobe.views.runs import QuestionSet
+
+BREAKDOWN = "comparison"
+PROBE = "prsm"
+SETTINGS = {  # by the name of a comparison, whose versions it compares
+    "-".join(pair): setting for setting, pairs in COMPARISONS.items() for pair in pairs
+}
+_COLUMNS = ["model", "key", "metric", "averaging", "slice", "value", "low", "high"]
+COLUMNS = [*_COLUMNS, "n_items", "n_cases", "ties"]
+
+
+def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
+    """Whether any run of the question set stored them: runs of before they were did not."""
+    return question_set.probe == PROBE and any(
+        store.run(run.key).has_table(TABLE) for run in question_set.runs
+    )
+
+
+def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
+    """Means and intervals of every comparison that was asked, of each model.
+
+    A query counts once, whatever its versions; queries of one unit are resampled together.
+
+    Args:
+        store: Where results are.
+        question_set: Of PRSM.
+        tag: "", or NAME=VALUE: only queries whose item has this tag.
+
+    Returns:
+        The columns of `views.estimates.estimates`, `slice` being the comparison; runs that did not
+        store them have no row.
+    """
+    units = views_rows.unit_codes(store, question_set.key)
+    counted = np.ones(len(units), dtype=bool)
+    if tag:
+        name, _, value = tag.partition("=")
+        numbers = views_rows.case_numbers(store, question_set.key, "tags[?] = ?", [name, value])
+        counted = np.isin(np.arange(len(units)), numbers)
+    table = []
+    for run in question_set.runs:
+        if store.run(run.key).has_table(TABLE):
+            table += _of_run(store, run.key, run.model, units, counted)
+    return pd.DataFrame(table, columns=pd.Index(COLUMNS))
+
+
+def _of_run(
+    store: Store, key: str, model: str, units: np.ndarray, counted: np.ndarray
+) -> list[tuple]:
+    """The rows of one run.
+
+    Args:
+        store: Where results are.
+        key: Of the run.
+        model: Its model.
+        units: Codes of the units of resampling, by the number of the case.
+        counted: Which cases count, likewise.
+    """
+    columns = ["case", "comparison", *(f"comparison_{measure}" for measure in MEASURES)]
+    lists = pq.read_table(store.files([key], TABLE)[0], columns=columns).to_pandas()
+    flat = lists.dropna(subset=["comparison"]).explode(columns[1:]).dropna(subset=["comparison"])
+    flat = flat.loc[counted[flat["case"].to_numpy()]]
+    n_units = int(units.max()) + 1
+    rows = []
+    for name in [name for name in NAMES if (flat["comparison"] == name).any()]:
+        of_name = flat.loc[flat["comparison"] == name]
+        item = units[of_name["case"].to_numpy()]
+        for measure in MEASURES:
+            value = of_name[f"comparison_{measure}"].to_numpy(np.float64)
+            mean = estimate.micro(value, np.ones(len(value)), item)
+            (interval,) = estimate.estimates([mean], n_units, measure.startswith("local"))
+            numbers = (interval.value, interval.low, interval.high, interval.n_items, len(value), 0)
+            rows += [
+                (model, key, f"prsm_{measure}", averaging, name, *numbers)
+                for averaging in ("macro", "micro")
+            ]
+    return rows
+
+
+def grouped_by(store: Store, question_set: QuestionSet) -> str:
+    """The tag by whose values each query ranked the pictures of its own group alone; "" where all
+    queries ranked all pictures.
+    """
+    run = store.run(question_set.runs[0].key).manifest()["run"]
+    return str(run["options"].get("group", ""))
