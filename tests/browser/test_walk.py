@@ -53,6 +53,7 @@ SCREENS = {
     "triplets": f"/triplets?set={SETS['visla']}",
     "rankings": f"/rankings?set={SETS['prsm']}",
     "published": f"/published?{LGIP}",
+    "verdicts": "/verdicts",
 }
 # What is whole in the first screen, and how many of it at each width.
 FIRST = {

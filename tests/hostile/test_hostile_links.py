@@ -45,6 +45,7 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "triplets": ("subset", "number"),
     "rankings": ("number", "depth"),
     "published": ("paper", "table", "remark", "words"),
+    "verdicts": ("edits", "sample", "seed"),
 }
 GAME = {
     "playground": {"game": "playground"}

@@ -178,14 +178,14 @@ def verdicts(
     from vlprobe.storage.store import DEFAULT, Store
 
     judged = open_edits(edits_path)
-    given = (
+    counted = (
         read_sheets(sheets, judged)
         if sheets
         else [
             Verdict(*row) for row in stored_verdicts.read(Store(ctx.obj or DEFAULT), judged.digest)
         ]
     )
-    report = agreement.report(judged.edits, given)
+    report = agreement.report(judged.edits, counted)
     if disputes:
         rows = [
             (
@@ -220,7 +220,7 @@ def verdicts(
     if output:
         if output.exists():
             raise InvalidInput(f"'{output}' is there already. Name a new file, or remove this one.")
-        content, n_left_out = agreement.without_wrong(judged, given)
+        content, n_left_out = agreement.without_wrong(judged, counted)
         files.write_bytes(output, content)
         click.echo(f"{output}: {n_left_out:,} edits left out", err=True)
 

@@ -29,6 +29,7 @@ BELOW = {  # pages that Lab leads to
     "triplets": "Triplets",
     "rankings": "Rankings",
     "published": "Printed numbers",
+    "verdicts": "Verdicts",
 }
 OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had
 MOVED = {"overview": "tradeoff", "failures": "explore", "playground": "play"}  # addresses of before

@@ -36,6 +36,7 @@ STYLE = """<style>
 .vp-quiet, .vp-card small, .vp-table small, .vp-facts dt {
   color: var(--vp-quiet); font-weight: 400; }
 .vp-small { font-size: .9rem; }
+.vp-pair { font-size: 1.25rem; margin: 0; overflow-wrap: anywhere; }
 .vp-line { border: 0; border-top: 1px solid var(--vp-line); margin: .2rem 0; }
 .vp-mark { vertical-align: -2px; flex: none; }
 [class*="st-key-card_"] { position: relative; padding: 10px 14px 12px; gap: .2rem; border-color: var(--vp-line); }

@@ -122,16 +122,16 @@ def _groups(edits: Sequence[SheetEdit]) -> np.ndarray:
 
 def _majority(edits: Sequence[SheetEdit], labels: np.ndarray) -> np.ndarray:
     """The intended meaning where more than half of an edit's judges say it, else what most of the others say."""
-    chosen = np.full(len(edits), agreement.UNJUDGED)
+    labels_of_most = np.full(len(edits), agreement.UNJUDGED)
     for number, edit in enumerate(edits):
         counts = Counter(label for label in labels[:, number].tolist() if label >= 0)
         intended = VERDICTS.index(edit.meaning)
         if counts and 2 * counts[intended] > counts.total():
-            chosen[number] = intended
+            labels_of_most[number] = intended
         elif counts:
             del counts[intended]
-            chosen[number] = counts.most_common(1)[0][0]
-    return chosen
+            labels_of_most[number] = counts.most_common(1)[0][0]
+    return labels_of_most
 
 
 def _rows(
@@ -178,7 +178,7 @@ def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
 def sentence(written: Report) -> str:
     """The numbers of all judges in words, for a person."""
     whole = next(row for row in reversed(written.rows) if row.meaning == "all")
-    words = f"{whole.judge}: {_percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"
+    words = f"{whole.judge}: {percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"
     if written.measure:
         value = written.between
         interval = "" if math.isnan(value.low) else f" ({value.low:.2f} to {value.high:.2f})"
@@ -187,7 +187,8 @@ def sentence(written: Report) -> str:
     return f"{words}; {len(written.disputes):,} disputes."
 
 
-def _percent(share: Estimate) -> str:
+def percent(share: Estimate) -> str:
+    """A share with its interval, for a person."""
     interval = (
         "" if math.isnan(share.low) else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
     )

@@ -7,6 +7,7 @@ by the file's name where it has none.
 """
 
 import csv
+import functools
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,29 +56,29 @@ class JudgedFile(NamedTuple):
     edits: tuple[SheetEdit, ...]
 
 
-def open_edits(name: str, confined: bool = True) -> JudgedFile:
-    """The edits of a file, each text of a caption once.
+def open_edits(name: str) -> JudgedFile:
+    """The edits of a file, each text of a caption once; read again once it changes.
 
-    Args:
-        name: Of the file, as it was typed.
-        confined: Whether the limits of `storage.access` hold.
-
-    Raises:
-        InvalidInput: it cannot be read, or is no file of edits.
+    Raises InvalidInput where it cannot or may not be read, or is no file of edits.
     """
-    path = files.parse_path(name, confined)
+    path = files.parse_path(name)
     try:
-        if confined:
-            refuse_outside(path)
-        if path.stat().st_size > MAX_EDITS_BYTES:
+        refuse_outside(path)
+        status = path.stat()
+        if status.st_size > MAX_EDITS_BYTES:
             raise InvalidInput(
                 f"Edits '{path}' have more than {MAX_EDITS_BYTES >> 20} MiB. Cut them in parts."
             )
-        content = files.read(path)
+        return _opened(path, (status.st_size, status.st_mtime_ns, status.st_ino))
     except OSError as error:
         raise InvalidInput(
             f"Edits '{path}' cannot be read ({error.strerror}). Expected a file of edits: docs/edits.md."
         ) from None
+
+
+@functools.lru_cache(maxsize=2)
+def _opened(path: Path, _: tuple[int, int, int]) -> JudgedFile:
+    content = files.read(path)
     if edits_file.is_lgip_form(content):
         raise InvalidInput(
             f"Edits '{path}' are in LGIP's form. Expected an edit a line: vlprobe perturb --format edits."
