@@ -142,6 +142,27 @@ def test_models_of_a_job_are_done_asked_or_next(shown, compared: Store, alive: N
         shutil.rmtree(compared.root / "jobs" / job_id)
 
 
+def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
+    shown, compared: Store, alive: None
+):
+    (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
+    cases, scores = (
+        compared.cases(row.case_key).table("cases").to_pandas(),
+        compared.run(row.key).table("scores"),
+    )
+    n_fooled = int(((cases["kind"] == "flip") & (scores["margin"].to_numpy() <= 0))[:40].sum())
+    n_asked = int((cases["kind"] == "flip")[:40].sum())
+    compared.run(row.key).write_part("000000000-000000040", scores.slice(0, 40))
+    keys = {"run_key": row.key, "case_key": row.case_key}
+    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0, **keys)
+    try:
+        at = shown(compared, "run", job=job_id)
+        assert f"so far {n_fooled} of {n_asked} lies believed" in words(at)
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+        shutil.rmtree(compared.run(row.key).folder / "parts")
+
+
 def test_what_a_model_believed_is_told_as_soon_as_it_is_done(shown, compared: Store, alive: None):
     dataset = views.runs.run_rows(compared)[0].dataset
     job_id = jobs.write(Request((RANDOM, "demo:weak"), dataset, "lgip", device="cpu"), compared)

@@ -20,6 +20,7 @@ import pytest
 from tests.faults import forks
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import jobs
+from vlprobe.runs.job_report import JobReport
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -31,6 +32,7 @@ STARTER = """
 import os, signal, sys
 from pathlib import Path
 from vlprobe.runs import jobs
+from vlprobe.runs.job_report import JobReport
 from vlprobe.runs.request import Request
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
@@ -128,7 +130,7 @@ def test_a_clock_that_is_set_anew_kills_no_job_and_raises_none(store, monkeypatc
 
 def test_a_job_goes_on_telling_how_far_it_is_when_the_clock_is_set_back(store, monkeypatch):
     folder = write(store, "abc")
-    report = jobs._Report(folder)
+    report = JobReport(folder)
     report.update("control:random on demo", 1, 10)
     now, ticks = time.time(), time.monotonic()
     monkeypatch.setattr(time, "time", lambda: now - DAY)

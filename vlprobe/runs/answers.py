@@ -19,6 +19,7 @@ from vlprobe.probes.fit import score_type
 from vlprobe.runs import lookups, questions
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, part_name
+from vlprobe.runs.request import RunKeys
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Item, Metric, Model, answers_cases
 
@@ -56,6 +57,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     manifest of the run.
     """
     started = time.monotonic()
+    executor.progress.begin_run(RunKeys(context.run.key, context.run.case_key))
     coverage = (
         model.check_cases(context.read_cases)
         if answers_cases(model)

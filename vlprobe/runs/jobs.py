@@ -28,7 +28,8 @@ import psutil
 from vlprobe.errors import InvalidInput, JobFailed, NotFound, StoredDamage, VlprobeError
 from vlprobe.models.frozen import pick_device
 from vlprobe.runs import processes
-from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.job_report import Cancelled, JobReport
+from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import job_files
 from vlprobe.storage.access import refuse_writing
@@ -39,7 +40,6 @@ from vlprobe.training.request import TrainRequest
 JobRequest = Request | TrainRequest  # told apart by `kind`
 ENDED = job_files.ENDED
 NEWEST = 50  # jobs among which one that is going is looked for; their ids begin with the time
-_WRITE_EVERY = 0.3  # seconds between two writes of the status
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
 _SPAWNED = 10  # seconds in which a process that was started has said so
 _LOG_BYTES = 65_536  # of the end of a log that are read
@@ -63,6 +63,8 @@ class Job:
     device: str = ""  # whose turn it waits for or has; "": not known yet
     error: str = ""  # the line of why it failed
     remedy: str = ""  # of what is stored and damaged; the end of `error`
+    run_key: str = ""  # of the run that is scored now, if any
+    case_key: str = ""  # of its questions
     keys: tuple[str, ...] = ()
 
     @property
@@ -98,10 +100,6 @@ class Job:
         if self.remedy:
             return StoredDamage(self.error.removesuffix(f" {self.remedy}"), self.remedy)
         return JobFailed(self.error)
-
-
-class Cancelled(VlprobeError):
-    """Raised in the job at the first batch after somebody asked it to stop."""
 
 
 def _folder(store: Store, job_id: str) -> Path:
@@ -291,36 +289,6 @@ def log(store: Store, job_id: str, lines: int = 40) -> str:
         return "\n".join(log_file.read().decode(errors="replace").splitlines()[-lines:])
 
 
-class _Report(Progress):
-    """Writes the status file, and stops the run when somebody asked for it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.last, self.label, self.started = folder, 0.0, "", time.time()
-        self.queued, self.device = _status(folder).get("queued", self.started), ""
-
-    def update(self, label: str, done: float, total: float) -> None:
-        if (self.folder / "cancel").exists():
-            raise Cancelled("Cancelled; what was finished is kept.")
-        now = time.monotonic()  # a clock that is set back must not silence the job
-        if label != self.label and done == 0:
-            self.started = time.time()
-        if label != self.label or now - self.last > _WRITE_EVERY:
-            self.last, self.label = now, label
-            self.write("running", label=label, done=done, total=total)
-
-    def tell(self, line: str) -> None:
-        sys.stderr.write(f"{line}\n")  # into the job's log
-
-    def write(self, state: str, **facts: object) -> None:
-        turn = {
-            "queued": self.queued,
-            "device": self.device,
-            "started": self.started,
-            "updated": time.time(),
-        }
-        write_json(self.folder / "status.json", {"state": state} | turn | facts)
-
-
 def work(address: str, job_id: str) -> int:
     """What the child process does: waits for the device, runs the request, leaves its end in the
     status.
@@ -329,7 +297,7 @@ def work(address: str, job_id: str) -> int:
     folder = _folder(store, job_id)
     # whoever started it may have been killed since
     write_json(folder / "process.json", {"pid": os.getpid()})
-    report = _Report(folder)
+    report = JobReport(folder, _status(folder).get("queued"))
     try:
         request, _ = _read_request(folder)
         report.device = _device(request.device)
@@ -355,7 +323,7 @@ def work(address: str, job_id: str) -> int:
         return 1
 
 
-def _work(request: JobRequest, store: Store, report: _Report) -> list[str]:
+def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
     """Does what is asked; returns the keys of the runs that can be looked at, none of a training."""
     if request.kind == "run":
         return [manifest["key"] for manifest in execute(request, store, report)]
@@ -373,7 +341,7 @@ def _device(requested: str) -> str:
 
 
 @contextlib.contextmanager
-def _turn(store: Store, job_id: str, report: _Report) -> Iterator[None]:
+def _turn(store: Store, job_id: str, report: JobReport) -> Iterator[None]:
     """Holds the device while the block runs; says meanwhile how many jobs come first."""
 
     def wait() -> None:

@@ -10,7 +10,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from vlprobe.runs.request import Progress
+from vlprobe.runs.request import Progress, RunKeys
 from vlprobe.scoring import device
 
 STAGES = {  # what a label begins or ends with: the stage
@@ -52,6 +52,10 @@ class Profile(Progress):
         if name != self._name:
             self._end_stage(name)
         self._progress.update(label, done, total)
+
+    def begin_run(self, keys: RunKeys) -> None:
+        """Passes on which run is scored."""
+        self._progress.begin_run(keys)
 
     def tell(self, line: str) -> None:
         """Passes on a line that stays."""

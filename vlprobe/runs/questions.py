@@ -21,6 +21,7 @@ from vlprobe.types import Picture
 _BRING_EDITS = (
     "Edits from a file are asked about in any language: --option edits=FILE (docs/edits.md)."
 )
+FIRST_PART_CASES = 64
 SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
@@ -127,15 +128,19 @@ def _language_notes(context: RunContext, findings: Sequence[audit.Finding]) -> l
 def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
     """Where to cut the cases: the number of the first case and the end of each part.
 
-    A part has at least `size` cases, but for the last one, and ends where an item ends.
+    A part has at least `size` cases and ends where an item ends. The first has a tenth of all cases,
+    or FIRST_PART_CASES, if that is less: what is known so far is shown from then on. The last has
+    what is left.
     """
     counts = np.zeros(case_entry.manifest()["n_items"], dtype=np.int64)
     for block in case_entry.blocks("cases", ["item_code"]):
         counts += np.bincount(block["item_code"].to_numpy(), minlength=len(counts))
     ends = np.cumsum(counts)
     ranges, start = [], 0
+    first_size = min(size, max(int(ends[-1]) // 10, FIRST_PART_CASES))
     while start < ends[-1]:
-        stop = int(ends[min(np.searchsorted(ends, start + size), len(ends) - 1)])
+        stop = start + (size if ranges else first_size)
+        stop = int(ends[min(np.searchsorted(ends, stop), len(ends) - 1)])
         ranges.append((start, stop))
         start = stop
     return ranges

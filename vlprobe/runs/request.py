@@ -38,6 +38,14 @@ class Request:
     sample: int = 0  # drawn by the seed; 0: all
 
 
+@dataclass(frozen=True)
+class RunKeys:
+    """Where the store has a run, and its questions."""
+
+    run: str
+    cases: str
+
+
 class Progress:
     """Receives the progress of a run; the command line and jobs override `update`, which may
     raise to cancel.
@@ -45,6 +53,9 @@ class Progress:
 
     def update(self, label: str, done: float, total: float) -> None:
         """Reports that `done` of `total` cases or items of the stage `label` are finished."""
+
+    def begin_run(self, keys: RunKeys) -> None:
+        """Reports which run is scored from now on: its finished parts can be read."""
 
     def tell(self, line: str) -> None:
         """Shows a line that stays, such as what a run is going to cost."""

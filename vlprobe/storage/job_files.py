@@ -35,6 +35,7 @@ TYPES: dict[str, Any] = {
     "truth": bool,
     "options": dict[str, Any],
     "state": Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(STATES)})\Z")],
+    "key": Annotated[str, msgspec.Meta(pattern=r"^[0-9a-z]{0,64}\Z")],
     "pid": Annotated[int, msgspec.Meta(gt=0, lt=2**31)],
 }
 
@@ -72,6 +73,7 @@ STATUS = _file_type(
     "state",
     state="state",
     text="label device error remedy",
+    key="run_key case_key",
     texts="keys",
     number="done total queued started updated",
 )

@@ -191,8 +191,30 @@ def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
 
 
 def _asking(job: Job) -> str:
-    """What is being done with the current model, and how long that will take."""
-    return " · ".join(filter(None, [job.label, _pace(job)]))
+    """What it believed so far, what is being done, and how long that will take."""
+    return " · ".join(filter(None, [_believed_so_far(job), job.label, _pace(job)]))
+
+
+def _believed_so_far(job: Job) -> str:
+    """How many lies the current model believed in the finished parts of its run; nothing before the
+    first part, and where nobody can be fooled.
+    """
+    if not job.run_key or job.request.kind != "run":
+        return ""
+    kind = next(iter(presentations()[job.task].kinds))
+    presentation = presentations()[job.task].kind(kind)
+    if presentation.is_movement:
+        return ""
+    try:
+        known = views.so_far.so_far(store(), job.run_key, job.case_key, kind)
+    except VlprobeError:  # its questions are gone; the job will say so
+        return ""
+    if not known.n_answered:
+        return ""
+    return (
+        f"so far {known.n_fooled:,} of {known.n_answered:,} {presentation.lies} believed "
+        f"({100 * known.n_fooled / known.n_answered:.0f} %)"
+    )
 
 
 def _believed(row: RunRow) -> str:

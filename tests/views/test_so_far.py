@@ -1,0 +1,69 @@
+"""What is known of a run while it goes on, against what is stored of it in the end."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import views
+from vlprobe.runs import answers, questions
+from vlprobe.runs.request import Progress, Request, RunKeys
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+from vlprobe.views.so_far import SoFar
+
+KIND = "flip"
+
+
+class Watching(Progress):
+    """Asks for what is known at every step, as a page does."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.keys, self.known = store, RunKeys("", ""), {}
+
+    def begin_run(self, keys: RunKeys) -> None:
+        self.keys = keys
+
+    def update(self, label: str, done: float, total: float) -> None:
+        if self.keys.run:
+            self.known[done] = views.so_far.so_far(self.store, self.keys.run, self.keys.cases, KIND)
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watching:
+    """A run that was watched to its end, in parts of about sixteen cases."""
+    monkeypatch.setattr(answers, "PART_CASES", 16)
+    store = Store(tmp_path / "cache")
+    watching = Watching(store)
+    request = Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip", examine=False)
+    execute(request, store, watching)
+    return watching
+
+
+def test_so_far_is_what_the_whole_run_says_of_the_cases_that_are_finished(watched: Watching):
+    keys = watched.keys
+    kinds = np.array(watched.store.cases(keys.cases).table("cases")["kind"].to_pylist())
+    margins = watched.store.run(keys.run).table("scores")["margin"].to_numpy()
+    ends = [stop for _, stop in questions.part_ranges(watched.store.cases(keys.cases), 16)]
+    assert len(ends) > 2
+    for end in ends[:-1]:
+        of_kind = margins[:end][kinds[:end] == KIND]
+        expected = SoFar((of_kind <= 0).sum(), (~np.isnan(of_kind)).sum(), (kinds == KIND).sum())
+        assert watched.known[end] == expected
+    assert 0 < watched.known[ends[0]].n_answered < watched.known[ends[0]].n_cases
+
+
+def test_without_parts_and_of_damaged_ones_nothing_is_known(watched: Watching):
+    store, keys = watched.store, watched.keys
+
+    def known() -> int:
+        return views.so_far.so_far(store, keys.run, keys.cases, KIND).n_answered
+
+    assert known() == 0  # the parts of a complete run are gone
+    folder = store.run(keys.run).folder / "parts"
+    folder.mkdir(exist_ok=True)
+    for name in ("000000000-000000016", "copy of 1", "000000000-99999999999999999999"):
+        (folder / f"{name}.parquet").write_bytes(b"PAR1 cut short")
+        (folder / f"{name}.json").write_text("{}")
+    assert known() == 0
