@@ -81,6 +81,10 @@ def test_cells_of_runs_are_the_estimates(every_probe: Store, probe: str, number:
         if column.breakdown == "all":
             assert cell.value == pytest.approx(own["value"].iloc[0], nan_ok=True)
             assert cell.low == pytest.approx(own["low"].iloc[0], nan_ok=True)
+        elif column.relative_to:
+            values = own.set_index("slice")["value"]
+            increase = values[column.slices[0]] / values[column.relative_to[0]] - 1
+            assert cell.value == pytest.approx(increase, nan_ok=True)
         elif column.slices == ("*",):
             assert cell.value == pytest.approx(own["value"].mean(), nan_ok=True)
         else:
@@ -132,6 +136,27 @@ def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(
             assert cell.value == pytest.approx(expected[column.metric], nan_ok=True)
         else:
             assert math.isnan(cell.value)
+
+
+def test_the_increase_of_advanced_rewordings_is_that_of_means_by_hand(every_probe: Store):
+    """LGIP's Adv %, from the stored answers: the mean by caption of how far each rewording moved."""
+    question_set = views.runs.question_set(every_probe, key_of(every_probe, "lgip"))
+    found = views.papers.remade(every_probe, question_set, 4)
+    (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
+    run = question_set.run(RANDOM)
+    cases = every_probe.cases(question_set.key).table("cases").to_pylist()
+    answers = every_probe.run(run.key).table("scores").to_pylist()
+    moved: dict[str, dict[str, list[float]]] = {"simple": {}, "advanced": {}}
+    for case, answer in zip(cases, answers, strict=True):
+        if case["kind"] == "paraphrase":
+            distance = abs(answer["scores"][0] - answer["scores"][1])
+            moved[case["subtype"]].setdefault(case["group"], []).append(distance)
+    simple, advanced = (
+        np.mean([np.mean(values) for values in by_caption.values()])
+        for by_caption in moved.values()
+    )
+    cell = found[(found["model"] == RANDOM) & (found["column"] == index)].iloc[0]
+    assert cell["value"] == pytest.approx(advanced / simple - 1, rel=1e-4)
 
 
 def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):

@@ -96,3 +96,39 @@ def test_each_mark_has_its_reason_in_the_note(paper: str):
         elif row.mark == "differs":
             assert "print" in row.note or "the text says" in row.note
         assert bool(row.mark) == bool(row.note)
+
+
+def test_cells_that_the_text_contradicts_say_so_and_no_others_do():
+    """Sentences of section 4 of PRSM, of section 5 and the caption of table 3 of LGIP, held against the cells."""
+    names = ("paper", "table", "dataset", "split", "model", "metric")
+    values = {tuple(row[name] for name in names): float(row["value"]) for row in ROWS}
+    contradicted = set()
+    for key, value in values.items():
+        paper, number, dataset, split, model, metric = key
+        if paper == "lgip" and metric == "invariance_increase" and value < 0:
+            contradicted.add(key)
+        if (paper, number, split) == ("lgip", "3", "combined"):
+            simple = "positive_rate" if metric.endswith("rate") else "sensitivity_gap"
+            if value > values[paper, "2", dataset, "all", model, simple]:
+                contradicted.add(key)
+        if paper != "prsm" or metric == "n":
+            continue
+        group, setting, versions = split.split("/")
+        if metric == "global" and value >= 0.04:
+            contradicted.add(key)
+        if metric == "global":
+            continue
+        said = {"local_100": 0.89, "local_1000": 0.93}[metric]
+        if setting == "p2" and group == "overall" and abs(value - said) > 0.0051:
+            contradicted.add(key)
+        if setting != "p1" and value < values[*key[:3], f"{group}/p1/o-c1-c2", model, metric]:
+            contradicted.add(key)
+        other = values[*key[:3], f"male/{setting}/{versions}", model, metric]
+        if setting != "p1" and group == "female" and value < other:
+            contradicted.add(key)
+    said_so = {
+        tuple(row[name] for name in names)
+        for row in ROWS
+        if "the text says" in row["note"] and row["paper"] in ("lgip", "prsm")
+    }
+    assert said_so == contradicted and len(contradicted) == 26

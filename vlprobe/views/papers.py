@@ -88,25 +88,44 @@ def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> lis
     for model in sorted(question_set.models, key=lambda name: (registry.is_control(name), name)):
         for index, column in enumerate(table.columns):
             rows = _known(by_breakdown[column.breakdown], model, column.metric)
-            if column.slices == (ALL_SLICES,):
-                slices = records(EstimateRow, rows)
-                value = float(np.mean([row.value for row in slices])) if slices else math.nan
-                counts = sum(row.n_items for row in slices), sum(row.ties for row in slices)
-                cells.append(("run", model, index, value, math.nan, math.nan, *counts, ""))
-                continue
-            rows = rows.loc[[_belongs(name, column.slices) for name in rows["slice"]]]
             if column.released and by_file is not None:
-                rows = _known(by_file, model, column.metric)
-                rows = rows.loc[rows["file"] == column.released]
-            estimate_rows = records(EstimateRow, rows)
-            if len(estimate_rows) == 1:
-                row = estimate_rows[0]
-                cells.append(
-                    ("run", model, index, row.value, row.low, row.high, row.n_items, row.ties, "")
-                )
+                of_file = _known(by_file, model, column.metric)
+                of_file = of_file.loc[of_file["file"] == column.released]
+                cells.append(("run", model, index, *_whole(of_file), ""))
             else:
-                cells.append(("run", model, index, math.nan, math.nan, math.nan, 0, 0, ""))
+                cells.append(("run", model, index, *_of_column(rows, column), ""))
     return cells
+
+
+_Numbers = tuple[float, float, float, int, int]  # value, low, high, n_items, ties
+_UNKNOWN: _Numbers = (math.nan, math.nan, math.nan, 0, 0)
+
+
+def _of_column(rows: pd.DataFrame, column: Column) -> _Numbers:
+    """What belongs in a column, of the estimates of its model, metric and breakdown.
+
+    A mean of slices and an increase over another slice have no interval.
+    """
+    if column.slices == (ALL_SLICES,):
+        slices = records(EstimateRow, rows)
+        value = float(np.mean([row.value for row in slices])) if slices else math.nan
+        counts = sum(row.n_items for row in slices), sum(row.ties for row in slices)
+        return value, math.nan, math.nan, *counts
+    numbers = _whole(rows.loc[[_belongs(name, column.slices) for name in rows["slice"]]])
+    if not column.relative_to:
+        return numbers
+    base = _whole(rows.loc[[_belongs(name, column.relative_to) for name in rows["slice"]]])
+    increase = numbers[0] / base[0] - 1 if base[0] else math.nan
+    return increase, math.nan, math.nan, min(numbers[3], base[3]), 0
+
+
+def _whole(rows: pd.DataFrame) -> _Numbers:
+    """The numbers of one estimate; unknown where there are several or none."""
+    estimate_rows = records(EstimateRow, rows)
+    if len(estimate_rows) != 1:
+        return _UNKNOWN
+    row = estimate_rows[0]
+    return row.value, row.low, row.high, row.n_items, row.ties
 
 
 def _known(table: pd.DataFrame, model: str, metric: str) -> pd.DataFrame:

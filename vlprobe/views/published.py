@@ -13,7 +13,7 @@ own.
     metric, unit   below
     value          as printed, never rescaled: 400M is 400 with the unit million, a drop rate keeps its minus sign
     note           why a cell differs from another print of it, or how it was read; a note that holds "suspect:" says
-                   why the number itself is doubted
+                   why the number itself is doubted, one that holds "the text says" what contradicts it
 
 Metrics (units: percent where none is named):
 

@@ -44,6 +44,10 @@ def remade(
     notes = dict.fromkeys(row.note for row in rows if row.note)
     drawing = _Drawing(
         tuple(metrics[column.metric] for column in paper_table.columns),
+        tuple(
+            "rate" if column.relative_to else numbers.unit_of(metrics[column.metric], "cosine")
+            for column in paper_table.columns
+        ),
         styles,
         {note: number for number, note in enumerate(notes, 1)},
         called,
@@ -78,6 +82,7 @@ class _Drawing:
     """What all cells of a table share."""
 
     metrics: tuple[Metric, ...]  # of the columns
+    units: tuple[str, ...]  # likewise
     styles: Looks
     note_numbers: Mapping[str, int]  # by the note
     called: Mapping[str, str]  # other names of models than the stored ones
@@ -85,7 +90,7 @@ class _Drawing:
     @property
     def are_rates(self) -> bool:
         """Whether all numbers are per cents, which then stand without their sign: they are many."""
-        return all(metric.unit == "rate" for metric in self.metrics)
+        return all(unit == "rate" for unit in self.units)
 
 
 def _head(paper_table: PaperTable) -> str:
@@ -124,7 +129,7 @@ def _lines(rows: Sequence[CellRow], drawing: _Drawing) -> list[str]:
 def _cell(cell: CellRow, drawing: _Drawing) -> str:
     """A value with its note or its interval."""
     metric = drawing.metrics[cell.column]
-    unit = numbers.unit_of(metric, "cosine")
+    unit = drawing.units[cell.column]
     if math.isnan(cell.value):
         return "<td>-</td>"
     suffix = " %" if drawing.are_rates else ""

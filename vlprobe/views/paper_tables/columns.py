@@ -20,6 +20,8 @@ class Column:
     # The paper's own file of this column, without its ending: a run over it belongs here, too.
     released: str = ""
     sign: int = 1  # -1: printed the other way round
+    # The slices of the same breakdown that the value is relative to: a share, 0.1 is 10 % more.
+    relative_to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
