@@ -5,7 +5,14 @@ that were altered (RoCOCO).
 import streamlit as st
 
 from vlprobe.dashboard import frame, state
-from vlprobe.dashboard.lab import chart_panels, figures, influence, paper_page
+from vlprobe.dashboard.lab import (
+    altered_files,
+    chart_panels,
+    consensus,
+    figures,
+    influence,
+    paper_page,
+)
 
 frame.enter()
 opening = paper_page.begin("rococo")
@@ -31,6 +38,12 @@ figures.severity(stored)
 st.header("Which words decide")
 influence.word_influence(stored)
 
+st.header("Do models overlook the same words")
+consensus.draw(stored)
+
 st.header("Which parts of a picture decide")
 influence.occlusion(stored)
+
+st.header("Take the altered captions along")
+altered_files.draw(stored)
 paper_page.end(stored, "retrieval")

@@ -1,5 +1,6 @@
 """The papers' figures on their pages, on a small store that holds all five probes."""
 
+import json
 import os
 import re
 from functools import partial
@@ -10,12 +11,16 @@ from PIL import Image
 
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import registry, views
+from vlprobe.dashboard.lab import altered_files
+from vlprobe.dashboard.lab import consensus as consensus_panel
 from vlprobe.dashboard.lab import influence as dashboard_influence
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
+from vlprobe.probes.released_layout import layouts
 from vlprobe.render import charts
 from vlprobe.runs import jobs
+from vlprobe.runs.consensus import consensus
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
@@ -31,6 +36,10 @@ def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
 @pytest.fixture
 def key(every_probe: Store) -> dict[str, str]:
     return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
+
+
+def _embedded(model, texts):
+    return model.encode_texts(model.tokenize(texts))
 
 
 def drawn(at) -> set[str]:
@@ -92,11 +101,38 @@ def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legen
     assert text.count("Strongest in row") == 2
 
 
+def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_captions_are_a_download(
+    shown, key, every_probe, monkeypatch
+):
+    at = shown("retrieval", set=key["rococo"])
+    assert "consensus" not in drawn(at)
+    assert "once without each word" in bodies(at)
+    at.button(key="ask_consensus").click().run()
+    assert not at.exception
+    assert {"consensus", "source_words"} <= drawn(at)
+    items = views.figures.item_captions(
+        every_probe, views.runs.question_set(every_probe, key["rococo"]), 100
+    )
+    models = [registry.load_model(name) for name in (RANDOM, CONSTANT)]
+    encoders = [partial(_embedded, model) for model in models]
+    for all_words in (False, True):
+        votes = consensus(items, encoders, all_words=all_words)
+        assert f"**{100 * votes.share_of_two:.1f} %** of {votes.n_captions:,} captions" in "".join(
+            element.value for element in at.markdown
+        )
+        at.toggle(key="consensus_all_words").set_value(True).run()
+    reader = partial(every_probe.cases(key["rococo"]).blocks, "cases")
+    rule = at.selectbox(key="altered").value
+    entries = json.loads(altered_files.content(reader, rule))
+    assert entries == layouts(reader, {}, rule)[rule].entries == []  # two captions a picture
+
+
 def test_who_only_looks_loads_no_model(shown, key, monkeypatch):
     def refuse(name: str):
         raise AssertionError(f"{name} was loaded")
 
     monkeypatch.setattr(dashboard_influence, "loaded", refuse)
+    monkeypatch.setattr(consensus_panel, "loaded", refuse)
     monkeypatch.setattr("vlprobe.registry.load_model", refuse)
     at = shown("retrieval", set=key["rococo"])
     assert not at.exception and {"severity"} <= drawn(at)

@@ -14,6 +14,7 @@ import click
 from vlprobe import __version__
 from vlprobe.cli.ask import ask
 from vlprobe.cli.edits import edits, sheet, verdicts
+from vlprobe.cli.influence import influence
 from vlprobe.cli.inputs import check, doctor, perturb
 from vlprobe.cli.listing import PAPERS, metrics_table, names_table, published_table
 from vlprobe.cli.output import FORMATS, print_folded, print_notes, print_table
@@ -269,6 +270,7 @@ main.add_command(check)
 main.add_command(dashboard)
 main.add_command(doctor)
 main.add_command(edits)
+main.add_command(influence)
 main.add_command(perturb)
 main.add_command(report)
 main.add_command(run)

@@ -4,6 +4,7 @@ Source: RoCOCO, equation 1 (words), figure 8 (parts of a picture), appendix A an
 (agreement of encoders).
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -138,6 +139,39 @@ def agreement(scores: Iterable[Scores]) -> dict[int, int]:
         max(_votes(caption, highest=False).values(), default=0) for caption in scores
     )
     return {count: captions_by_votes[count] for count in sorted(captions_by_votes) if count}
+
+
+def agreement_by_chance(n_words: int, n_encoders: int) -> dict[int, float]:
+    """How probable it is that the word with most votes has so many, where each encoder names one of
+    the words at random: votes -> probability.
+
+    Args:
+        n_words: That can be named, 1 or more.
+        n_encoders: Each with one vote, 1 or more.
+
+    >>> agreement_by_chance(3, 2)
+    {1: 0.6666666666666666, 2: 0.3333333333333333}
+    """
+    # Of all ways to vote, those in which no word has more than `most`: n! times a coefficient of
+    # (sum of x^j / j!, j up to `most`)^words.
+    ways = [0]
+    for most in range(1, n_encoders + 1):
+        ways_so_far = [1] + [0] * n_encoders
+        for _ in range(n_words):
+            ways_so_far = [
+                sum(
+                    math.comb(total, votes) * ways_so_far[total - votes]
+                    for votes in range(min(total, most) + 1)
+                )
+                for total in range(n_encoders + 1)
+            ]
+        ways.append(ways_so_far[n_encoders])
+    every = n_words**n_encoders
+    return {
+        most: (ways[most] - ways[most - 1]) / every
+        for most in range(1, n_encoders + 1)
+        if ways[most] > ways[most - 1]
+    }
 
 
 def source_words(edits: Iterable[Edit]) -> dict[str, int]:

@@ -77,7 +77,7 @@ def _votes(
         [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions
     ]
     return influence.influence(
-        captions, spans, [_text_encoder(load_voter(voter)) for voter in voters]
+        captions, spans, [text_encoder(load_voter(voter)) for voter in voters]
     )
 
 
@@ -188,5 +188,6 @@ def voter_digest(name: str, cache: Path) -> str:
     return model.digest
 
 
-def _text_encoder(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
+def text_encoder(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
+    """What embeds texts by a model."""
     return lambda texts: model.encode_texts(model.tokenize(texts))

@@ -16,8 +16,8 @@ SLICED_BY = {
     "rule": "Rule",
     "comparison": "Comparison of two wordings",
 }
-DELETED = {"random": "A random word taken out", "low": "The least telling word taken out"}
-DELETED["high"] = "The most telling word taken out"
+DELETED = {"random": "A random word taken out", "low-ei": "The least telling word taken out"}
+DELETED["high-ei"] = "The most telling word taken out"
 SHIPPED_MODELS = {  # models that come with vlprobe: what they are called, and what they are
     "demo:softmax": ("Tiny CLIP", "A small CLIP, taught on drawn scenes with CLIP's own loss."),
     "demo:sigmoid": ("Tiny SigLIP", "The same small model, taught with SigLIP's loss."),
@@ -86,8 +86,8 @@ def value_label(name: str) -> str:
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
     ('Colour', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
-    >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10")
-    ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10')
+    >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
+    ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10', 'The least telling word taken out')
     """
     labels = _value_labels()
     if name in labels:

@@ -194,6 +194,26 @@ def captions(
     return distinct.tolist()[start : start + size], len(distinct)
 
 
+def item_captions(
+    store: Store, question_set: QuestionSet, most_items: int
+) -> dict[str, tuple[str, ...]]:
+    """The captions of the first pictures of a question set of RoCOCO, by the id of their item."""
+    captions: dict[str, dict[str, None]] = {}
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            'SELECT item, texts, roles FROM read_parquet(?) WHERE "case" IN '
+            '(SELECT min("case") FROM read_parquet(?) GROUP BY "group", kind) ORDER BY "case"',
+            [[path := store.files([question_set.key], "cases")[0]], [path]],
+        ).fetchall()
+    for item, texts, roles in rows:
+        if item in captions or len(captions) < most_items:
+            pairs = zip(texts, roles, strict=True)
+            captions.setdefault(item, {}).update(
+                dict.fromkeys(text for text, role in pairs if role != "different")
+            )
+    return {item: tuple(texts) for item, texts in captions.items()}
+
+
 def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     """The triplets of texts of a VISLA question set: case, unit (of resampling), subtype, texts."""
     with store.cursor() as cursor:

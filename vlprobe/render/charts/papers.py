@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import COLORS, DASHES
-from vlprobe.render.charts.theme import QUIET, finished, stepped_line
+from vlprobe.render.charts.theme import QUIET, finished, safe, stepped_line
 from vlprobe.views.records import BinRow, records
 
 
@@ -29,6 +29,56 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
         title="Share of the triplets", tickformat=".0%", rangemode="tozero", zeroline=False
     )
     return finished(figure, 340)
+
+
+def agreement(table: pd.DataFrame) -> go.Figure:
+    """How many encoders name the same word of a caption: bars, and a mark for chance (RoCOCO, figure 11 a).
+
+    Args:
+        table: `agreement` of `runs.consensus.consensus`.
+    """
+    figure = go.Figure()
+    names = [f"{count:,}" for count in table["encoders"]]
+    captions = [f"{count:,}" for count in table["captions"]]
+    hover = "%{x} models: %{customdata} captions, %{y:.1%}<extra></extra>"
+    figure.add_bar(
+        **{"x": names, "y": table["share"], "customdata": captions, "name": "these models"},
+        **{"marker_color": COLORS[0], "hovertemplate": hover, "width": 0.6},
+    )
+    mark = {"symbol": "line-ew-open", "size": 34, "line": {"width": 3}, "color": QUIET}
+    figure.add_scatter(
+        **{"x": names, "y": table["by_chance"], "mode": "markers", "marker": mark},
+        **{"name": "at random", "hovertemplate": "at random: %{y:.1%}<extra></extra>"},
+    )
+    figure.update_xaxes(title="Models that name the same word", type="category")
+    figure.update_yaxes(
+        title="Share of the captions", tickformat=".0%", rangemode="tozero", zeroline=False
+    )
+    return finished(figure, 320)
+
+
+def source_words(table: pd.DataFrame, most: int) -> go.Figure:
+    """How often each word does least, most frequent first (RoCOCO, figure 11 b).
+
+    Args:
+        table: `source_words` of `runs.consensus.consensus`.
+        most: Words that are drawn.
+    """
+    shown_rows = table.head(most)
+    hover = "%{x}: %{customdata:,} captions, %{y:.1%}<extra></extra>"
+    figure = go.Figure()
+    figure.add_bar(
+        x=[safe(word) for word in shown_rows["word"]],
+        y=shown_rows["share"],
+        customdata=shown_rows["captions"],
+        marker_color=COLORS[0],
+        hovertemplate=hover,
+    )
+    figure.update_xaxes(type="category", tickangle=-60)
+    figure.update_yaxes(
+        title="Share of the captions", tickformat=".1%", rangemode="tozero", zeroline=False
+    )
+    return finished(figure, 320)
 
 
 def turning_point(figure: go.Figure, steps: Mapping[str, str], before: str, text: str) -> None:

@@ -35,9 +35,7 @@ GROUPS = {
     "simple": ("Reworded simply", "It means the same, so the score should stay."),
     "advanced": ("Reworded more freely", "It means the same, so the score should stay."),
 }
-RULES = {"danger-paper": "One of the paper's danger words"} | {
-    f"{name}-ei" if name != "random" else name: words for name, words in DELETED.items()
-}
+RULES = {"danger-paper": "One of the paper's danger words"} | DELETED
 VERDICTS = {  # icon, word, colour class
     "fools": ("✗", "fools", "fooled"),
     "tie": ("✗", "fools: a tie", "fooled"),

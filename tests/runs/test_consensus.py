@@ -1,0 +1,110 @@
+"""Figure 11 of RoCOCO, against loops over one caption at a time and a count of all ways to vote."""
+
+import itertools
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from vlprobe import registry
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import influence, substitution
+from vlprobe.runs.consensus import consensus
+
+MODELS = ("demo:weak", "control:random", "demo:sigmoid")
+
+
+@pytest.fixture(scope="module")
+def encoders():
+    def encode(name):
+        model = registry.load_model(name, "cpu")
+        return lambda texts: model.encode_texts(model.tokenize(texts))
+
+    return [encode(name) for name in MODELS]
+
+
+def items_of(dataset, tmp_path):
+    return {
+        item.id: item.captions for item in registry.load_dataset(dataset, tmp_path / "cache").items
+    }
+
+
+@pytest.mark.parametrize("all_words", [False, True])
+def test_votes_are_those_of_a_loop_over_one_caption_and_encoder_at_a_time(
+    encoders, tiny, tmp_path, all_words
+):
+    captions = items_of(tiny, tmp_path)
+    votes_of = Counter()
+    n_single = 0
+    for text in itertools.chain(*captions.values()):
+        spans = [(noun.start, noun.end) for noun in substitution.sources(text)]
+        spans = influence.word_spans(text) if all_words else spans
+        if not spans:
+            continue
+        n_single += len(spans) == 1
+        named = Counter()
+        for encode in encoders:
+            rest = {start: influence.without(text, start, end) for start, end in spans}
+            moved = {
+                start: 1 - float(np.dot(encode([text])[0], encode([part])[0]))
+                for start, part in rest.items()
+            }
+            named[min(moved, key=moved.get)] += 1
+        votes_of[max(named.values())] += 1
+    found = consensus(captions, encoders, all_words=all_words)
+    counted = dict(zip(found.agreement["encoders"], found.agreement["captions"], strict=True))
+    assert counted == {votes: votes_of[votes] for votes in (1, 2, 3)}
+    assert (found.n_captions, found.n_single) == (votes_of.total(), n_single)
+    assert found.agreement["by_chance"].sum() == pytest.approx(1)
+    assert found.share_of_two == pytest.approx((votes_of[2] + votes_of[3]) / votes_of.total())
+
+
+def test_the_nouns_are_those_that_a_run_with_these_encoders_leaves_out(encoders, tiny, tmp_path):
+    captions = items_of(tiny, tmp_path)
+    taken = Counter()
+    for item_id, texts in captions.items():
+        spans = [[(noun.start, noun.end) for noun in substitution.sources(text)] for text in texts]
+        scores = influence.influence(texts, spans, encoders)
+        altered, _ = substitution.delete(texts, item_id, "low-ei", seed=7, influence=scores)
+        taken.update(each.edit.source.lower() for each in altered if each)
+    found = consensus(captions, encoders, seed=7).source_words
+    assert dict(zip(found["word"], found["captions"], strict=True)) == dict(taken)
+    assert found["captions"].is_monotonic_decreasing
+    assert found["share"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("n_words", "n_encoders"), [(1, 4), (2, 3), (3, 4), (5, 2), (4, 5)])
+def test_chance_is_a_count_of_all_ways_to_vote(n_words, n_encoders):
+    ways = Counter(
+        max(Counter(votes).values())
+        for votes in itertools.product(range(n_words), repeat=n_encoders)
+    )
+    expected = {votes: count / n_words**n_encoders for votes, count in sorted(ways.items())}
+    assert influence.agreement_by_chance(n_words, n_encoders) == pytest.approx(expected)
+
+
+def test_one_encoder_and_captions_without_a_noun_are_refused_in_one_line(encoders):
+    with pytest.raises(InvalidInput, match=r"1 encoder cannot agree with another one"):
+        consensus({"a": ("A dog.",)}, encoders[:1])
+    with pytest.raises(InvalidInput, match=r"No caption has a noun"):
+        consensus({"a": ("It is very nice.",), "b": ()}, encoders)
+
+
+def test_the_command_prints_the_votes_or_the_words_and_the_papers_share(tiny, tmp_path):
+    words = ["--cache", str(tmp_path / "cache"), "influence", tiny, "--format", "json"]
+    models = [word for name in MODELS[:2] for word in ("--model", name)]
+    done = CliRunner().invoke(main, [*words, *models, "--limit", "4"])
+    rows = json.loads(done.stdout)
+    assert [row["encoders"] for row in rows] == [1, 2]
+    assert sum(row["captions"] for row in rows) == 8
+    assert "The paper: over 70%, of four models on COCO." in done.stderr
+    frequent = CliRunner().invoke(main, [*words, *models, "--words", "2", "--seed", "1"])
+    assert len(json.loads(frequent.stdout)) == 2
+    more = CliRunner().invoke(main, [*words, *models, "--all-words", "--item", "0.png"])
+    assert more.exit_code == 0
+    refused = CliRunner().invoke(main, [*words, "--model", MODELS[1]])
+    assert refused.exit_code == 1
+    assert "cannot agree" in refused.stderr

@@ -1,0 +1,116 @@
+"""How far encoders agree on the noun of a caption that does least, and which nouns these are.
+
+Source: RoCOCO, appendix A and figure 11.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import influence, substitution
+from vlprobe.perturb.draws import draw
+from vlprobe.perturb.influence import Encode, Scores, Span
+
+PRINTED = 0.7  # "in over 70% of cases, two or more models select the same word": of four models
+BLOCK = 64  # pictures whose captions are embedded at once
+
+
+class Consensus(NamedTuple):
+    """Figure 11 of some captions and encoders."""
+
+    # encoders (that name the same noun), captions, share, by_chance (the share where each names one
+    # of a caption's nouns at random)
+    agreement: pd.DataFrame
+    source_words: pd.DataFrame  # word, captions, share; most frequent first
+    n_captions: int  # with a noun and a vote
+    n_single: int  # of these with one noun alone, on which all agree
+
+    @property
+    def share_of_two(self) -> float:
+        """Share of the captions in which two encoders or more name the same noun."""
+        return self._at_least_two("share")
+
+    @property
+    def chance_of_two(self) -> float:
+        """The same where all name a noun at random."""
+        return self._at_least_two("by_chance")
+
+    def _at_least_two(self, column: str) -> float:
+        table = self.agreement
+        return float(table.loc[table["encoders"] >= 2, column].sum())
+
+
+def consensus(
+    captions: Mapping[str, Sequence[str]],
+    encoders: Sequence[Encode],
+    seed: int = 42,
+    all_words: bool = False,
+) -> Consensus:
+    """Asks encoders which noun of each caption does least: 1 - cos(f(C), f(C without it)).
+
+    Args:
+        captions: Of each picture, by the id of its item.
+        encoders: Two or more, each with one vote.
+        seed: Of the draw among nouns with equally many votes, as in a run with these encoders.
+        all_words: Whether any word can be named; the paper scores each word, and exchanges nouns.
+
+    Raises:
+        InvalidInput: fewer than two encoders, or no caption with a noun.
+    """
+    if len(encoders) < 2:
+        raise InvalidInput(
+            f"{len(encoders)} encoder cannot agree with another one. Name two or more."
+        )
+    scores: list[Scores] = []
+    words = Counter[str]()
+    item_ids = list(captions)
+    for start in range(0, len(item_ids), BLOCK):
+        texts = [
+            (item_id, index, text)
+            for item_id in item_ids[start : start + BLOCK]
+            for index, text in enumerate(captions[item_id])
+        ]
+        spans = [_spans(text, all_words) for _, _, text in texts]
+        by_caption = influence.influence([text for *_, text in texts], spans, encoders)
+        scores += by_caption
+        for (item_id, index, text), caption_spans, votes in zip(
+            texts, spans, by_caption, strict=True
+        ):
+            level = influence.elected(votes)
+            if level:
+                source = min(level, key=lambda at: draw(seed, item_id, index, f"source:{at}"))
+                words[text[source : dict(caption_spans)[source]].lower()] += 1
+    return _consensus(scores, words, len(encoders))
+
+
+def _spans(caption: str, all_words: bool) -> list[Span]:
+    if all_words:
+        return influence.word_spans(caption)
+    return [(noun.start, noun.end) for noun in substitution.sources(caption)]
+
+
+def _consensus(scores: Sequence[Scores], words: Counter[str], n_encoders: int) -> Consensus:
+    captions_by_votes = influence.agreement(scores)
+    n_captions = sum(captions_by_votes.values())
+    if not n_captions:
+        raise InvalidInput(
+            "No caption has a noun that an encoder could name. Expected captions in English, and encoders whose "
+            "embeddings are numbers."
+        )
+    voted = [len(each) for each in scores if influence.elected(each)]
+    expected = dict.fromkeys(range(1, n_encoders + 1), 0.0)
+    for n_nouns, count in Counter(voted).items():
+        for votes, probability in influence.agreement_by_chance(n_nouns, n_encoders).items():
+            expected[votes] += count * probability
+    rows = [
+        (votes, captions_by_votes.get(votes, 0), expected[votes] / n_captions)
+        for votes in range(1, n_encoders + 1)
+    ]
+    table = pd.DataFrame(rows, columns=pd.Index(["encoders", "captions", "by_chance"]))
+    table.insert(2, "share", table["captions"] / n_captions)
+    word_table = pd.DataFrame(words.most_common(), columns=pd.Index(["word", "captions"]))
+    word_table["share"] = word_table["captions"] / max(words.total(), 1)
+    return Consensus(table, word_table, n_captions, voted.count(1))
