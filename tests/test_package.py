@@ -268,10 +268,24 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
     assert not list(home.rglob("config.toml.*"))
 
 
+def interpreter(minor: int) -> Path | None:
+    """A Python of that version: on the path, or beside the others that pyenv has."""
+    on_path = shutil.which(f"python3.{minor}")
+    others = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [Path(on_path)] if on_path else []
+    candidates += sorted(others.glob(f"3.{minor}.*/bin/python3.{minor}"))
+    for (
+        python
+    ) in candidates:  # a shim of pyenv's answers for versions that are not switched on, too
+        if subprocess.run([python, "-c", "import ensurepip"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("minor", range(11, 15))
 def test_the_wheel_installs_whole_on_every_python_that_torch_has_wheels_for(minor, wheel, tmp_path):
-    python = shutil.which(f"python3.{minor}", path=f"{os.environ['PATH']}:/usr/bin:/usr/local/bin")
+    python = interpreter(minor)
     if python is None:
         pytest.skip(f"there is no python3.{minor} on this machine")
     environment = tmp_path / "an environment"

@@ -13,15 +13,25 @@ import click
 
 from vlprobe import __version__
 from vlprobe.cli.ask import ask
+from vlprobe.cli.compare import compare, gate
+from vlprobe.cli.completion import complete_runs, completion
 from vlprobe.cli.edits import edits, sheet, verdicts
 from vlprobe.cli.influence import influence
 from vlprobe.cli.inputs import check, doctor, perturb
 from vlprobe.cli.listing import PAPERS, metrics_table, names_table, published_table
-from vlprobe.cli.output import FORMATS, print_folded, print_notes, print_table
+from vlprobe.cli.options import options
+from vlprobe.cli.output import (
+    FORMATS,
+    print_folded,
+    print_model_index,
+    print_notes,
+    print_table,
+)
 from vlprobe.cli.plugins import require, require_servers
 from vlprobe.cli.report import report
 from vlprobe.cli.run import run
 from vlprobe.cli.serve import dashboard
+from vlprobe.cli.stored import remove, rename
 from vlprobe.cli.train import train, train_demo
 from vlprobe.cli.verify import verify
 from vlprobe.errors import VlprobeError
@@ -128,7 +138,7 @@ def list_(
 
 
 @main.command()
-@click.argument("key", required=False)
+@click.argument("key", required=False, shell_complete=complete_runs)
 @click.option(
     "--by",
     "slice_by",
@@ -142,7 +152,13 @@ def list_(
 @click.option(
     "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
 )
-@click.option("--format", "how", type=FORMATS, default="table")
+@click.option(
+    "--format",
+    "how",
+    type=click.Choice([*FORMATS.choices, "model-index"]),
+    default="table",
+    help="model-index: of a run, for a model card of the Hugging Face hub.",
+)
 @click.pass_context
 def show(
     ctx: click.Context, key: str | None, slice_by: str, averaging: str, unit: str, how: str
@@ -155,6 +171,10 @@ def show(
     from vlprobe import views
 
     store = _store(ctx)
+    if key is None and how == "model-index":
+        raise click.UsageError(
+            "A model-index is of one run. Name its KEY: vlprobe show lists them."
+        )
     if key is None:
         print_folded(views.runs.runs(store), ("options", "note"), how)
     else:
@@ -162,6 +182,9 @@ def show(
         question_set = views.runs.question_set(
             store, manifest["case_key"], version_of=manifest["key"]
         )
+        if how == "model-index":
+            print_model_index(store, question_set, manifest["key"])
+            return
         table_of = views.seeds.spread if slice_by == "seeds" else views.estimates.estimates
         options = (averaging, unit) if slice_by == "seeds" else (slice_by, averaging, unit)
         print_table(table_of(store, question_set, *options), how)
@@ -171,7 +194,7 @@ def show(
 
 
 @main.command()
-@click.argument("key")
+@click.argument("key", shell_complete=complete_runs)
 @click.option("--kind", default="", help="Such as flip, combined, paraphrase [the probe's first].")
 @click.option("--subtype", default="", help="color, number, object; simple, advanced.")
 @click.option("--rule", default="")
@@ -267,11 +290,17 @@ def export(ctx: click.Context, output: Path) -> None:
 
 main.add_command(ask)
 main.add_command(check)
+main.add_command(compare)
+main.add_command(completion)
 main.add_command(dashboard)
 main.add_command(doctor)
 main.add_command(edits)
+main.add_command(gate)
 main.add_command(influence)
+main.add_command(options)
 main.add_command(perturb)
+main.add_command(remove)
+main.add_command(rename)
 main.add_command(report)
 main.add_command(run)
 main.add_command(sheet)

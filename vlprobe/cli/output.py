@@ -8,16 +8,19 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from vlprobe.cli.tables import folded, markdown_lines, markdown_text, terminal_width, text_lines
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.runs.request import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from vlprobe.storage.store import Store
     from vlprobe.views.records import RunRow
+    from vlprobe.views.runs import QuestionSet
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-FORMATS = click.Choice(["table", "csv", "json"])
+FORMATS = click.Choice(["table", "csv", "json", "markdown"])
 FOLDED = 48  # characters of a cell that may be pages long
 ITEM_CHOICES = (
     click.option(
@@ -66,9 +69,10 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
 
 
 def print_table(table: "pd.DataFrame", how: str) -> None:
-    """The table as text, csv or json; unknown numbers are "-" in text.
+    """The table as text, csv, json or Markdown; unknown numbers are "-" in text and Markdown.
 
-    Words are data: as csv no spreadsheet runs them, as text they do not steer the terminal.
+    Words are data: as csv no spreadsheet runs them, as text they do not steer the terminal, as
+    Markdown they are no markup. On a terminal the text fits its width.
     """
     from vlprobe.render.report.selection import defused
 
@@ -76,26 +80,28 @@ def print_table(table: "pd.DataFrame", how: str) -> None:
         click.echo(table.map(defused).to_csv(index=False), nl=False)
     elif how == "json":
         click.echo(table.to_json(orient="records", indent=1))
+    elif how == "markdown":
+        for line in markdown_lines(table):
+            click.echo(line)
     elif table.empty:
         click.echo("Nothing to show yet.", err=True)
     else:
-        table = table.map(lambda value: printable(value) if isinstance(value, str) else value)
-        click.echo(
-            table.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.4f}")
-        )
+        lines, cut = text_lines(table, terminal_width())
+        for line in lines:
+            click.echo(line)
+        if cut:
+            click.echo(
+                f"Folded or left out to fit: {', '.join(cut)}. To read all: --format json", err=True
+            )
 
 
-def folded(text: str, width: int = FOLDED) -> str:
-    """The text on one line of at most `width` characters, cut after a word; "…" stands for the
-    rest.
-
-    >>> folded("an untrained model: nothing follows", 20)
-    'an untrained model:…'
-    """
-    line = " ".join(text.split())
-    if len(line) <= width:
-        return line
-    return (line[:width].rpartition(" ")[0] or line[: width - 1]).rstrip() + "…"
+def print_words(sentences: Sequence[str], how: str) -> None:
+    """Sentences above a table, on stdout where the table is read by people, else on stderr."""
+    for sentence in filter(None, sentences):
+        if how == "markdown":
+            click.echo(markdown_text(sentence) + "\n")
+        else:
+            click.echo(printable(sentence), err=how != "table")
 
 
 def print_folded(
@@ -107,7 +113,9 @@ def print_folded(
     if how != "table":
         print_table(table, how)
         return
-    short = table.assign(**{name: table[name].map(folded) for name in columns})
+    short = table.assign(
+        **{name: table[name].map(lambda text: folded(text, FOLDED)) for name in columns}
+    )
     print_table(short, how)
     if any((short[name] != table[name]).any() for name in columns):
         click.echo(f"… is left out of {' and '.join(columns)}. To read all: {whole}", err=True)
@@ -132,6 +140,18 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
         click.echo(f"Note on {printable(row.model)}: {printable(line)}", err=True)
     if cut:
         click.echo(f"To read these notes whole: {WHOLE}", err=True)
+
+
+def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> None:
+    """A run's whole numbers as the model-index of a model card, on stdout."""
+    from vlprobe import views
+    from vlprobe.render.model_index import model_index
+    from vlprobe.views.records import EstimateRow, records
+
+    run = next(row for row in views.runs.run_rows(store) if row.key == key)
+    alone = views.runs.QuestionSet(question_set.key, question_set.probe, (run,))
+    estimates = records(EstimateRow, views.estimates.estimates(store, alone))
+    click.echo(model_index(run, estimates, alone.metrics))
 
 
 class Bar(Progress):

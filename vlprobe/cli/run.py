@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vlprobe.cli.completion import complete_names
 from vlprobe.cli.output import FORMATS, Bar, item_choices, parse_pairs, print_notes, print_table
 from vlprobe.cli.plugins import typed
 
@@ -24,8 +25,14 @@ ALL = "all"
     multiple=True,
     required=True,
     help="A model's name; may be given several times.",
+    shell_complete=complete_names("models"),
 )
-@click.option("--dataset", default="", help="A dataset's name [each probe's demo data].")
+@click.option(
+    "--dataset",
+    default="",
+    help="A dataset's name [each probe's demo data].",
+    shell_complete=complete_names("datasets"),
+)
 @click.option(
     "--probe",
     "probes",
@@ -33,6 +40,7 @@ ALL = "all"
     default=("lgip",),
     show_default=True,
     help="May be given several times; all: every one that the dataset has questions for.",
+    shell_complete=complete_names("probes"),
 )
 @click.option(
     "--option",

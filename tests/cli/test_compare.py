@@ -1,0 +1,331 @@
+"""Runs beside each other on the command line: words and differences, promises, names, and away with them."""
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from huggingface_hub.repocard_data import model_index_to_eval_results
+
+from tests.cli.test_main import call
+from tests.conftest import store_again
+from vlprobe import registry, views
+from vlprobe.cli.tables import markdown_lines, text_lines
+from vlprobe.render.verdict import verdict
+from vlprobe.render.words import presentations
+from vlprobe.storage import display_names
+from vlprobe.storage.store import Store
+
+
+@pytest.fixture
+def cache(compared, tmp_path):
+    """A cache with lgip's answers of control:random and of guess, its answers dealt out anew."""
+    return shutil.copytree(compared.root, tmp_path / "cache")
+
+
+def keys(cache) -> dict[str, str]:
+    return {manifest["run"]["model"]: manifest["key"] for manifest in Store(cache).runs()}
+
+
+def differences(cache, metric: str) -> np.ndarray:
+    """Of each item's mean, guess minus control:random: read from the files, without vlprobe's views."""
+    sides = []
+    for model in ("control:random", "guess"):
+        table = Store(cache).run(keys(cache)[model]).table("sums").to_pandas()
+        table = table[(table["metric"] == metric) & (table["averaging"] == "macro")]
+        sides.append((table.groupby("item_code")["total"].sum(), table["weight"].sum()))
+    (base, base_weight), (value, weight) = sides
+    return value.sum() / weight - base.sum() / base_weight
+
+
+def test_compare_prints_the_words_of_the_page_and_the_paired_differences(cache):
+    names = ["control:random", "guess"]
+    answer = call(cache, "compare", *names, "--format", "csv")
+    table = pd.read_csv(io.StringIO(answer.stdout)).set_index("metric")
+    assert table.loc["positive_rate", "difference"] == pytest.approx(
+        differences(cache, "positive_rate"), abs=1e-6
+    )
+    store = Store(cache)
+    question_set = views.selection.select(store, names)
+    comparison = views.believed.comparison(store, question_set, tuple(names), "flip")
+    finding = verdict(comparison, presentations()["lgip"].kind("flip"))
+    words = call(cache, "compare", *names, "--kind", "flip", "--probe", "lgip")
+    assert words.stdout.splitlines()[:2] == [finding.heading, finding.detail]
+    assert answer.stderr.splitlines()  # beside a table for machines
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--by", "edit"),
+        ("--averaging", "micro"),
+        ("--unit", "spread"),
+        ("--kind", "paraphrase"),
+        ("--format", "markdown"),
+        ("--format", "json"),
+    ],
+)
+def test_every_option_of_compare_has_a_table(cache, options):
+    assert call(cache, "compare", "guess", "control:random", *options).stdout
+
+
+def test_compare_by_edit_has_the_rows_of_the_page(cache):
+    answer = call(
+        cache,
+        "compare",
+        "control:random",
+        "guess",
+        "--kind",
+        "flip",
+        "--by",
+        "edit",
+        "--format",
+        "csv",
+    )
+    table = pd.read_csv(io.StringIO(answer.stdout)).set_index("subtype")
+    scores = {
+        model: Store(cache).run(key).table("scores").to_pandas().query("kind == 'flip'")
+        for model, key in keys(cache).items()
+    }
+    believed = {model: float((rows["margin"] <= 0).mean()) for model, rows in scores.items()}
+    assert table.loc["all", "base"] == pytest.approx(believed["control:random"])
+    assert table.loc["all", "value"] == pytest.approx(believed["guess"])
+
+
+def test_runs_are_found_by_the_beginning_of_their_keys_and_told_apart_where_they_are_of_one_model(
+    cache,
+):
+    store = Store(cache)
+    first = next(manifest for manifest in store.runs() if manifest["run"]["model"] == "guess")
+    store_again(store, first, "e" * 16, model="guess")
+    answer = call(cache, "compare", first["key"][:8], "eeeeee", "--format", "json")
+    rows = json.loads(answer.stdout)
+    assert {(row["baseline"], row["model"]) for row in rows} == {
+        ("guess (ffffffff)", "guess (eeeeeeee)")
+    }
+    assert {row["difference"] for row in rows} <= {0.0, None}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("guess",), "takes two runs"),
+        (("guess", "guess"), "takes two runs"),
+        (("guess", "nobody"), "No stored run or model named 'nobody'"),
+        (("a", "b", "c", "d", "e"), "too many to compare"),
+        (("guess", "control:random", "--kind", "x"), "No kind of lgip named 'x'"),
+        (("guess", "control:random", "--probe", "prsm"), "did not answer the same questions"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_a_line(cache, words, line):
+    answer = call(cache, "compare", *words, code=1)
+    assert line in answer.stderr
+    assert answer.stderr.count("\n") == 1
+    assert not answer.stdout
+
+
+def test_runs_over_different_questions_are_not_compared(cache, tiny):
+    call(
+        cache,
+        "run",
+        "--model",
+        "control:random",
+        "--dataset",
+        tiny,
+        "--option",
+        "k_same=1",
+        "--no-doctor",
+    )
+    answer = call(cache, "compare", keys(cache)["guess"], Store(cache).runs()[-1]["key"], code=1)
+    assert "answered different questions" in answer.stderr
+
+
+def gate(cache, *promises: str, code: int, options: tuple[str, ...] = ()):
+    words = [word for promise in promises for word in ("--max-drop", promise)]
+    return call(cache, "gate", "guess", "--against", "control:random", *words, *options, code=code)
+
+
+def test_a_gate_is_open_only_while_the_interval_reaches_into_what_is_allowed(cache):
+    row = json.loads(call(cache, "compare", "control:random", "guess", "--format", "json").stdout)
+    low, high = next(
+        (-each["high"], -each["low"]) for each in row if each["metric"] == "positive_rate"
+    )
+    base = next(each for each in row if each["metric"] == "invariance_error")
+    assert high > max(low, 0)  # of the drop: a metric of which more is better
+    allowed = max(low, 0) + 1e-6
+    assert "open" in gate(cache, f"positive_rate={allowed}", code=0).stderr
+    strict = gate(cache, f"positive_rate={allowed}", code=1, options=("--strict",))
+    assert strict.stdout.count("\n") == 1 and "promised" in strict.stdout
+    assert (
+        "kept" in gate(cache, f"positive_rate={high + 1e-6}", code=0, options=("--strict",)).stderr
+    )
+    assert "kept" in gate(cache, f"invariance_error={abs(base['high']) + 1}", code=0).stderr
+
+
+def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_promise(cache):
+    store = Store(cache)
+    manifest = next(m for m in store.runs() if m["run"]["model"] == "guess")
+    sums = store.run(manifest["key"]).table("sums")
+    worse = {"positive_rate": 0.0, "invariance_error": 3.0}  # in every item
+    totals = [
+        weight * worse[metric] if metric in worse else total
+        for metric, weight, total in zip(
+            sums["metric"].to_pylist(),
+            sums["weight"].to_pylist(),
+            sums["total"].to_pylist(),
+            strict=True,
+        )
+    ]
+    import pyarrow as pa
+
+    place = sums.column_names.index("total")
+    changed = sums.set_column(
+        place, sums.schema.field("total"), pa.array(totals, sums.schema.field("total").type)
+    )
+    store_again(store, manifest, "d" * 16, {"sums": changed}, model="worse")
+    limits = ["--max-drop", "positive_rate=0.05", "--max-drop", "invariance_error=0.5"]
+    limits += ["--max-drop", "sensitivity_gap=1"]
+    words = ["gate", "worse", "--against", "control:random", *limits]
+    answer = call(cache, *words, code=1)
+    lines = answer.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["positive_rate", "invariance_error"]
+    assert all("broken" in line for line in lines)
+    assert "sensitivity_gap: kept" in answer.stderr
+    rows = json.loads(
+        call(cache, *words, "--format", "json", "--averaging", "macro", code=1).stdout
+    )
+    assert [row["is_broken"] for row in rows] == [True, True, False]
+    assert call(cache, "gate", "control:random", "--against", "worse", *limits).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("promise", "line"),
+    [
+        ("positive_rate", "is no promise"),
+        ("positive_rate=much", "is no promise"),
+        ("positive_rate=-1", "is no limit"),
+        ("positive_rate=nan", "is no limit"),
+        ("group_score=0", "No probe has all|did not answer"),
+        ("nothing=1", "No metric named 'nothing'"),
+        ("erased_share=1", "no value of it is better"),
+    ],
+)
+def test_a_promise_that_cannot_be_held_is_refused(cache, promise, line):
+    import re
+
+    answer = gate(cache, promise, code=1)
+    assert re.search(line, answer.stderr), answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+def test_the_options_of_a_probe_are_listed_with_their_defaults(tmp_path, probe):
+    rows = json.loads(call(tmp_path, "options", probe, "--format", "json").stdout)
+    assert [row["option"] for row in rows] == [
+        option.name for option in registry.load_probe(probe).options
+    ]
+    assert all(row["meaning"] for row in rows)
+
+
+def test_removed_runs_are_gone_and_their_questions_go_with_the_last_of_them(cache):
+    of_model = keys(cache)
+    case_key = Store(cache).runs()[0]["case_key"]
+    stopped = call(cache, "remove", of_model["guess"][:6], code=1)
+    assert "Aborted" in stopped.output and len(keys(cache)) == 2
+    call(cache, "remove", of_model["guess"][:6], "--yes")
+    assert list(keys(cache)) == ["control:random"]
+    assert (cache / "cases" / case_key / "manifest.json").exists()
+    refused = call(cache, "remove", of_model["control:random"], "nothing", "--yes", code=1)
+    assert "No stored run named 'nothing'" in refused.stderr
+    assert list(keys(cache)) == ["control:random"]  # all or none
+    call(cache, "remove", of_model["control:random"], "--yes")
+    assert not (cache / "cases" / case_key / "manifest.json").exists()
+    assert call(cache, "verify").stderr.splitlines()[-1] == "Everything is as it was written."
+
+
+def test_nothing_is_removed_or_renamed_where_nothing_may_be_written(cache, monkeypatch):
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    for words in (("remove", keys(cache)["guess"], "--yes"), ("rename", "guess", "Ours")):
+        assert "read-only" in call(cache, *words, code=1).stderr
+    assert len(keys(cache)) == 2
+
+
+def test_a_renamed_model_is_called_so_in_sentences_and_nowhere_in_numbers(cache):
+    call(cache, "rename", keys(cache)["guess"][:8], "Our  model")
+    assert display_names.read(Store(cache)) == {"guess": "Our model"}
+    answer = call(cache, "compare", "guess", "control:random")
+    assert "Our model" in " ".join(answer.stdout.splitlines()[:2])
+    call(cache, "rename", "guess", "")
+    assert not display_names.read(Store(cache))
+    assert "No stored model or dataset named 'x'" in call(cache, "rename", "x", "y", code=1).stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_keys_models_and_probes(cache, shell, monkeypatch, tmp_path):
+    assert "_VLPROBE_COMPLETE" in call(tmp_path, "completion", shell).stdout
+    from click.shell_completion import get_completion_class
+
+    from vlprobe.cli.main import main
+
+    completion = get_completion_class(shell)(main, {}, "vlprobe", "_VLPROBE_COMPLETE")
+    words = ["--cache", str(cache)]
+    values = [item.value for item in completion.get_completions([*words, "compare"], "gu")]
+    assert values == ["guess"]
+    values = [item.value for item in completion.get_completions([*words, "show"], "ff")]
+    assert values == ["f" * 16]
+    values = [item.value for item in completion.get_completions([*words, "run", "--probe"], "pr")]
+    assert values == ["prsm"]
+    values = [item.value for item in completion.get_completions(["--cache", "s3:///", "show"], "")]
+    assert values == []  # and no traceback
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 200])
+def test_a_table_fits_the_terminal(cache, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for words in (
+        ("show",),
+        ("compare", "guess", "control:random"),
+        ("list", "metrics"),
+        ("options", "rococo"),
+    ):
+        answer = call(cache, *words)
+        table = [line for line in answer.stdout.splitlines() if "  " in line]
+        assert max(map(len, table)) <= columns
+    key = next(line for line in call(cache, "show").stdout.splitlines() if "guess" in line).split()[
+        0
+    ]
+    assert Store(cache).find(key)["run"]["model"] == "guess"  # what is shown of a key is enough
+
+
+def test_numbers_stand_at_the_right_and_unknown_ones_are_a_dash():
+    table = pd.DataFrame({"name": ["a", "bcd"], "n": [1, 1000], "share": [0.5, float("nan")]})
+    lines, cut = text_lines(table, None)
+    assert lines == ["name     n   share", "a        1  0.5000", "bcd   1000       -"]
+    assert not cut
+
+
+def test_words_are_no_markup_in_markdown():
+    table = pd.DataFrame({"a_b": ["x|y\n<script>", "**b**"], "n": [1.0, 2.0]})
+    head, rule, *rows = markdown_lines(table)
+    assert (head, rule) == ("| a_b | n |", "| --- | ---: |")
+    assert rows[0] == r"| x\|y &lt;script&gt; | 1.0000 |"
+    assert rows[1] == r"| \*\*b\*\* | 2.0000 |"
+
+
+def test_a_model_index_is_what_the_hubs_library_reads(cache):
+    key = keys(cache)["control:random"]
+    block = call(cache, "show", key, "--format", "model-index").stdout
+    name, results = model_index_to_eval_results(yaml.safe_load(block)["model-index"])
+    assert name == "Coin flip"
+    shown = json.loads(call(cache, "show", key, "--format", "json").stdout)
+    expected = {
+        row["metric"]: round(row["value"], 4)
+        for row in shown
+        if row["key"] == key and row["value"] is not None
+    }
+    assert {result.metric_type: result.metric_value for result in results} == expected
+    assert str(cache.parent) not in block  # no path of this machine
+    assert "KEY" in call(cache, "show", "--format", "model-index", code=2).stderr

@@ -1,0 +1,193 @@
+"""The commands that set runs beside each other: in words and numbers, and as a gate."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from vlprobe.cli.completion import complete_names, complete_runs
+from vlprobe.cli.output import FORMATS, print_notes, print_table, print_words
+from vlprobe.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from vlprobe.views.believed import Comparison
+
+MOST = 4  # runs beside each other, as on the page Compare
+AVERAGING = click.option(
+    "--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True
+)
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="A B [C D]", shell_complete=complete_runs)
+@click.option(
+    "--probe",
+    default="",
+    help="Of models whose names are given [the one that was last asked].",
+    shell_complete=complete_names("probes"),
+)
+@click.option("--kind", default="", help="Such as flip, combined, paraphrase [the probe's first].")
+@click.option(
+    "--by",
+    "rows",
+    type=click.Choice(["metric", "edit"]),
+    default="metric",
+    show_default=True,
+    help="A row a metric, or the share of lies believed, a row a kind of edit.",
+)
+@AVERAGING
+@click.option(
+    "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
+)
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    names: Sequence[str],
+    probe: str,
+    kind: str,
+    rows: str,
+    averaging: str,
+    unit: str,
+    how: str,
+) -> None:
+    """Compare runs B, C and D with run A on the same questions: what may be said, and paired differences.
+
+    A run is the beginning of its key, or a model's name, which stands for its newest run. A
+    difference counts where its p, adjusted for all rows (Holm), is below .05.
+    """
+    from vlprobe import views
+    from vlprobe.errors import NotFound
+    from vlprobe.render.verdict import verdict
+    from vlprobe.render.words import presentations
+    from vlprobe.storage import display_names
+    from vlprobe.storage.store import DEFAULT, Store
+
+    if len(names) > MOST:
+        raise InvalidInput(f"{len(names)} runs are too many to compare. Name two to {MOST}.")
+    store = Store(ctx.obj or DEFAULT)
+    question_set = views.selection.select(store, names, [probe] if probe else None)
+    kinds = views.runs.kinds(question_set.probe)
+    if kind and kind not in kinds:
+        raise NotFound(f"kind of {question_set.probe}", kind, kinds)
+    kind = kind or next(iter(kinds))
+    comparison = views.believed.comparison(store, question_set, question_set.models, kind, unit)
+    finding = verdict(
+        comparison, presentations()[question_set.probe].kind(kind), display_names.read(store)
+    )
+    print_words([finding.heading, finding.detail], how)
+    if rows == "edit":
+        table = believed_table(comparison)
+    else:
+        table = views.compare.compare(store, question_set, question_set.models, averaging, unit)
+    if how in ("table", "markdown"):
+        order = [
+            "metric",
+            "subtype",
+            "model",
+            "verdict",
+            "difference",
+            "low",
+            "high",
+            "base",
+            "value",
+        ]
+        columns = list(dict.fromkeys([*(name for name in order if name in table), *table]))
+        table = table.loc[:, columns]
+    print_table(table, how)
+    print_notes(question_set.runs)
+
+
+def believed_table(comparison: "Comparison") -> "pd.DataFrame":
+    """The rows of a comparison as a table; "all" stands for all kinds of edit together."""
+    from dataclasses import asdict
+
+    import pandas as pd
+
+    rows = [asdict(row) for row in comparison.rows]
+    table = pd.DataFrame(rows)
+    return table.assign(subtype=[name or "all" for name in table["subtype"]])
+
+
+@click.command()
+@click.argument("run", shell_complete=complete_runs)
+@click.option(
+    "--against",
+    required=True,
+    metavar="RUN",
+    help="What it is compared with: a run of before, or of a plain training.",
+    shell_complete=complete_runs,
+)
+@click.option(
+    "--max-drop",
+    "limits",
+    multiple=True,
+    required=True,
+    metavar="METRIC=VALUE",
+    help="How much worse it may be, in the metric's unit; several times: several promises.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="What the interval leaves open counts as broken, too.",
+)
+@AVERAGING
+@click.option("--format", "how", type=FORMATS, default=None, help="All promises, on stdout.")
+@click.pass_context
+def gate(
+    ctx: click.Context,
+    run: str,
+    against: str,
+    limits: Sequence[str],
+    strict: bool,
+    averaging: str,
+    how: str | None,
+) -> None:
+    """Hold RUN to promises: exit code 1, and a line each, where a metric got worse by more than was allowed.
+
+    A promise is broken where the whole 95 % interval of the paired difference is beyond its limit, or
+    where the difference is unknown.
+    """
+    from dataclasses import asdict
+
+    import pandas as pd
+
+    from vlprobe import views
+    from vlprobe.storage.store import DEFAULT, Store
+
+    store: Store = Store(ctx.obj or DEFAULT)
+    max_drops = _limits(limits)
+    probes = views.gate.probes_with(max_drops)
+    question_set = views.selection.select(store, [against, run], probes)
+    promises = views.gate.promises(store, question_set, max_drops, averaging, strict)
+    broken = [promise for promise in promises if promise.is_broken]
+    if how:
+        rows = [
+            {**asdict(promise), "outcome": promise.outcome, "is_broken": promise.is_broken}
+            for promise in promises
+        ]
+        print_table(pd.DataFrame(rows).drop(columns=["is_strict"]), how)
+    for promise in promises:
+        click.echo(promise.sentence, err=how is not None or not promise.is_broken)
+    ctx.exit(1 if broken else 0)
+
+
+def _limits(pairs: Sequence[str]) -> dict[str, float]:
+    """`METRIC=VALUE` pairs. Raises InvalidInput."""
+    limits: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        try:
+            limit = float(text)
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise InvalidInput(
+                f"'{pair}' is no promise. Expected METRIC=VALUE, such as positive_rate=0.01."
+            )
+        if name in limits:
+            raise InvalidInput(f"'{name}' is promised more than once. Promise it once.")
+        limits[name] = limit
+    return limits

@@ -1,0 +1,62 @@
+"""The commands that change what is stored: away with runs, and names that people call things by."""
+
+from collections.abc import Sequence
+
+import click
+
+from vlprobe.cli.completion import complete_runs
+from vlprobe.errors import NotFound, printable
+
+
+@click.command()
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...", shell_complete=complete_runs)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
+    """Remove stored runs, and questions that nobody else has answered; tags and notes stay.
+
+    The same `vlprobe run` makes them again.
+    """
+    from vlprobe.runs import removal
+    from vlprobe.storage.store import DEFAULT, Store
+
+    store = Store(ctx.obj or DEFAULT)
+    manifests = removal.removable(store, keys)
+    for manifest in manifests:
+        run = manifest["run"]
+        line = f"{manifest['key']}: {run['model']}, {run['probe']} on {run['dataset']}"
+        click.echo(printable(line), err=True)
+    if not yes:
+        click.confirm(f"Remove {len(manifests)} of the stored runs?", abort=True, err=True)
+    n_question_sets = removal.remove(store, manifests)
+    click.echo(
+        f"Removed: {len(manifests)} runs, and {n_question_sets} sets of questions without an answer.",
+        err=True,
+    )
+
+
+@click.command()
+@click.argument("stored", shell_complete=complete_runs)
+@click.argument("name")
+@click.pass_context
+def rename(ctx: click.Context, stored: str, name: str) -> None:
+    """Call a model or a dataset NAME on pages and in sentences; an empty NAME takes the name away.
+
+    STORED is its stored name, or the beginning of a run's key, which stands for the run's model. No key and no
+    number depends on it.
+    """
+    from vlprobe import views
+    from vlprobe.storage import display_names
+    from vlprobe.storage.store import DEFAULT, Store
+
+    store = Store(ctx.obj or DEFAULT)
+    rows = views.runs.run_rows(store)
+    names = {name for row in rows for name in (row.model, row.dataset)}
+    if stored not in names:
+        try:
+            stored = store.find(stored)["run"]["model"]
+        except NotFound:
+            raise NotFound("stored model or dataset", stored, sorted(names)) from None
+    display_names.rename(store, stored, name)
+    words = f"is called {' '.join(name.split())}" if name.strip() else "has its own name again"
+    click.echo(printable(f"{stored} {words}."), err=True)

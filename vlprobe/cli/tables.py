@@ -1,0 +1,180 @@
+"""A table as lines: text that fits a terminal, and Markdown for a model card."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vlprobe.errors import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEYS = ("key", "case_key", "model_digest", "dataset_digest")
+KEY_LETTERS = 8  # that a key keeps on a terminal; commands take the beginning of one
+NARROWEST = 10  # letters that a column of sentences keeps
+NAME = 28  # and one of names
+GAP = "  "
+UNKNOWN = "-"
+
+
+def folded(text: str, width: int) -> str:
+    """The text on one line of at most `width` characters, cut after a word; "…" stands for the
+    rest.
+
+    >>> folded("an untrained model: nothing follows", 20)
+    'an untrained model:…'
+    """
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    return (line[:width].rpartition(" ")[0] or line[: width - 1]).rstrip() + "…"
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that stdout is, or that COLUMNS says; None: there is none."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+        return shutil.get_terminal_size().columns or None
+    return None
+
+
+def cell(value: object) -> str:
+    """One value: numbers with four decimals, what is unknown as "-".
+
+    >>> cell(0.5), cell(float("nan")), cell(None), cell(7), cell(["a", "b"])
+    ('0.5000', '-', '-', '7', 'a, b')
+    """
+    if value is None or value != value:
+        return UNKNOWN
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], list[str]]:
+    """The lines of the table, and the names of columns in which something is folded or which are
+    left out.
+
+    Numbers stand at the right of their column, words at the left. Where a width is given, keys keep
+    their beginning; what is no number is folded, the longest first; and where that is not enough,
+    columns are left out: digests, what is the same in every row, then the last ones.
+    """
+    columns = {str(name): [cell(value) for value in table[name]] for name in table}
+    columns = {name: [printable(text) for text in texts] for name, texts in columns.items()}
+    is_number = _are_numbers(table)
+    short = dict(columns)
+    if width is not None:
+        for name in (name for name in KEYS if name in short):
+            short[name] = _beginnings(short[name])
+        short = _fit(short, is_number, width)
+    widths = {name: _width(name, texts) for name, texts in short.items()}
+    rows = [list(short), *zip(*short.values(), strict=True)]
+    lines = [
+        GAP.join(
+            text.rjust(widths[name]) if is_number[name] else text.ljust(widths[name])
+            for name, text in zip(short, row, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+    changed = [
+        name
+        for name, texts in columns.items()
+        if name not in short or (name not in KEYS and short[name] != texts)
+    ]
+    return lines, changed
+
+
+def markdown_lines(table: "pd.DataFrame") -> list[str]:
+    """A table in Markdown, in which no word is markup or HTML."""
+    head = [markdown_text(str(name)) for name in table]
+    rule = ["---:" if number else "---" for number in _are_numbers(table).values()]
+    rows = zip(
+        *([markdown_text(cell(value)) for value in table[name]] for name in table), strict=True
+    )
+    return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
+
+
+def markdown_text(text: str) -> str:
+    r"""Words of anybody, on one line, with what Markdown or HTML would take for their own escaped.
+
+    >>> markdown_text("a|b <i>x</i>\n[link](javascript:1) _m_")
+    'a\\|b &lt;i&gt;x&lt;/i&gt; \\[link\\](javascript:1) \\_m\\_'
+    """
+    line = (
+        printable(" ".join(text.split()))
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
+    return re.sub(r"[\\|`*\[\]#~]|(?<!\w)_|_(?!\w)", r"\\\g<0>", line)
+
+
+def _are_numbers(table: "pd.DataFrame") -> dict[str, bool]:
+    return {str(name): kind.kind in "iuf" for name, kind in table.dtypes.items()}
+
+
+def _width(name: str, texts: Sequence[str]) -> int:
+    return max(map(len, [name, *texts]))
+
+
+def _beginnings(keys: Sequence[str]) -> list[str]:
+    """So much of each key that different ones stay different."""
+    distinct = set(keys)
+    letters = KEY_LETTERS
+    while len({key[:letters] for key in distinct}) < len(distinct):
+        letters += 1
+    return [key[:letters] for key in keys]
+
+
+def _fit(
+    columns: dict[str, list[str]], is_number: dict[str, bool], width: int
+) -> dict[str, list[str]]:
+    """The columns, folded or left out until a line has at most `width` letters."""
+    wide = {name: _width(name, texts) for name, texts in columns.items()}
+    least = {
+        name: wide[name]
+        if is_number[name] or name in KEYS
+        else min(wide[name], max(len(name), _least_letters(texts)))
+        for name, texts in columns.items()
+    }
+    names = list(columns)
+    for name in _dispensable(columns):
+        if _total(least, names) <= width:
+            break
+        names.remove(name)
+    room = dict(wide)
+    while _total(room, names) > width:
+        foldable = [name for name in names if room[name] > least[name]]
+        if not foldable:
+            break
+        widest = max(foldable, key=room.__getitem__)
+        room[widest] -= 1
+    return {
+        name: [folded(text, room[name]) for text in columns[name]]
+        if room[name] < wide[name]
+        else columns[name]
+        for name in names
+    }
+
+
+def _least_letters(texts: Sequence[str]) -> int:
+    """What words may be folded to: sentences further than names, whose end tells them apart."""
+    return NARROWEST if any(" " in text for text in texts) else NAME
+
+
+def _dispensable(columns: dict[str, list[str]]) -> list[str]:
+    """Names of columns in the order in which they are left out, all but the first column: digests,
+    then what is the same in every row, then the last ones.
+    """
+    names = list(columns)[:0:-1]
+    digests = [name for name in names if name.endswith("_digest")]
+    constant = [name for name in names if len(columns[name]) > 1 and len(set(columns[name])) == 1]
+    return list(dict.fromkeys([*digests, *constant, *names]))
+
+
+def _total(widths: dict[str, int], names: Sequence[str]) -> int:
+    return sum(widths[name] for name in names) + len(GAP) * (len(names) - 1)

@@ -1,0 +1,50 @@
+"""Takes stored runs away: all that are named, or none."""
+
+from collections.abc import Sequence
+
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.verify import Damage, repair
+from vlprobe.storage.store import Store
+
+
+def removable(store: Store, keys: Sequence[str]) -> list[dict]:
+    """The manifests of runs that may be removed, each once. Nothing is changed.
+
+    Args:
+        store: Where they are.
+        keys: Of the runs, or their beginnings.
+
+    Raises:
+        NotFound: no run has such a key.
+        InvalidInput: the store cannot be written, is shared, or a run came with vlprobe.
+    """
+    store.require_local_writable()
+    if store.mirror:
+        raise InvalidInput(
+            f"'{store.address}' is shared with other machines, and runs in it are not removed from here. Remove "
+            "their folders below runs/ in the bucket."
+        )
+    manifests = {manifest["key"]: manifest for manifest in map(store.find, keys)}
+    for key in manifests:
+        if store.is_shipped(key):
+            raise InvalidInput(
+                f"Run {key} came with vlprobe and is not removed. VLPROBE_SHIPPED= (empty) hides all that came with it."
+            )
+    return list(manifests.values())
+
+
+def remove(store: Store, manifests: Sequence[dict]) -> int:
+    """Removes runs, and questions of which no run is left; tags and notes stay. Returns how many
+    sets of questions went.
+
+    Raises InvalidInput where a file cannot be removed.
+    """
+    keys = {manifest["key"] for manifest in manifests}
+    case_keys = {manifest["case_key"] for manifest in manifests}
+    stored, unread = store.read_runs()  # what cannot be read may be of the same questions
+    answered = {manifest["case_key"] for manifest in stored if manifest["key"] not in keys}
+    unanswered = set() if unread else case_keys - answered
+    folders = [store.root / "runs" / key for key in sorted(keys)]
+    folders += [store.root / "cases" / key for key in sorted(unanswered)]
+    repair([Damage(folder, "", (folder,)) for folder in folders if folder.is_dir()])
+    return len(unanswered)
