@@ -7,19 +7,31 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import vlprobe
+from tests.dashboard.test_pages import open_page
 from tests.perturb.test_language import FOREIGN
 from tests.runs.test_run import pictured
+from vlprobe import registry
 from vlprobe.cli.main import main
 from vlprobe.datasets import languages
 from vlprobe.datasets.languages import foreign_captions
+from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.world.contrasts import KINDS, contrasts
+from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput
+from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.perturb import language
+from vlprobe.perturb.language import NOT_IN_ENGLISH
+from vlprobe.runs import playground
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
+from vlprobe.training.batches import Batches, rows
+from vlprobe.training.trainer import TrainRequest, train
 
 ENGLISH = ["A brown dog on the grass.", "A red bus at a street corner.", "Two cats on a chair."]
 GERMAN = ["Ein Bus hält vor einem alten Gebäude.", "Der Junge wirft einen roten Ball."]
+BUS = GERMAN[0]
 CLEAN = {"rococo": {"pictures": []}, "lgip": {}, "prsm": {}}
 
 
@@ -116,3 +128,71 @@ def test_perturb_says_how_many_it_leaves_unedited(tmp_path):
     english, german = (json.loads(line) for line in answered.stdout.splitlines())
     assert english["same_caps"]["0"]
     assert not any(german[field]["0"] for field in german if field.endswith("_caps"))
+
+
+def test_the_playground_leaves_a_foreign_caption_as_it_is_and_says_why(monkeypatch, store):
+    assert playground.edits(BUS) == ([], {NOT_IN_ENGLISH: 1})
+    assert playground.edits("A red bus stops at a corner.")[0]
+    query = {"game": "playground", "models": ["control:random"]}
+    at = open_page(monkeypatch, store, "play", **query, caption=BUS)
+    assert any("not in English" in info.value for info in at.info)
+
+
+def test_python_refuses_captions_of_which_none_is_english_and_counts_some():
+    english = "A red bus stops at a corner."
+    with pytest.raises(InvalidInput, match=r"2 of 2 captions are not in English"):
+        vlprobe.edits([BUS, BUS])
+    with pytest.warns(UserWarning, match=r"1 of 2 captions are not in English"):
+        both = vlprobe.edits([english, BUS])
+    assert {entry.caption for entry in both} == {english}
+    assert list(both) == list(vlprobe.edits(english))
+
+
+def training(folder: Path, captions: list[str], loss: str) -> TrainRequest:
+    name = dataset(folder / "data", captions)
+    return TrainRequest(
+        "demo:weak", (name,), str(folder / "t.safetensors"), loss, 1, batch_size=4, device="cpu"
+    )
+
+
+def test_a_loss_of_edits_is_refused_where_no_caption_is_english(tmp_path):
+    request = training(tmp_path, [f"{BUS[:-1]} {n}." for n in range(8)], "clip+flip")
+    with pytest.raises(InvalidInput, match=r"8 of 8 captions are not in English.*'flip'"):
+        train(request, tmp_path)
+
+
+def test_foreign_captions_are_counted_in_a_trainings_card_and_neither_reworded_nor_flipped(
+    tmp_path,
+):
+    english = [f"A red bus stops at a corner near {n} cars." for n in range(6)]
+    request = training(tmp_path, [*english, BUS, BUS[:-1]], "clip+flip+consistency")
+    card = train(request, tmp_path)
+    assert [source["not_english"] for source in card["data"]] == [2]
+    items = registry.load_dataset(request.datasets[0], tmp_path).items
+    foreign = frozenset([BUS, BUS[:-1]])
+    model = registry.load_model("demo:weak", "cpu")
+    assert isinstance(model, OpenClipEncoder)
+    makes = {"flip", "consistency"}
+    edited = {
+        row.captions[0]: batches._edited(row)[0]
+        for batches in [Batches(items, model, 4, 0, makes, (), foreign=foreign)]
+        for item in items
+        for row in rows(item)
+    }
+    assert {caption for caption, edits in edited.items() if edits == ([], [])} == foreign
+    plain = Batches(items, model, 4, 0, makes, ())
+    same = [plain._edited(row)[0] == edited[row.captions[0]] for i in items for row in rows(i)]
+    assert same.count(False) == 2  # of English ones nothing changes
+
+
+def test_no_caption_of_the_training_world_counts_as_foreign():
+    scenes = {
+        text for n in range(20_000, 20_200) for text in captions(draw("train", n), 8, "training")
+    }
+    pairs = {
+        text
+        for kind in KINDS
+        for contrast in contrasts(kind, "train", 5)
+        for text in contrast.captions
+    }
+    assert len(scenes) > 500 and foreign_captions(scenes | pairs, None) == frozenset()

@@ -113,6 +113,12 @@ def train(
         for name in judged["after"]
     ]
     print_table(pd.DataFrame(rows, columns=["part", "weight", "before", "after", "meaning"]), how)
+    for source in card["data"]:
+        if count := source.get("not_english", 0):
+            click.echo(
+                f"{source['name']}: {count:,} captions are not in English; consistency and flip leave these unedited.",
+                err=True,
+            )
     click.echo(f"Probe it as {card['tuned']}", err=True)
 
 

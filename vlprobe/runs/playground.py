@@ -16,6 +16,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, substitution
 from vlprobe.perturb.influence import Scores
+from vlprobe.perturb.language import NOT_IN_ENGLISH, is_foreign
 from vlprobe.runs.exhibits import GRID, Canvas, without_parts
 from vlprobe.scoring import cases, mixtures
 from vlprobe.scoring.batches import stacked
@@ -254,8 +255,11 @@ def edits(
             is drawn.
 
     Returns:
-        The edits in the order of GROUPS, and how many were not possible for which reason.
+        The edits in the order of GROUPS, and how many were not possible for which reason: none of a caption in
+        another language than English, whose grammar all rules follow.
     """
+    if is_foreign(caption):
+        return [], {NOT_IN_ENGLISH: 1}
     lgip_edits = lgip.edits([caption], _ITEM, seed=seed, k_same=_EVERY)
     edited_captions = [
         Edited(edit.subtype if edit.kind == "paraphrase" else edit.kind, text, edit)

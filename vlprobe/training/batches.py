@@ -102,6 +102,7 @@ class Batches:
         normal: Mean and standard deviation of the preprocessing, shape (3, 1, 1); each picture is
             then varied a little.
         workers: Threads that read pictures.
+        foreign: Captions in another language than English: they are neither reworded nor flipped.
 
     Raises:
         InvalidInput: fewer rows than a batch takes.
@@ -117,6 +118,7 @@ class Batches:
         words: Sequence[str],
         normal: tuple[np.ndarray, np.ndarray] | None = None,
         workers: int = 2,
+        foreign: frozenset[str] = frozenset(),
     ) -> None:
         self._units = [rows(item) for item in items]
         self.n_rows = sum(map(len, self._units))
@@ -127,6 +129,7 @@ class Batches:
             )
         self._model, self._size, self._seed, self._makes = model, size, seed, makes
         self._words, self._normal, self._workers = words, normal, workers
+        self._foreign = foreign
         self._order = functools.lru_cache(maxsize=2)(self._ordered)
         self._edits = functools.lru_cache(maxsize=None)(self._edited)
         self._pixels: dict[Picture, np.ndarray] = {}
@@ -205,6 +208,7 @@ class Batches:
         caption_edits = lgip.edits(
             row.captions, row.key, seed=self._seed, kinds=("paraphrase", "flip")
         )
+        caption_edits = lgip.in_english(row.captions, caption_edits, self._foreign)
         return [
             (
                 [text for text, edit in edits if edit.kind == "paraphrase"],

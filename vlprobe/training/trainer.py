@@ -12,7 +12,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from vlprobe import registry
+from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput
 from vlprobe.models import demo, open_clip
 from vlprobe.models.checkpoint import DAMAGED
@@ -31,7 +32,7 @@ from vlprobe.training.batches import Batches, rows, split
 from vlprobe.training.learner import Learner
 from vlprobe.training.objective import PARTS, Settings
 from vlprobe.training.request import TrainRequest
-from vlprobe.types import Item
+from vlprobe.types import Dataset, Item
 
 Progress = Callable[
     [str, float, float], None
@@ -75,17 +76,14 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
             )
         progress("Reading the data", 0, 1)
         datasets = [registry.load_dataset(name, cache) for name in request.datasets]
-        sources = [
-            {"name": dataset.name, "digest": dataset.digest, "items": len(dataset.items)}
-            for dataset in datasets
-        ]
+        sources, foreign = _sources(datasets, request, cache)
         pinned = _pinned(request, encoder, sources)
         card = outputs.finished_card(request.path, pinned)
         if card is None:
             outputs.refuse_overwriting(request.path, pinned)
             items = [item for dataset in datasets for item in dataset.items]
             with _threads(request.threads):
-                card = _Training(request, encoder, items, pinned, progress).run()
+                card = _Training(request, encoder, items, foreign, pinned, progress).run()
             card = {
                 **asdict(request),
                 "start_digest": encoder.digest,
@@ -104,6 +102,38 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         return card
 
 
+def _sources(
+    datasets: Sequence[Dataset], request: TrainRequest, cache: Path
+) -> tuple[list[dict], frozenset[str]]:
+    """What the data are, and their captions in another language than English, which `consistency` and `flip` leave
+    unedited.
+
+    Raises:
+        InvalidInput: one of these losses is asked for, and no caption is in English.
+    """
+    sources: list[dict] = []
+    foreign: frozenset[str] = frozenset()
+    n_captions = 0
+    for dataset in datasets:
+        captions = {
+            caption for item in dataset.items for row in rows(item) for caption in row.captions
+        }
+        foreign_of_dataset = foreign_captions(captions, cache)
+        facts = {"name": dataset.name, "digest": dataset.digest, "items": len(dataset.items)}
+        sources.append(
+            facts | ({"not_english": len(foreign_of_dataset)} if foreign_of_dataset else {})
+        )
+        foreign, n_captions = foreign | foreign_of_dataset, n_captions + len(captions)
+    losses = sorted(objective.weights(request.loss).keys() & {"consistency", "flip"})
+    n_foreign = sum(source.get("not_english", 0) for source in sources)
+    if losses and n_captions and n_foreign == n_captions:
+        raise InvalidInput(
+            f"{n_foreign:,} of {n_captions:,} captions are not in English, which the rules of '{losses[0]}' are for. "
+            "Train without it, or on captions in English."
+        )
+    return sources, foreign
+
+
 def settings(request: TrainRequest) -> Settings:
     """What the request says of the parts of the loss."""
     return Settings(**{field.name: getattr(request, field.name) for field in fields(Settings)})
@@ -119,6 +149,7 @@ class _Training:
         request: TrainRequest,
         encoder: OpenClipEncoder,
         items: list[Item],
+        foreign: frozenset[str],
         pinned: str,
         progress: Progress,
     ) -> None:
@@ -144,12 +175,15 @@ class _Training:
             words,
             (mean, std),
             request.workers,
+            foreign,
         )
         n = sum(len(rows(item)) for item in held_out)
         size = n // math.ceil(
             n / request.batch_size
         )  # as even as it goes: what is left over is judged by nobody
-        self._held_out = list(Batches(held_out, encoder, size, 0, PARTS.keys(), words).epoch())
+        self._held_out = list(
+            Batches(held_out, encoder, size, 0, PARTS.keys(), words, foreign=foreign).epoch()
+        )
         self._judged = {"items": len(held_out), "rows": sum(batch.n for batch in self._held_out)}
         names = ("rate", "decay", "warm_up", "steps", "freeze", "precision", "piece")
         options = {name: getattr(request, name) for name in names}

@@ -24,6 +24,7 @@ from vlprobe.dashboard.play.shelf import (
 )
 from vlprobe.dashboard.state import choose, model_labels, model_name, plain, quiet, view
 from vlprobe.errors import VlprobeError
+from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render import charts
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.html.playground import glance, headline, table
@@ -114,6 +115,12 @@ def _page() -> None:
     edits, dropped = runs_playground.edits(
         caption, seed=seed, k=k, players=players if which == "least" else ()
     )
+    if NOT_IN_ENGLISH in dropped:
+        st.info(
+            "This caption is not in English, and every rule is for English: it is left as it is. Write an edit of "
+            "your own below, or run a probe with edits from a file.",
+            icon=":material/translate:",
+        )
     texts = [edited.text for edited in edits]
     answers = runs_playground.score(players, picture.canvas, caption, texts)
     names = sentence_names(

@@ -2,11 +2,13 @@
 plug-in that it names, if any, is imported.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from vlprobe import registry
+from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lgip
 from vlprobe.render.notebook.objects import (
@@ -66,12 +68,18 @@ def edits(
         k_diff: Flips a caption, at most.
         seed: Of the draws, together with `item`.
         item: The picture's id.
+
+    Raises:
+        InvalidInput: no caption is in English, and the rules are vlprobe's own. Where some are, a warning counts those
+            that stay unedited.
     """
     every = (captions,) if isinstance(captions, str) else tuple(captions)
     registry.allow_typed(rules)
     limits: dict[str, Any] = {"kinds": tuple(kinds), "k_same": k_same, "k_diff": k_diff}
     if rules in lgip.RULES:
-        caption_edits = lgip.edits(every, item, rules=rules, seed=seed, **limits)
+        caption_edits = lgip.in_english(
+            every, lgip.edits(every, item, rules=rules, seed=seed, **limits), _foreign(every)
+        )
     else:
         caption_edits = registry.load_rules(rules).edits(every, item, seed, **limits)
     entries = [
@@ -80,6 +88,21 @@ def edits(
         for text, edit in of_caption
     ]
     return Edits(every, tuple(entries))
+
+
+def _foreign(captions: Sequence[str]) -> frozenset[str]:
+    """Those that rules for English leave alone, which are told. Raises InvalidInput where these are all."""
+    foreign = foreign_captions(captions, None)
+    if not foreign:
+        return foreign
+    count = sum(caption in foreign for caption in captions)
+    counted = f"{count:,} of {len(captions):,} captions are not in English"
+    if count == len(captions):
+        raise InvalidInput(
+            f"{counted}, which the rules are for. Pass captions in English, or bring edits of your own: docs/edits.md."
+        )
+    warnings.warn(f"{counted}: rules for English leave these unedited.", stacklevel=3)
+    return foreign
 
 
 def load_model(
