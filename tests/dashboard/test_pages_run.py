@@ -21,7 +21,7 @@ from vlprobe.types.options import Option
 
 CONTROLS = ("control:random", "control:constant")
 TYPED = {  # beyond what is listed; the others take a listed value that is not the default
-    "policies": "danger:3",
+    "policies": "rand-voca:3",
     "pictures": "mix:0.85",
     "picture_seeds": "7",
     "influence": "demo:weak",
@@ -34,6 +34,7 @@ TYPED = {  # beyond what is listed; the others take a listed value that is not t
     "device": "cpu",
     "price": "2.5/10",
     "max_cost": "1.50",
+    "vocabulary": "{folder}/words.txt",
 }
 
 
@@ -107,6 +108,7 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     ]:
         pytest.skip(f"needs {missing[0]} of requirements-ray.txt")
     (tmp_path / "edits.jsonl").write_text("{}\n")
+    (tmp_path / "words.txt").write_text("zebra\nkettle\n")
     name = make(probe, tmp_path / "data", 3)
     at = open_page(monkeypatch, store, "run")
     choose_probe(at, probe).run()
@@ -145,6 +147,7 @@ def test_a_job_begun_by_the_form_runs_to_its_end(
         at.multiselect(key="run_rococo_policies").set_value(["danger:2"])
         at.multiselect(key="run_rococo_pictures").set_value(["patch:0.75"])
         at.multiselect(key="run_rococo_picture_seeds").set_value(["5"])
+        at.multiselect(key="run_rococo_caption_seeds").set_value(["5", "6"])
     at.run()
     at.button(key="start").click().run()
     (job,) = jobs.jobs(store)
@@ -206,6 +209,8 @@ def test_a_dataset_that_goes_before_the_press_starts_nothing(
         ("rococo", "run_rococo_policies", ["delete:low-ei"], "needs EI scores"),
         ("rococo", "run_rococo_pictures", ["mix:2"], "0 < LAM < 1"),
         ("rococo", "run_rococo_picture_seeds", ["one"], "Expected whole numbers"),
+        ("rococo", "run_rococo_caption_seeds", ["one"], "Expected whole numbers"),
+        ("rococo", "run_rococo_vocabulary", "/nope.txt", "'/nope.txt' does not exist"),
         ("rococo", "run_rococo_influence", ["st:/nope"], "there is no folder '/nope'"),
         ("lgip", "run_lgip_edits", "/nope.jsonl", "'/nope.jsonl' does not exist"),
         ("prsm", "run_prsm_approximate", 3, "Expected 0 (exact), or 10"),

@@ -172,6 +172,19 @@ def test_too_little_space_is_told_in_one_line_before_any_picture_is_written(
     assert not list(out.rglob("*.png"))
 
 
+def test_a_folder_that_cannot_be_written_is_one_line_and_what_was_finished_stays(store, tmp_path):
+    dataset, out = five(tmp_path / "five"), tmp_path / "out"
+    write(asked(dataset), out, store)
+    shutil.rmtree(out / "patch_0.7_seed10")
+    (out / "patch_0.7_seed10").write_text("in the way")
+    with pytest.raises(InvalidInput, match=r"^Cannot write '.*patch_0.7_seed10"):
+        write(asked(dataset), out, store)
+    assert (out / "danger_seed1.json").is_file()
+    assert len(list((out / "mix_0.9_seed10").iterdir())) == 6
+    (out / "patch_0.7_seed10").unlink()
+    assert write(asked(dataset), out, store)["finished"]
+
+
 def test_nothing_altered_and_two_captions_a_picture_are_said(store, tmp_path, tiny):
     with pytest.raises(InvalidInput, match=r"Nothing of .* is altered"):
         write(asked(five(tmp_path / "five"), policies=[], pictures=[]), tmp_path / "out", store)

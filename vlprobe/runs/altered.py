@@ -173,22 +173,24 @@ def _write_pictures(
     changed = changed_items(context.read_cases, item_numbers(pictures_by_id))
     if not changed:
         return {}
-    rules = {
-        rule: mixed_pictures(pictures_by_id, rule, numbers) for rule, numbers in changed.items()
-    }
-    _refuse_without_space(folder, [picture for mixed in rules.values() for picture in mixed])
+    stem_of, item_ids = file_names(changed), list(pictures_by_id)
     targets = _targets(context.items, name_of)
-    item_ids = list(pictures_by_id)
-    total, done = sum(map(len, rules.values())), 0
+    mixed = [
+        (rule, f"{stem_of[rule]}/{targets[item_ids[number]]}", picture)
+        for rule, numbers in changed.items()
+        for number, picture in zip(
+            numbers.tolist(), mixed_pictures(pictures_by_id, rule, numbers), strict=True
+        )
+    ]
+    _refuse_without_space(
+        folder, [picture for _, file, picture in mixed if not (folder / file).exists()]
+    )
     with files.atomic_writer(folder / "mixed_pictures.jsonl") as handle:
-        for rule, stem in file_names(rules).items():
-            for number, picture in zip(changed[rule].tolist(), rules[rule], strict=True):
-                file = f"{stem}/{targets[item_ids[number]]}"
-                row = _write_picture(folder, file, picture, name_of) | {"rule": rule}
-                handle.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-                done += 1
-                progress.update("Writing pictures", done, total)
-    return {stem: len(rules[rule]) for rule, stem in file_names(rules).items()}
+        for done, (rule, file, picture) in enumerate(mixed, 1):
+            row = _write_picture(folder, file, picture, name_of) | {"rule": rule}
+            handle.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            progress.update("Writing pictures", done, len(mixed))
+    return {stem_of[rule]: len(numbers) for rule, numbers in changed.items()}
 
 
 def _targets(items: Sequence[Item], name_of: Mapping[str, str]) -> dict[str, str]:
@@ -235,7 +237,9 @@ def _png(picture: Picture) -> bytes:
 
 
 def _refuse_without_space(folder: Path, mixed: Sequence[Picture]) -> None:
-    """Raises InvalidInput where all pictures would take more than is free, judging by a few of them."""
+    """Raises InvalidInput where these pictures would take more than is free, judging by a few of them."""
+    if not mixed:
+        return
     step = max(1, len(mixed) // SAMPLE)
     sizes = [len(_png(picture)) for picture in mixed[::step][:SAMPLE]]
     needed = SPARE * len(mixed) * sum(sizes) / len(sizes)
