@@ -14,6 +14,7 @@ from pathlib import Path
 from vlprobe.perturb import advanced, flips, lgip, strict, templates
 from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.grammar import Sentence
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.perturb.tokens import Reading
 from vlprobe.perturb.truths import truths
 
@@ -54,6 +55,18 @@ def advanced_paraphrases(images: Images) -> None:
             advanced.paraphrases(Sentence(Reading(caption)))
 
 
+def kind(name: str) -> Callable[[Images], None]:
+    """Every change of one of our own kinds, with the check against all captions of the image."""
+
+    def run(images: Images) -> None:
+        for _, captions in images:
+            readings = [Reading(caption) for caption in captions]
+            for reading in readings:
+                kind_edits.changes(name, Sentence(reading), readings)
+
+    return run
+
+
 def everything(rules: str) -> Callable[[Images], None]:
     """All that `edits` makes: paraphrases, flips and combined, sampled and tagged."""
 
@@ -70,6 +83,7 @@ TASKS = [
     ("advanced paraphrases", advanced_paraphrases, "20,000"),
     ("edits(), paper", everything("paper"), ""),
     ("edits(), strict", everything("strict"), ""),
+    *((name, kind(name), "") for name in kind_edits.NAMES),
 ]
 
 

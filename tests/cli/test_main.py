@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from vlprobe import registry
 from vlprobe.cli import main
+from vlprobe.perturb.lgip import ALL_KINDS
 from vlprobe.storage import memo
 from vlprobe.views.published import SOURCES
 
@@ -148,6 +149,26 @@ def test_perturb_writes_lgips_json_lines_without_a_model(tiny, tmp_path):
     out = tmp_path / "out.jsonl"
     call(tmp_path, "perturb", tiny, "--limit", "2", "--output", str(out))
     assert len(out.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_perturb_writes_the_chosen_kinds_alone(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr("vlprobe.perturb.lgip.OFFERED_KINDS", ALL_KINDS)
+    out = tmp_path / "out.jsonl"
+    chosen = ("--kind", "negation", "--kind", "case", "--format", "edits", "--output", str(out))
+    call(tmp_path, "perturb", tiny, *chosen)
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert {(row["subtype"], row["meaning"]) for row in rows} == {
+        ("negation", "different"),
+        ("case", "same"),
+    }
+    assert "kind of edit" in call(tmp_path, "perturb", tiny, "--kind", "none", code=1).stderr
+
+
+def test_show_takes_numbers_apart_by_the_caption(ran):
+    cache, _, _ = ran
+    key = json.loads(call(cache, "show", "--format", "json").stdout)[0]["key"]
+    lines = call(cache, "show", key, "--by", "word_frequency", "--format", "csv").stdout
+    assert "Rarest word in" in lines
 
 
 def test_export_writes_one_file_that_duckdb_opens(ran, tmp_path):

@@ -129,6 +129,24 @@ def test_bins_of_strength_open_as_many_cases_as_they_say(shown, every_probe, key
         assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
 
 
+@pytest.mark.parametrize("by", ["caption_length", "word_frequency"])
+def test_bins_of_captions_open_as_many_cases_as_they_say(shown, every_probe, key, by):
+    query = {"set": key["lgip"], "model": RANDOM}
+    at = shown("breakdown", **query, metric="positive_rate", by=by)
+    assert not at.exception
+    links = [link.proto.label for link in at.get("page_link") if "**" in link.proto.label]
+    names = [parameters["caption"][0] for parameters in links_to_cases(at)]
+    assert len(links) == len(names) >= 1
+    question_set = views.runs.question_set(every_probe, key["lgip"])
+    for label, name in zip(links, names, strict=True):
+        counted = views.cases.outcomes(every_probe, question_set, Filter(RANDOM, caption=name))
+        assert f"**{counted['fooled']:,} of {counted['all']:,}**" in label
+    at = shown("explore", **query, kind="flip", caption=names[0])
+    counted = views.cases.outcomes(every_probe, question_set, Filter(RANDOM, caption=names[0]))
+    assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
+    assert at.selectbox(key="caption").value == names[0]
+
+
 def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypatch):
     chosen = case_links.slice_filter(
         state_questions(every_probe, key["visla"], monkeypatch),

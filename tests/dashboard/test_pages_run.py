@@ -12,6 +12,7 @@ from tests.dashboard.test_pages import open_page, words
 from tests.probes.test_common import PROBES, make
 from tests.views.conftest import filled  # noqa: F401 (fixture)
 from vlprobe import registry, views
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
@@ -278,6 +279,17 @@ def test_the_order_in_which_values_are_picked_makes_no_other_run(
     at.multiselect(key="run_lgip_kinds").set_value(["combined", "paraphrase", "flip"]).run()
     at.button(key="start").click().run()
     assert requests(store)[0].options == registry.load_probe("lgip").defaults
+
+
+@pytest.mark.parametrize("kind", kind_edits.OFFERED)
+def test_a_kind_that_is_not_lgip_s_is_chosen_beside_them(
+    monkeypatch, store: Store, unspawned: None, kind: str
+):
+    at = open_page(monkeypatch, store, "run")
+    at.multiselect(key="run_models").set_value(["control:random"])
+    at.multiselect(key="run_lgip_kinds").set_value([kind, "flip"]).run()
+    at.button(key="start").click().run()
+    assert requests(store)[0].options["kinds"] == ["flip", kind]
 
 
 def test_without_ray_nothing_is_asked_about_a_cluster(monkeypatch, store: Store):

@@ -12,6 +12,7 @@ from PIL import Image
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, mix, substitution
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import exhibits, playground
 from vlprobe.runs.playground import Player
 from vlprobe.scoring import cases as scoring_cases
@@ -79,10 +80,13 @@ class Pairs(PairScorer):
         )
 
 
-def test_edits_are_those_of_lgip_and_rococo_and_no_others():
+def test_edits_are_those_of_lgip_of_our_own_kinds_and_of_rococo_and_no_others():
     edits, _ = playground.edits(CAPTION, seed=7, k=2)
     expected = {
-        text for text, _ in lgip.edits([CAPTION], "playground", seed=7, k_same=1000).edits[0]
+        text
+        for text, _ in lgip.edits(
+            [CAPTION], "playground", seed=7, kinds=lgip.OFFERED_KINDS, k_same=1000
+        ).edits[0]
     }
     for policy in substitution.POLICIES:
         made, _ = substitution.alter([CAPTION], "playground", policy, k=2, seed=7)
@@ -98,7 +102,15 @@ def test_edits_are_those_of_lgip_and_rococo_and_no_others():
         "number",
         "object",
     }
-    assert {one.group for one in edits if one.wrong} == {
+    by_group = {
+        group: {one.edit.subtype for one in edits if one.group == group}
+        for group in ("statement", "surface")
+    }
+    offered = set(kind_edits.OFFERED)
+    assert by_group["statement"] == offered & {"negation", "relation", "attribute-swap"}
+    assert by_group["surface"] == offered & set(kind_edits.REWORDINGS)
+    wrong_groups = {one.group for one in edits if one.wrong}
+    assert wrong_groups - {"statement"} == {
         "flip",
         "combined",
         "substitution",

@@ -33,6 +33,12 @@ from vlprobe.cli.plugins import typed
 @click.option(
     "--rules", default="strict", show_default=True, help="strict, paper, or a plug-in's name."
 )
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    help="Of edits; may come again. [paraphrase, flip and combined]",
+)
 @click.option("--seed", default=42, show_default=True)
 @item_choices
 @click.option(
@@ -49,6 +55,7 @@ def perturb(
     probe: str,
     options: Sequence[str],
     rules: str,
+    kinds: tuple[str, ...],
     seed: int,
     how: str,
     output: Path | None,
@@ -73,12 +80,16 @@ def perturb(
 
     from vlprobe import __version__, registry
     from vlprobe.datasets.languages import foreign_captions
+    from vlprobe.errors import NotFound
     from vlprobe.perturb import edits_file, lgip, lgip_format
     from vlprobe.runs.request import Request
     from vlprobe.runs.selection import select
     from vlprobe.storage.store import DEFAULT, Store
 
     typed(dataset, rules)
+    for kind in kinds:
+        if kind not in lgip.OFFERED_KINDS:
+            raise NotFound("kind of edit", kind, lgip.OFFERED_KINDS)
     of_plugin = None if rules in lgip.RULES else registry.load_rules(rules)
     loaded = registry.load_dataset(dataset, Store(ctx.obj or DEFAULT).root)
     items, _ = select(loaded, Request((), dataset, "", seed=seed, **choices))
@@ -95,9 +106,11 @@ def perturb(
     with text_output(output) as handle:
         for item in items:
             lgip_edits = (
-                of_plugin.edits(item.captions, item.id, seed)
+                of_plugin.edits(item.captions, item.id, seed, kinds=kinds or lgip.KINDS)
                 if of_plugin
-                else lgip.edits(item.captions, item.id, rules=rules, seed=seed)
+                else lgip.edits(
+                    item.captions, item.id, rules=rules, seed=seed, kinds=kinds or lgip.KINDS
+                )
             )
             lgip_edits = lgip.in_english(item.captions, lgip_edits, foreign)
             if how == "lgip":

@@ -144,7 +144,8 @@ def list_(
     "slice_by",
     default="all",
     show_default=True,
-    help="subtype, rule, strength_bin or tag:NAME; seeds: mean and spread over draws of altered captions and pictures.",
+    help="subtype, rule, strength_bin, caption_length, word_frequency or tag:NAME; seeds: mean and spread over "
+    "draws of altered captions and pictures.",
 )
 @click.option(
     "--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True

@@ -13,7 +13,7 @@ from vlprobe.dashboard.state import Questions, counts, model_name, plain, view
 from vlprobe.registry import is_control
 from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
-from vlprobe.views import bins
+from vlprobe.views import bins, caption_bins
 from vlprobe.views.filter import Filter
 from vlprobe.views.unit_counts import BUCKETS
 
@@ -25,6 +25,7 @@ PARAMETERS = {  # of Explore's address, by the fields of a filter
     "rule": "rule",
     "tag": "tag",
     "bin": "bin",
+    "caption": "caption",
     "other": "other",
 }
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
@@ -49,7 +50,8 @@ def slice_filter(
         stored: The question set.
         model: Whose answers.
         kinds: Of the cases that the slice's metric judges; the first that the slice has is taken.
-        slicing: "subtype", "rule", "strength_bin", "lure", "comparison" or "tag:NAME".
+        slicing: "subtype", "rule", "strength_bin", "lure", "comparison", "caption_length", "word_frequency" or
+            "tag:NAME".
         value: The slice.
     """
     if slicing == views.comparisons.BREAKDOWN:
@@ -67,6 +69,8 @@ def slice_filter(
         return Filter(model, kind, rule=value, outcome=outcome)
     if slicing in (bins.STRENGTH, bins.LURE):
         return Filter(model, kind, bin=f"{slicing}={value}", outcome=outcome)
+    if slicing in caption_bins.VALUES:
+        return Filter(model, kind, caption=f"{slicing}={value}", outcome=outcome)
     if slicing.startswith("tag:"):
         return Filter(model, kind, tag=f"{slicing.removeprefix('tag:')}={value}", outcome=outcome)
     return None

@@ -4,6 +4,7 @@ time.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,18 @@ MAX_SLICES = 60  # a tag with more values than this is an identifier, not someth
 # By column that rows are sliced by, and by its values: numbers of cases and of ties, int64 of shape
 # (2,).
 Slices = dict[str, dict[str, np.ndarray]]
+
+
+def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
+    """The metrics, those in cosines without a value where the scale of the scores is not known."""
+    if scale != "unknown":
+        return list(metrics)
+    return [
+        replace(metric, value=lambda rows: np.full(len(rows), np.nan))
+        if metric.unit == "cosine" and not metric.model_free
+        else metric
+        for metric in metrics
+    ]
 
 
 class Judge:

@@ -1,7 +1,8 @@
 """LGIP's edits of the captions of one image: paraphrases that keep the meaning, flips that break
 it, and both at once.
 
-Source: LGIP, section 3.2 and appendix A.
+Source: LGIP, section 3.2 and appendix A. The kinds in `perturb.kinds` are none of LGIP's; nobody is asked them
+who does not choose them.
 """
 
 from bisect import bisect_left
@@ -15,6 +16,7 @@ from vlprobe.perturb import flips, strict, templates
 from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.flips import MIN_LENGTH, Flip
 from vlprobe.perturb.grammar import Sentence
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.tokens import Reading
@@ -22,7 +24,9 @@ from vlprobe.perturb.truths import truths
 from vlprobe.types import Edit
 
 RULES = ("strict", "paper")
-KINDS = ("paraphrase", "flip", "combined")
+KINDS = ("paraphrase", "flip", "combined")  # of LGIP
+ALL_KINDS = (*KINDS, *kind_edits.NAMES)
+OFFERED_KINDS = (*KINDS, *kind_edits.OFFERED)
 TAGS = ("rule", "marker")
 PARAPHRASES_PER_FLIP = 3  # how many paraphrases of a caption each of its flips is combined with
 
@@ -77,7 +81,8 @@ def edits(
         item_id: Of the image.
         rules: strict or paper.
         seed: Any whole number.
-        kinds: Which of paraphrase, flip, combined to make.
+        kinds: Which of ALL_KINDS to make. Of those that are not LGIP's there is at most one a caption,
+            which the two limits do not count, and which no combined edit follows.
         k_same: At most so many paraphrases per caption.
         k_diff: At most so many flips per caption; there are never more than three, one per type.
         tag: How a paraphrase is called simple or advanced: by the `rule` that made it, or by the
@@ -85,8 +90,7 @@ def edits(
             ..." advanced.
 
     Returns:
-        Per caption the edits in the order paraphrases, flips, combined; no text twice, none equal
-        to its caption.
+        Per caption the edits in the order of ALL_KINDS; no text twice, none equal to its caption.
 
     Raises:
         NotFound: unknown rules, kind or tag.
@@ -104,11 +108,11 @@ def edits(
     for index, reading in enumerate(readings):
         same = (
             _paraphrases(reading, item_id, index, rules, seed, k_same, dropped)
-            if kinds - {"flip"}
+            if kinds & {"paraphrase", "combined"}
             else []
         )
         different: list[Flip] = []
-        if kinds - {"paraphrase"}:
+        if kinds & {"flip", "combined"}:
             if image_truths is None:
                 different = flips.literal(reading.text, item_id, index, seed)
             else:
@@ -135,6 +139,8 @@ def edits(
             sampled = sample(same, PARAPHRASES_PER_FLIP, draw(seed, item_id, index, "combined"))
             for text, edit in _combined(different, sampled, rules, dropped):
                 edits_by_text.setdefault(text, edit)
+        for text, edit in kind_edits.edits(readings, item_id, index, kinds, seed, dropped):
+            edits_by_text.setdefault(text, edit)
         edits_by_text.pop(captions[index], None)
         edits_by_text.pop(reading.text, None)
         out.append(tuple(edits_by_text.items()))
@@ -153,8 +159,8 @@ def _checked(
     if tag not in TAGS:
         raise NotFound("tag", tag, TAGS)
     kinds = set(kinds)
-    for kind in sorted(kinds.difference(KINDS)):
-        raise NotFound("kind of edit", kind, KINDS)
+    for kind in sorted(kinds.difference(ALL_KINDS)):
+        raise NotFound("kind of edit", kind, ALL_KINDS)
     for index, caption in enumerate(captions):
         if not caption.strip():
             raise InvalidInput(

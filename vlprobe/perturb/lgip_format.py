@@ -2,7 +2,8 @@
 
 Fields: image_path, orig_captions, same_caps, diff_caps, diff_caps_color, diff_caps_number,
 diff_caps_object and combined_caps. All but the first two map the index of a caption, as a string,
-to a list whose items are strings or objects with "text" and "flip_type".
+to a list whose items are strings or objects with "text" and "flip_type". Lies of the kinds in `perturb.kinds` stand in
+diff_caps alone, with their kind as flip_type.
 
 Source: LGIP, appendix A.2, output fields.
 """
@@ -13,9 +14,12 @@ from typing import NamedTuple
 
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb.flips import TYPES
+from vlprobe.perturb.kinds.edits import LIES
 from vlprobe.perturb.lgip import CaptionEdits
 from vlprobe.perturb.templates import has_marker
 from vlprobe.types import Edit
+
+FLIP_TYPES = (*TYPES, *LIES)
 
 
 class ImageEdits(NamedTuple):
@@ -43,7 +47,8 @@ def line(image_path: str, captions: Sequence[str], edits: CaptionEdits) -> str:
                 lists["combined_caps"][str(index)].append(item)
                 continue
             lists["diff_caps"][str(index)].append(item)
-            lists[f"diff_caps_{edit.subtype}"][str(index)].append(text)
+            if edit.subtype in TYPES:
+                lists[f"diff_caps_{edit.subtype}"][str(index)].append(text)
     return json.dumps(record | lists, ensure_ascii=False)
 
 
@@ -120,7 +125,7 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
             if text_and_type is None:
                 raise InvalidInput(
                     f"{where}: {field}['{key}'] has the item {json.dumps(item)[:80]}. Expected a string, or an object "
-                    f"with text and a flip_type of {', '.join(TYPES)}."
+                    f"with text and a flip_type of {', '.join(FLIP_TYPES)}."
                 )
             yield int(key), *text_and_type
 
@@ -132,4 +137,4 @@ def _text_and_type(item: object) -> tuple[str, str] | None:
     if not isinstance(item, dict):
         return None
     text, flip_type = item.get("text"), item.get("flip_type", "")
-    return (text, flip_type) if isinstance(text, str) and flip_type in ("", *TYPES) else None
+    return (text, flip_type) if isinstance(text, str) and flip_type in ("", *FLIP_TYPES) else None

@@ -21,11 +21,12 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
 from vlprobe.perturb import lgip, lgip_format
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.perturb.templates import has_marker
 from vlprobe.probes import edits_option
 from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.types import Case, Encoder, Item, Picture, Probe, Reader, Role, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation, TradeOff
 
@@ -41,6 +42,13 @@ PRESENTATION = Presentation(
         "color": "Colour",
         "number": "Number",
         "object": "Object",
+        "negation": "Negation",
+        "relation": "Relation",
+        "attribute-swap": "Attributes swapped",
+        "word-order": "Word order",
+        "case": "Letter case",
+        "punctuation": "Punctuation",
+        "typo": "Typo",
         "simple": "Simple",
         "advanced": "Advanced",
         "weak": "Weak",
@@ -50,7 +58,7 @@ PRESENTATION = Presentation(
     value_order=("weak", "medium", "strong"),
     kinds={
         "flip": KindPresentation(
-            label="Made wrong: a colour, a number or an object is exchanged",
+            label="Made wrong: it no longer fits the picture",
             lie="a wrong word",
             question="The caption was changed so that it no longer fits the picture: the true one should score higher.",
             body="edit",
@@ -122,22 +130,24 @@ class Lgip(Probe):
             name="kinds",
             default=lgip.KINDS,
             label="Kinds of edit",
-            help="Reworded, made wrong, or both at once.",
-            choices=lgip.KINDS,
+            help="LGIP's: reworded, made wrong (a colour, a number, an object), or both at once. Of our own: "
+            "negation, relation, attribute-swap and word-order make a caption wrong; case, punctuation and "
+            "typo leave what it means. At most one of each of our own a caption.",
+            choices=lgip.OFFERED_KINDS,
             min_values=1,
         ),
         Option(
             name="k_same",
             default=6,
             label="Rewordings a caption, at most",
-            help="More rewordings, more cases.",
+            help="More rewordings, more cases. Those of our own kinds come on top.",
             minimum=0,
         ),
         Option(
             name="k_diff",
             default=6,
             label="Flips a caption, at most",
-            help="More flips, more cases.",
+            help="More flips, more cases. Lies of our own kinds come on top.",
             minimum=0,
         ),
         Option(
@@ -154,9 +164,18 @@ class Lgip(Probe):
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raises a VlprobeError where the rules are of no plug-in, or of one that may not be asked."""
-        if options["rules"] not in lgip.RULES:
-            registry.check_name("rules", str(options["rules"]))
+        """Raises a VlprobeError where the rules are of no plug-in, of one that may not be asked, or of one
+        that would have to make kinds of our own.
+        """
+        if options["rules"] in lgip.RULES:
+            return
+        registry.check_name("rules", str(options["rules"]))
+        kinds = cast(LgipOptions, options)["kinds"]
+        if of_ours := [name for name in kind_edits.NAMES if name in kinds]:
+            raise InvalidInput(
+                f"Rules '{options['rules']}' are of a plug-in, which makes no kind '{of_ours[0]}'. "
+                f"Expected kinds of: {', '.join(lgip.KINDS)}; or choose the rules strict."
+            )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digest of a plug-in's rules, or of a file of edits."""
@@ -266,11 +285,16 @@ def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.Ca
                 edit = row.edit("paraphrase", subtype)
             else:
                 edit = replace(row.edit("combined" if row.via else "flip"), via=row.via)
-            if edit.kind in kinds:
+            if _is_chosen(edit, kinds):
                 of_caption.append((row.text, edit))
         n_without += not of_caption
         every.append(tuple(of_caption))
     return lgip.CaptionEdits(tuple(every), {NO_EDIT: n_without} if n_without else {})
+
+
+def _is_chosen(edit: Edit, kinds: Sequence[str]) -> bool:
+    """Whether an edit of a file is of a chosen kind, or of a subtype that is a kind of our own."""
+    return edit.kind in kinds or edit.subtype in kinds
 
 
 def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip.CaptionEdits:
@@ -298,7 +322,7 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
             "same captions. Write each image_path with the folders that tell them apart."
         )
     of_chosen_kinds = [
-        tuple((text, edit) for text, edit in edits if edit.kind in options["kinds"])
+        tuple((text, edit) for text, edit in edits if _is_chosen(edit, options["kinds"]))
         for edits in nearest[0].edits
     ]
     return lgip.CaptionEdits(tuple(of_chosen_kinds), {})

@@ -15,6 +15,10 @@ MISTAKES = {  # what a model did that believed a lie of this type
     "number": "counted wrong",
     "color": "saw the wrong colour",
     "object": "saw the wrong thing",
+    "negation": "missed a negation",
+    "relation": "mixed up a relation",
+    "attribute-swap": "mixed up whose colour or size it is",
+    "word-order": "ignored the order of the words",
     "location": "saw the wrong place",
     "swap": "swapped things",
 }

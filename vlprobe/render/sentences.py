@@ -25,6 +25,12 @@ SKILLS: Mapping[str, Skill] = {
     "color": Skill("colours", "knows colours", "know colours"),
     "number": Skill("numbers", "counts", "count"),
     "object": Skill("objects", "knows objects", "know objects"),
+    "negation": Skill("negations", "understands negations", "understand negations"),
+    "relation": Skill("relations", "tells relations apart", "tell relations apart"),
+    "attribute-swap": Skill(
+        "swapped attributes", "sees swapped attributes", "see swapped attributes"
+    ),
+    "word-order": Skill("word order", "reads word order", "read word order"),
     "location": Skill("places", "tells places apart", "tell places apart"),
     "swap": Skill("swapped things", "sees swaps", "see swaps"),
     "rand-voca": Skill("random words", "spots random words", "spot random words"),

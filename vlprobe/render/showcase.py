@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from vlprobe.perturb.kinds.edits import LIES
 from vlprobe.render import wall
 from vlprobe.render.sentences import shortened
 from vlprobe.render.wall import NUMBERS, Run, count_word, shorten, stayed
@@ -136,7 +137,7 @@ def is_own_mixture(card: WallCard) -> bool:
 def changed_things(card: WallCard) -> tuple[str, str, str] | None:
     """ "see" or "count", what is true and what is said instead, where one thing was exchanged; else None."""
     source, target = wall.changed_words(card)
-    if not source or not target or "," in source + target:
+    if not source or not target or "," in source + target or card.subtype in LIES:
         return None
     if card.subtype == "number":
         truth, lie = number_word(source), number_word(target)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from vlprobe import registry
 from vlprobe.render.dataset_names import DATASETS
 from vlprobe.types.presentation import Presentation
+from vlprobe.views import caption_bins
 
 # What stands beside intervals from resampling.
 AGREED = "Where all pictures agree, as at 0 % or 100 %, the interval of a rate is the exact bound for so many pictures."
@@ -15,6 +16,8 @@ SLICED_BY = {
     "strength_bin": "Strength of the flip",
     "rule": "Rule",
     "comparison": "Comparison of two wordings",
+    caption_bins.LENGTH: "Length of the caption",
+    caption_bins.FREQUENCY: "Rarest word of the caption",
 }
 DELETED = {"random": "A random word taken out", "low-ei": "The least telling word taken out"}
 DELETED["high-ei"] = "The most telling word taken out"
@@ -36,6 +39,13 @@ WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
     "color": "a wrong colour",
     "number": "a wrong number",
     "object": "a wrong object",
+    "negation": "a negation",
+    "relation": "a wrong relation",
+    "attribute-swap": "swapped attributes",
+    "word-order": "another word order",
+    "case": "another letter case",
+    "punctuation": "other punctuation",
+    "typo": "a typo",
     "location": "a wrong place",
     "swap": "swapped things",
     "rand-voca": "a random word",
@@ -78,7 +88,9 @@ def _value_labels() -> dict[str, str]:
 
 @functools.cache
 def _value_order() -> tuple[str, ...]:
-    return tuple(name for probe in presentations().values() for name in probe.value_order)
+    of_captions = [name for names in caption_bins.VALUES.values() for name in names]
+    of_probes = [name for probe in presentations().values() for name in probe.value_order]
+    return (*of_probes, *of_captions)
 
 
 def value_label(name: str) -> str:

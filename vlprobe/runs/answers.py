@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from vlprobe import __version__
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics.judge import Judge
+from vlprobe.metrics.judge import Judge, metrics_on
 from vlprobe.probes.fit import score_type
 from vlprobe.runs import lookups, questions
 from vlprobe.runs.context import RunContext
@@ -114,18 +114,6 @@ def _part_cases(context: RunContext, model: Model, large: bool) -> int:
     # A case has two or three texts, and for a moment each has its vector twice.
     fitting = (context.request.memory << 20) // (4 * 2 * 3 * 4 * max(model.capabilities.dim, 1))
     return max(1, min(FAST_PART_CASES if large else PART_CASES, fitting))
-
-
-def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
-    """The metrics, those in cosines without a value where the scale of the scores is not known."""
-    if scale != "unknown":
-        return list(metrics)
-    return [
-        replace(metric, value=lambda rows: np.full(len(rows), np.nan))
-        if metric.unit == "cosine" and not metric.model_free
-        else metric
-        for metric in metrics
-    ]
 
 
 def judge_parts(

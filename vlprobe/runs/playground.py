@@ -16,6 +16,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, substitution
 from vlprobe.perturb.influence import Scores
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.perturb.language import NOT_IN_ENGLISH, is_foreign
 from vlprobe.runs.exhibits import GRID, Canvas, without_parts
 from vlprobe.scoring import cases, mixtures
@@ -38,11 +39,13 @@ from vlprobe.types import (
 SAME = 1e-5  # two texts whose embeddings are no further apart are one to a model: batches move them by less
 GROUPS = {  # in the order in which they are shown; whether the edit makes the caption wrong
     "flip": True,
+    "statement": True,
     "substitution": True,
     "deletion": True,
     "combined": True,
     "simple": False,
     "advanced": False,
+    "surface": False,
 }
 _ITEM = "playground"  # what the draws of an edit depend on, beside the seed
 _EVERY = 1000  # more rewordings than any caption has
@@ -244,7 +247,8 @@ def influences(players: Sequence[Player], caption: str, spans: Sequence[influenc
 def edits(
     caption: str, *, seed: int = 42, k: int = 1, players: Sequence[Player] = ()
 ) -> tuple[list[Edited], Mapping[str, int]]:
-    """Every edit that vlprobe can make of a caption: LGIP's, by the strict rules, and RoCOCO's.
+    """Every edit that vlprobe can make of a caption: LGIP's, by the strict rules, those of our own kinds, and
+    RoCOCO's.
 
     Args:
         caption: One caption; nothing else is known of its picture, so a flip is only checked
@@ -260,11 +264,8 @@ def edits(
     """
     if is_foreign(caption):
         return [], {NOT_IN_ENGLISH: 1}
-    lgip_edits = lgip.edits([caption], _ITEM, seed=seed, k_same=_EVERY)
-    edited_captions = [
-        Edited(edit.subtype if edit.kind == "paraphrase" else edit.kind, text, edit)
-        for text, edit in lgip_edits.edits[0]
-    ]
+    lgip_edits = lgip.edits([caption], _ITEM, seed=seed, kinds=lgip.OFFERED_KINDS, k_same=_EVERY)
+    edited_captions = [Edited(_group(edit), text, edit) for text, edit in lgip_edits.edits[0]]
     dropped = dict(lgip_edits.dropped)
     votes = None
     if any(player.embeds_texts for player in players):
@@ -294,6 +295,12 @@ def edits(
     return sorted(
         reversed(by_text.values()), key=lambda edited: group_order.index(edited.group)
     ), dropped
+
+
+def _group(edit: Edit) -> str:
+    if edit.subtype in kind_edits.NAMES:
+        return "statement" if edit.subtype in kind_edits.LIES else "surface"
+    return edit.subtype if edit.kind == "paraphrase" else edit.kind
 
 
 def unlearned(players: Sequence[Player], texts: Sequence[str]) -> dict[str, frozenset[str]]:

@@ -3,8 +3,9 @@
 import pandas as pd
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.storage.store import Store
-from vlprobe.views import comparisons
+from vlprobe.views import caption_bins, comparisons
 from vlprobe.views.runs import QuestionSet
 
 COLUMNS = [
@@ -42,7 +43,8 @@ def estimates(
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        breakdown: "all", "subtype", "rule", "strength_bin", "comparison" or "tag:NAME".
+        breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "caption_length",
+            "word_frequency" or "tag:NAME".
         averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that
             know only one of them are given in that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
@@ -56,13 +58,10 @@ def estimates(
         raise NotFound("way to break down", breakdown, ["all", *breakdowns])
     if breakdown == comparisons.BREAKDOWN:
         table = comparisons.comparisons(store, question_set).drop(columns="model")
+    elif breakdown in caption_bins.VALUES:
+        table = caption_bins.estimates(store, question_set, breakdown)
     else:
-        with store.cursor() as cursor:
-            table = cursor.execute(
-                "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
-                'FROM read_parquet(?) WHERE "by" = ?',
-                [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
-            ).df()
+        table = _stored(store, question_set, breakdown)
     only_averaging = {
         name: metric.averaging[0]
         for name, metric in metrics.items()
@@ -93,6 +92,15 @@ def estimates(
     return table.sort_values(["position", "model", "slice"])[COLUMNS].reset_index(drop=True)
 
 
+def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataFrame:
+    with store.cursor() as cursor:
+        return cursor.execute(
+            "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
+            'FROM read_parquet(?) WHERE "by" = ?',
+            [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
+        ).df()
+
+
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
     """Whether macro and micro means differ anywhere: they do not where each group is one case."""
     columns = ["model", "metric", "value"]
@@ -120,9 +128,8 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
     names = {row[0] for row in rows}
     if comparisons.has_comparisons(store, question_set):
         names.add(comparisons.BREAKDOWN)
-    return [name for name in FIXED_BREAKDOWNS if name in names] + sorted(
-        names - set(FIXED_BREAKDOWNS)
-    )
+    fixed = [name for name in FIXED_BREAKDOWNS if name in names]
+    return [*fixed, *caption_bins.VALUES, *sorted(names - set(FIXED_BREAKDOWNS))]
 
 
 def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
@@ -132,6 +139,14 @@ def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
             "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
             [store.files([question_set.key], "cases")],
         ).df()
+
+
+def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
+    """Kinds of cases that hold edits of `perturb.kinds` beside LGIP's: their numbers as a whole are of another
+    question than the paper's.
+    """
+    asked = choices(store, question_set)
+    return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])
 
 
 def tag_values(store: Store, question_set: QuestionSet) -> list[str]:

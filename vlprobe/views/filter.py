@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.views import bins
+from vlprobe.views import bins, caption_bins
 
 # Margins of cases to whether each has the outcome; what is unknown has none.
 OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -55,6 +55,8 @@ class Filter:
     lost_to: str = ""
     # NAME=VALUE of what the model's answers say of a case: see `views.bins`.
     bin: str = ""
+    # NAME=VALUE of what the caption of a case is: see `views.caption_bins`.
+    caption: str = ""
     # "here": cases with all their pictures on this machine.
     pictured: str = ""
 
@@ -75,6 +77,8 @@ def check(case_filter: Filter) -> None:
         raise NotFound("place of pictures", case_filter.pictured, PICTURED)
     if case_filter.bin:
         bins.check(case_filter.bin)
+    if case_filter.caption:
+        caption_bins.check(case_filter.caption)
     if case_filter.paired and not case_filter.other:
         raise InvalidInput(
             "Only one model is named. Name the other that it is to be compared with."
@@ -107,7 +111,7 @@ def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
 
 def condition(case_filter: Filter) -> tuple[str, list[object]]:
     """The SQL condition on a question set's `cases` that the filter stands for, but for `tagged`,
-    `pair`, `lost_to`, `bin` and `pictured`.
+    `pair`, `lost_to`, `bin`, `caption` and `pictured`.
 
     Returns:
         The condition, and the values of its question marks.

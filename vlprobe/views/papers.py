@@ -27,6 +27,7 @@ ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "
 SPREAD_COLUMNS = ["sd", "n_seeds"]
 HISTOGRAM_QUANTILE = 0.995  # of deviations; the last bin has all beyond
 SCALE = {"percent": 0.01}  # of published units; rates are shares here
+MIXED = "Asked about kinds of edit beside the paper's: as a whole no number of the paper."
 Cell = tuple[str, str, int, float, float, float, int, int, str]  # ROW_COLUMNS
 
 
@@ -81,12 +82,16 @@ def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> lis
         else pd.DataFrame(columns=pd.Index(estimates.COLUMNS))
         for breakdown in {column.breakdown for column in table.columns}
     }
-    by_file = None
+    metrics, by_file = question_set.metrics, None
     if any(column.released for column in table.columns):
         by_file = by_released_file(store, question_set, by_breakdown["subtype"])
+    mixed = estimates.mixed_kinds(store, question_set)
     cells = []
     for model in sorted(question_set.models, key=lambda name: (registry.is_control(name), name)):
         for index, column in enumerate(table.columns):
+            if column.breakdown == "all" and mixed.intersection(metrics[column.metric].kinds):
+                cells.append(("run", model, index, math.nan, math.nan, math.nan, 0, 0, MIXED))
+                continue
             rows = _known(by_breakdown[column.breakdown], model, column.metric)
             if column.released and by_file is not None:
                 of_file = _known(by_file, model, column.metric)

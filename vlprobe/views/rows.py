@@ -7,6 +7,7 @@ hold the rows of a page.
 
 import contextlib
 import functools
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -190,6 +191,57 @@ def unit_codes(store: Store, case_key: str) -> np.ndarray:
 def cases_version(store: Store, case_key: str) -> FileVersion:
     """What changes with the file that has the cases of a question set."""
     return _file_version(store.files([case_key], "cases")[0])
+
+
+@_readable()
+def answers_version(store: Store, run_key: str) -> FileVersion:
+    """What changes with the file that has the answers of a run."""
+    return _file_version(store.files([run_key], "scores")[0])
+
+
+@_readable()
+def first_texts(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
+    """The first text of each case of a question set: codes, int64 of shape (n_cases,), by the case's number,
+    and the texts that these stand for; a case without a text has the text "".
+    """
+    with store.cursor() as cursor:
+        files = store.files([case_key], "cases")
+        texts = cursor.execute(
+            "SELECT coalesce(texts[1], '') AS text FROM read_parquet(?) ORDER BY \"case\"", [files]
+        ).df()["text"]
+    codes, names = pd.factorize(texts)
+    return codes, list(names)
+
+
+@_readable()
+def judged_blocks(
+    store: Store, case_key: str, run_key: str, block_cases: int
+) -> Iterator[pa.Table]:
+    """The answers of a run with the `group` of each case, in the order of cases, `block_cases` or more
+    at a time and whole groups of them.
+    """
+    files = store.files([case_key], "cases"), store.files([run_key], "scores")
+    starts = _group_starts(store, files[0], block_cases)
+    for start, stop in itertools.pairwise(starts):
+        of_block = [("case", ">=", start), ("case", "<", stop)]
+        groups = pq.read_table(files[0][0], columns=["group"], filters=of_block)
+        answers = pq.read_table(files[1][0], filters=of_block)
+        yield answers.append_column("group", groups["group"])
+
+
+def _group_starts(store: Store, files: Sequence[str], block_cases: int) -> list[int]:
+    """Numbers of cases at which blocks of whole groups start, and the number after the last case."""
+    with store.cursor() as cursor:
+        starts = cursor.execute(
+            'SELECT min("case") AS start FROM read_parquet(?) GROUP BY "group" ORDER BY start',
+            [files],
+        ).fetchnumpy()["start"]
+        n_cases = cursor.execute("SELECT count(*) FROM read_parquet(?)", [files]).fetchall()[0][0]
+    blocks = [0]
+    for start in starts.tolist():
+        if start - blocks[-1] >= block_cases:
+            blocks.append(start)
+    return [*blocks, n_cases]
 
 
 @_readable()

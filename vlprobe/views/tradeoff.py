@@ -8,6 +8,7 @@ import pandas as pd
 
 from vlprobe import registry
 from vlprobe.errors import NotFound
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.storage.store import Store
 from vlprobe.types.presentation import TradeOff
 from vlprobe.views import estimates, runs
@@ -15,7 +16,8 @@ from vlprobe.views.leaders import credible_models, pareto_front
 from vlprobe.views.papers import chances, rescaled
 from vlprobe.views.runs import QuestionSet
 
-TYPES = ("color", "number", "object")  # of flips
+# Of flips; the papers print the first three.
+TYPES = ("color", "number", "object", *kind_edits.LIES)
 COMBINED = "combined"  # a flip of a reworded caption
 OF_COMBINED = {"positive_rate": "combined_positive_rate", "sensitivity_gap": "combined_gap"}
 PUBLISHED_BY_TYPE = {"positive_rate": 6, "sensitivity_gap": 7}  # tables of the paper

@@ -29,7 +29,7 @@ from vlprobe.datasets.sources import UNPICTURED
 from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
-from vlprobe.views import bins
+from vlprobe.views import bins, caption_bins
 from vlprobe.views.filter import Filter, parse_corners
 from vlprobe.views.paired_outcomes import bucket
 
@@ -81,7 +81,7 @@ def draw_filters(about: Subject) -> Filter:
 
 PARAMETERS = (  # what the button "Clear all filters" takes from the URL
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
-    *("pair", "lost", "bin", "pictured"),
+    *("pair", "lost", "bin", "caption", "pictured"),
 )
 
 
@@ -127,6 +127,8 @@ def _words_and_tags(about: Subject) -> Filter:
         second = _second_model(about)
     lost_to = choose("Searches", "lost", SEARCHES) if about.kind == KIND else ""
     chosen_bin = _bin(about)
+    names = caption_bins.names()
+    caption = choose("Length and rarest word of the caption", "caption", {"": "Any", **names})
     pictured = _pictured(about)
     return Filter(
         about.model,
@@ -141,6 +143,7 @@ def _words_and_tags(about: Subject) -> Filter:
         pair=() if about.kind in movement_kinds() else chosen_pairs(),
         lost_to=lost_to,
         bin=chosen_bin,
+        caption=caption,
         pictured=pictured,
     )
 
@@ -238,6 +241,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         ("tagged", case_filter.tagged and f"tagged {case_filter.tagged}", {"tagged": ""}),
         ("pair", _pattern_label(case_filter), {"pair": ()}),
         ("bin", case_filter.bin and _bin_label(case_filter.bin), {"bin": ""}),
+        ("caption", case_filter.caption.partition("=")[2], {"caption": ""}),
         ("pictured", case_filter.pictured and "with a picture here", {"pictured": ""}),
         ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": ""}),
         ("area", case_filter.within and "in the marked area", {"within": ()}),

@@ -14,6 +14,7 @@ from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import plain, quiet, view
 from vlprobe.dashboard.tradeoff.picture import Measured, lies
 from vlprobe.dashboard.tradeoff.sentence import Field
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.registry import is_control
 from vlprobe.render import charts, numbers
 from vlprobe.render.charts.styles import Looks
@@ -24,10 +25,16 @@ from vlprobe.views.bins import STRENGTH, STRENGTHS
 from vlprobe.views.filter import Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_by_type, published_values
 
-KINDS = {name: f"{value_label(name)} flips" for name in TYPES} | {
-    COMBINED: "Flips of a reworded caption"
+KINDS = {
+    name: value_label(name) if name in kind_edits.LIES else f"{value_label(name)} flips"
+    for name in TYPES
+} | {COMBINED: "Flips of a reworded caption"}
+WORDINGS = {
+    "simple": "Simple rewordings",
+    "advanced": "Advanced rewordings",
+    **{name: value_label(name) for name in kind_edits.REWORDINGS},
 }
-WORDINGS = ("simple", "advanced")
+MOST_PANELS = 4  # beside each other
 HOW_PANELS = (
     "How to read it: right is steadier and up is more alert, on the same axes in every panel, so a "
     "type whose marks lie lower is harder. How steady a model is does not depend on the type of "
@@ -42,7 +49,8 @@ HOW_STRENGTH = (
 )
 HOW_WORDINGS = (
     "How to read it: left is steadier. Simple: a frame around the caption, such as 'a photo of'; "
-    "advanced: another word for the same, or another order of the sentence. "
+    "advanced: another word for the same, or another order of the sentence. Letter case, punctuation "
+    "and typos, where they were asked, leave every word what it is. "
 )
 
 
@@ -88,10 +96,12 @@ def _draw_panels(about: Field, measured: Measured, names: Mapping[str, str]) -> 
         f'class="vp-small">{legend}{" &emsp; hollow: published" if paper is not None else ""}</p>'
     )
     types = [kind for kind in KINDS if kind in set(points["type"])]
-    for column, kind in zip(st.columns(len(types)), types, strict=True):
-        with column:
-            st.markdown(f"**{KINDS[kind]}**")
-            _draw_panel(about, measured, names, kind, points, paper, ranges)
+    for start in range(0, len(types), MOST_PANELS):
+        row = types[start : start + MOST_PANELS]
+        for column, kind in zip(st.columns(len(row)), row, strict=True):
+            with column:
+                st.markdown(f"**{KINDS[kind]}**")
+                _draw_panel(about, measured, names, kind, points, paper, ranges)
     quiet(HOW_PANELS)
 
 
@@ -181,9 +191,7 @@ def _draw_wordings(about: Field, measured: Measured, names: Mapping[str, str]) -
         measured.unit,
     )
     table = table[table["metric"] == down.name].dropna(subset=["value"])
-    rows = {
-        name: f"{value_label(name)} rewordings" for name in WORDINGS if name in set(table["slice"])
-    }
+    rows = {name: words for name, words in WORDINGS.items() if name in set(table["slice"])}
     if not rows:
         quiet("No rewording was asked.")
         return

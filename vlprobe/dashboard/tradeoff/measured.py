@@ -5,7 +5,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import export, frame, papers, tables
 from vlprobe.dashboard.folds import fold
-from vlprobe.dashboard.state import address, choose, quiet, view
+from vlprobe.dashboard.state import Questions, address, choose, quiet, view
 from vlprobe.dashboard.tradeoff import by_kind
 from vlprobe.dashboard.tradeoff.picture import Measured
 from vlprobe.dashboard.tradeoff.sentence import Field
@@ -44,7 +44,7 @@ def draw_measured(about: Field) -> Measured:
         up = choose("Alert, measured by", "up", names, sides.ups[0], segments=True)
         unit = frame.unit(stored)
         averaging = frame.averaging(stored)
-        shows_printed = _pick_printed(unit)
+        shows_printed = _pick_printed(stored, unit)
         down, alert = stored.metrics[sides.down], stored.metrics[up]
         for metric in (down, alert):
             tables.explain(metric)
@@ -56,14 +56,15 @@ def draw_measured(about: Field) -> Measured:
     return Measured(down, alert, averaging, unit, shows_printed)
 
 
-def _pick_printed(unit: str) -> bool:
+def _pick_printed(stored: Questions, unit: str) -> bool:
     """Whether the paper's models are shown, which give cosines alone; they
-    never stretch the frame.
+    never stretch the frame. Beside kinds of edit that the paper does not ask they are hidden at first.
     """
     if unit != "cosine":
         return False
+    default = "hidden" if view(views.estimates.mixed_kinds, stored.question_set) else "shown"
     picked = choose(
-        "Published models", "printed", PRINTED, "shown", segments=True, help_=PRINTED_HELP
+        "Published models", "printed", PRINTED, default, segments=True, help_=PRINTED_HELP
     )
     return picked == "shown"
 

@@ -23,6 +23,10 @@ GROUPS = {
         "Made wrong: a colour, a number or a thing",
         "It no longer fits, so the score should fall.",
     ),
+    "statement": (
+        "Made wrong: what it says of its things",
+        "It no longer fits, so the score should fall.",
+    ),
     "substitution": (
         "A thing exchanged, as RoCOCO does",
         "It no longer fits, so the score should fall.",
@@ -34,6 +38,10 @@ GROUPS = {
     "combined": ("Reworded and made wrong", "It no longer fits, so the score should fall."),
     "simple": ("Reworded simply", "It means the same, so the score should stay."),
     "advanced": ("Reworded more freely", "It means the same, so the score should stay."),
+    "surface": (
+        "Written otherwise: letters, marks, a slip",
+        "It means the same, so the score should stay.",
+    ),
 }
 RULES = {"danger-paper": "One of the paper's danger words"} | DELETED
 VERDICTS = {  # icon, word, colour class

@@ -63,7 +63,8 @@ def edits(
     Args:
         captions: One, or all captions of the picture: a flip that another caption makes true is left out.
         rules: "strict", "paper", or the name of a plug-in's rules.
-        kinds: Which of "paraphrase", "flip" and "combined".
+        kinds: Which of "paraphrase", "flip" and "combined"; of rules of vlprobe also "negation", "relation",
+            "attribute-swap", "word-order", "case", "punctuation" and "typo".
         k_same: Rewordings a caption, at most.
         k_diff: Flips a caption, at most.
         seed: Of the draws, together with `item`.

@@ -203,7 +203,7 @@ class Results:
         return self.sliced("all")
 
     def sliced(self, slicing: str, averaging: str = "macro", unit: str = "cosine") -> pd.DataFrame:
-        """The same in slices: by "subtype", "rule", "strength_bin" or "tag:NAME"."""
+        """The same in slices: by "subtype", "caption_length" or what else `views.estimates.slices` lists."""
         return views.estimates.estimates(self.store, self.question_set, slicing, averaging, unit)
 
     def value(self, metric: str, model: str = "") -> float:

@@ -1,0 +1,221 @@
+"""Kinds of edit that are none of LGIP's: each does what it says to real and to made-up captions, and nobody is asked
+them by default.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
+
+from tests.perturb.test_lgip import captions
+from vlprobe.errors import NotFound
+from vlprobe.perturb import lgip, lgip_format
+from vlprobe.perturb.grammar import Sentence
+from vlprobe.perturb.kinds import edits as kind_edits
+from vlprobe.perturb.kinds.changes import NEGATIVE
+from vlprobe.perturb.tokens import Reading
+
+GOLD = Path(__file__).parent / "gold.jsonl"
+REAL = sorted({json.loads(row)["caption"] for row in GOLD.read_text(encoding="utf-8").splitlines()})
+# Of the default edits of all captions of the gold file, made before there was any kind but LGIP's.
+BEFORE = {"strict": "f70d28d8dc344329", "paper": "62c5333423472bf8"}
+
+
+def every_change(name: str, caption: str, *siblings: str) -> list[tuple[str, str]]:
+    sentence = Sentence(Reading(caption))
+    readings = [sentence.reading, *map(Reading, siblings)]
+    return [(each.text, each.rule) for each in kind_edits.changes(name, sentence, readings)]
+
+
+def texts(name: str, caption: str, *siblings: str) -> set[str]:
+    return {text for text, _ in every_change(name, caption, *siblings)}
+
+
+def word_counts(text: str) -> Counter[str]:
+    return Counter("a" if word == "an" else word for word in re.findall(r"[\w'-]+", text.lower()))
+
+
+@pytest.mark.parametrize("rules", lgip.RULES)
+def test_the_default_edits_are_those_of_before_to_the_byte(rules: str):
+    digest = hashlib.sha256()
+    rows = [json.loads(row) for row in GOLD.read_text(encoding="utf-8").splitlines()]
+    for number, row in enumerate(rows):
+        edited = lgip.edits([row["caption"]], str(number), rules=rules)
+        digest.update(repr(edited.edits).encode())
+        digest.update(repr(sorted(edited.dropped.items())).encode())
+    assert digest.hexdigest()[:16] == BEFORE[rules]
+
+
+@pytest.mark.parametrize("rules", lgip.RULES)
+def test_more_kinds_stand_behind_lgip_s_and_move_none_of_them(rules: str):
+    for caption in REAL[:60]:
+        (default,) = lgip.edits([caption], "x", rules=rules).edits
+        (every,) = lgip.edits([caption], "x", rules=rules, kinds=lgip.ALL_KINDS).edits
+        assert every[: len(default)] == default
+        subtypes = [edit.subtype for _, edit in every[len(default) :]]
+        assert len(set(subtypes)) == len(subtypes) and set(subtypes) <= set(kind_edits.NAMES)
+
+
+@pytest.mark.parametrize("name", kind_edits.NAMES)
+def test_a_kind_alone_makes_at_most_one_edit_a_caption_on_its_own_side(name: str):
+    edited = lgip.edits(REAL, "x", kinds=[name], k_same=0, k_diff=0)
+    counts = [len(of_caption) for of_caption in edited.edits]
+    assert max(counts) == 1 and counts.count(0) == edited.dropped.get(f"{name}, no rule fits", 0)
+    side = "flip" if name in kind_edits.LIES else "paraphrase"
+    edits = [edit for of_caption in edited.edits for _, edit in of_caption]
+    assert {(edit.kind, edit.subtype) for edit in edits} == {(side, name)}
+    assert all(edit.rule.startswith(f"{name}:") for edit in edits)
+
+
+def test_an_unknown_kind_is_refused_with_those_that_there_are():
+    with pytest.raises(NotFound, match="kind of edit"):
+        lgip.edits(["A cat."], "x", kinds=["shuffle"])
+
+
+@given(captions(), captions(), st.sampled_from(kind_edits.NAMES))
+@settings(max_examples=150, deadline=None)
+def test_every_change_differs_from_its_caption_and_none_comes_twice(caption, sibling, name):
+    made = every_change(name, caption, sibling)
+    assert len({text for text, _ in made}) == len(made)
+    assert caption.strip() not in {text for text, _ in made}
+
+
+@given(st.text(min_size=1, max_size=60).filter(str.strip), st.sampled_from(kind_edits.NAMES))
+@settings(max_examples=150, deadline=None)
+def test_any_unicode_caption_is_changed_or_left_alone_but_never_fails(caption, name):
+    every_change(name, caption)
+
+
+def test_a_surface_edit_keeps_every_word_and_a_slip_is_one_key():
+    for caption in REAL:
+        check_surface(caption)
+
+
+def check_surface(caption: str) -> None:
+    for text in texts("case", caption):
+        assert text.casefold() == caption.strip().casefold()
+    for text in texts("punctuation", caption):
+        assert text.rstrip(".!") == caption.strip().rstrip(" .!")
+    for text in texts("typo", caption):
+        assert OSA.distance(text, caption.strip()) == 1 and len(text) == len(caption.strip())
+        assert len(word_counts(text) - word_counts(caption)) == 1
+
+
+def test_swaps_and_orders_keep_the_words_and_the_others_change_what_they_name():
+    for caption in REAL:
+        check_lies(caption)
+
+
+def check_lies(caption: str) -> None:
+    for name in ("attribute-swap", "word-order"):
+        for text in texts(name, caption):
+            assert word_counts(text) == word_counts(caption)
+    for text in texts("negation", caption):
+        assert len(NEGATIVE.intersection(word_counts(text))) == 1
+        assert not NEGATIVE.intersection(word_counts(caption))
+    sentence = Sentence(Reading(caption))
+    for each in kind_edits.changes("relation", sentence):
+        gone, come = word_counts(caption) - word_counts(each.text), word_counts(each.text)
+        assert gone <= word_counts(each.source)
+        assert come - word_counts(caption) <= word_counts(each.target)
+
+
+@pytest.mark.parametrize(
+    ("name", "caption", "expected"),
+    [
+        (
+            "negation",
+            "A man riding a horse.",
+            {"A man not riding a horse.", "There is no man riding a horse."},
+        ),
+        (
+            "negation",
+            "A cat is on a bed.",
+            {"A cat is not on a bed.", "No cat is on a bed."},
+        ),
+        ("negation", "A dog chases the ball.", {"A dog does not chase the ball."}),
+        ("negation", "The man has a hat.", {"The man does not have a hat."}),
+        ("negation", "There are two birds in a tree.", {"There are no birds in a tree."}),
+        ("negation", "Two men riding horses.", {"There are no men riding horses."}),
+        ("negation", "A man with no hat.", set()),
+        (
+            "negation",
+            "A plate filled with food.",
+            {"There is no plate filled with food.", "A plate not filled with food."},
+        ),
+        ("relation", "A clock above a door.", {"A clock below a door."}),
+        ("relation", "A cat under a table.", {"A cat above a table."}),
+        ("relation", "A bus in front of a house.", {"A bus behind a house."}),
+        ("relation", "A dog near a tree.", {"A dog far away from a tree."}),
+        ("relation", "A cup on a table.", {"A cup under a table."}),
+        ("relation", "A cup on the phone.", set()),
+        ("relation", "Players on a field.", set()),
+        ("relation", "A dog in a basket.", {"A dog next to a basket."}),
+        ("relation", "A man walking up the stairs.", {"A man walking down the stairs."}),
+        ("relation", "A lamp on the left of a bed.", {"A lamp on the right of a bed."}),
+        (
+            "attribute-swap",
+            "A red car and an orange bus.",
+            set(),  # people call one the other
+        ),
+        ("attribute-swap", "A red car and a blue bus.", {"A blue car and a red bus."}),
+        ("attribute-swap", "An orange car and a blue bus.", {"A blue car and an orange bus."}),
+        ("attribute-swap", "A small dog and a large cat.", {"A large dog and a small cat."}),
+        ("attribute-swap", "Two dogs and three cats.", {"Three dogs and two cats."}),
+        ("attribute-swap", "A red car and a blue car.", set()),
+        ("attribute-swap", "A red and white car and a blue bus.", set()),
+        ("attribute-swap", "A black and white photo of a bus.", set()),
+        (
+            "word-order",
+            "A man riding a horse on the beach.",
+            {"A horse riding a man on the beach."},
+        ),
+        ("word-order", "A cat on top of a car.", {"A car on top of a cat."}),
+        ("word-order", "A cat next to a dog.", set()),
+        ("word-order", "A cat in front of a mirror.", set()),
+        ("word-order", "A man on skis.", set()),
+        ("word-order", "A dog with its owner on a bench.", set()),
+        ("case", "A cat.", {"a cat.", "A CAT.", "A Cat."}),
+        ("case", "A US flag.", {"A US FLAG.", "A US Flag."}),
+        ("punctuation", "A cat", {"A cat.", "A cat!", "A cat..."}),
+        ("punctuation", "A cat.", {"A cat", "A cat!", "A cat..."}),
+        ("punctuation", "A cat?", set()),
+        ("typo", "A cat on a bed.", set()),
+        ("typo", "Two horses.", {"Two horess."}),  # "hordes", by the key beside s, is a word
+    ],
+)
+def test_a_rule_makes_exactly_these(name: str, caption: str, expected: set[str]):
+    assert texts(name, caption) == expected
+
+
+def test_a_slip_that_makes_another_word_is_not_made():
+    assert "A man rising a wave" not in texts("typo", "A man riding a wave")
+    assert "A dog and a stating cat" not in texts("typo", "A dog and a staring cat")
+
+
+def test_a_swap_that_another_caption_of_the_image_makes_true_is_left_out():
+    caption = "A red car and a blue bus."
+    assert texts("attribute-swap", caption, "A car beside a bus.")
+    assert not texts("attribute-swap", caption, "A blue car.")
+
+
+def test_what_is_drawn_depends_on_no_other_caption_kind_or_order():
+    alone = lgip.edits(REAL[:20], "x", kinds=["relation"]).edits
+    beside = lgip.edits(REAL[:20], "x", kinds=["typo", "relation", "flip"]).edits
+    for of_alone, of_beside in zip(alone, beside, strict=True):
+        assert [row for row in of_beside if row[1].subtype == "relation"] == list(of_alone)
+
+
+def test_lies_of_every_kind_come_back_from_lgip_s_form():
+    edited = lgip.edits(REAL, "x", kinds=kind_edits.LIES)
+    (image,) = lgip_format.read([lgip_format.line("1.jpg", REAL, edited)], "f")
+    for before, after in zip(edited.edits, image.edits, strict=True):
+        assert [(text, edit.kind, edit.subtype) for text, edit in before] == [
+            (text, edit.kind, edit.subtype) for text, edit in after
+        ]

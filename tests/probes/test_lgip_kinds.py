@@ -1,0 +1,148 @@
+"""LGIP asks kinds of our own where they are chosen, each on its side, and by default what it always asked."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import registry, views
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import edits_file, lgip
+from vlprobe.perturb.kinds import edits as kind_edits
+from vlprobe.probes.lgip import PROBE
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+from vlprobe.types import Edit, Item, Picture, Run
+from vlprobe.views.paper_tables import paper_tables
+
+CAPTIONS = (
+    "A red bird sitting on top of a blue car near a tree.",
+    "A woman riding a horse above a river.",
+)
+ITEM = Item("one", Picture(Path("/data/1.jpg")), CAPTIONS)
+
+
+@pytest.fixture
+def every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kind can be chosen, whatever people said of it."""
+    options = [
+        replace(option, choices=lgip.ALL_KINDS) if option.name == "kinds" else option
+        for option in PROBE.options
+    ]
+    monkeypatch.setattr(type(PROBE), "options", tuple(options))
+
+
+def run(options: dict) -> Run:
+    return Run("m", "m", "d", "d", "lgip", PROBE.version, ("positive_rate@2",), options)
+
+
+def test_the_key_of_a_default_run_is_that_of_before():
+    assert PROBE.version == 2
+    assert run(dict(PROBE.defaults)).key == "7fc4f018cc778b51"
+    assert run(dict(PROBE.defaults)).case_key == "b15e70a80763a2ea"
+
+
+@pytest.mark.parametrize("name", kind_edits.NAMES)
+def test_each_kind_is_asked_alone_on_its_side(name: str):
+    cases, _ = PROBE.cases(ITEM, {**PROBE.defaults, "kinds": [name]}, seed=42)
+    side = ("flip", "different") if name in kind_edits.LIES else ("paraphrase", "same")
+    assert cases
+    assert {(case.edit.kind, case.roles[1]) for case in cases} == {side}
+    assert {case.edit.subtype for case in cases} == {name}
+    assert all(case.texts[0] in CAPTIONS and len(case.texts) == 2 for case in cases)
+
+
+def test_cases_of_more_kinds_are_those_of_the_default_and_more():
+    default, _ = PROBE.cases(ITEM, dict(PROBE.defaults), seed=42)
+    every, _ = PROBE.cases(ITEM, {**PROBE.defaults, "kinds": list(lgip.ALL_KINDS)}, seed=42)
+    texts = {case.id: case.texts for case in every}
+    assert {case.id: case.texts for case in default}.items() <= texts.items()
+    assert len(every) > len(default)
+
+
+def test_a_kind_that_people_did_not_judge_right_is_no_choice():
+    (option,) = [option for option in PROBE.options if option.name == "kinds"]
+    assert option.choices == (*lgip.KINDS, *kind_edits.OFFERED)
+
+
+@pytest.mark.parametrize("name", kind_edits.NAMES)
+def test_a_file_s_edits_are_of_a_kind_by_their_subtype(tmp_path: Path, name: str):
+    kind = "flip" if name in kind_edits.LIES else "paraphrase"
+    file = tmp_path / "edits.jsonl"
+    rows = [Edit(kind, name, "r"), Edit("flip", "color", "r")]
+    lines = [
+        edits_file.line("one", CAPTIONS[0], f"Text {number}.", edit, "me", "")
+        for number, edit in enumerate(rows)
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    both = ["Text 0.", "Text 1."] if kind == "flip" else ["Text 1."]
+    for chosen, texts in ([name], ["Text 0."]), (["flip"], both), (["combined"], []):
+        options = PROBE.pin({**PROBE.defaults, "kinds": chosen, "edits": str(file)}, tmp_path)
+        cases, _ = PROBE.cases(ITEM, options, seed=42)
+        assert [case.texts[1] for case in cases] == texts
+
+
+def test_rules_of_a_plug_in_are_not_asked_for_kinds_that_they_do_not_make(monkeypatch):
+    monkeypatch.setattr("vlprobe.registry.check_name", lambda collection, name: None)
+    PROBE.check_options({**PROBE.defaults, "rules": "theirs"})
+    with pytest.raises(InvalidInput, match="makes no kind 'typo'"):
+        PROBE.check_options({**PROBE.defaults, "rules": "theirs", "kinds": ["flip", "typo"]})
+
+
+def test_each_kind_is_a_row_of_the_trade_off_with_its_own_estimates(
+    tmp_path: Path, every_kind: None
+):
+    store = Store(tmp_path / "cache")
+    options = {"kinds": list(lgip.ALL_KINDS)}
+    folder = make_tiny(tmp_path / "tiny")
+    execute(Request(("control:random",), folder, "lgip", options, examine=False), store)
+    key = str(views.runs.question_sets(store)["case_key"].iloc[0])
+    question_set = views.runs.question_set(store, key)
+    table = views.estimates.estimates(store, question_set, "subtype")
+    asked = views.estimates.choices(store, question_set)
+    lies = set(asked.loc[asked["kind"] == "flip", "subtype"])
+    rewordings = set(asked.loc[asked["kind"] == "paraphrase", "subtype"])
+    assert {"negation", "relation"} <= lies and {"case", "punctuation", "typo"} <= rewordings
+    assert lies == set(table.loc[table["metric"] == "positive_rate", "slice"])
+    assert rewordings == set(table.loc[table["metric"] == "invariance_error", "slice"])
+    points = views.tradeoff.trade_off_by_type(store, question_set, "positive_rate")
+    assert set(points["type"]) == lies | {"combined"}
+    # As a whole these are numbers of another question than the paper's, and stand in no column of it.
+    assert views.estimates.mixed_kinds(store, question_set) == {"flip", "paraphrase"}
+    for table_of_paper in paper_tables("lgip"):
+        cells = views.papers.run_cells(store, question_set, table_of_paper)
+        for column, cell in zip(table_of_paper.columns, cells, strict=True):
+            is_whole = column.breakdown == "all" and not column.metric.startswith("combined")
+            assert (cell[-1] == views.papers.MIXED) == is_whole
+            assert np.isnan(cell[3]) or not is_whole
+    # The weighted metrics know a strength for LGIP's three types alone, and leave the others out.
+    whole = views.estimates.estimates(store, question_set, "all", "micro").set_index("metric")
+    of_types = table.loc[(table["metric"] == "weighted_positive_rate") & table["value"].notna()]
+    assert set(of_types["slice"]) <= {"color", "number", "object"}
+    assert np.isfinite(whole.loc["weighted_positive_rate", "value"])
+
+
+@pytest.mark.parametrize(("probe", "n_texts"), [("eqben", 2), ("rococo", 2)])
+def test_lies_of_these_kinds_are_written_for_other_probes(tmp_path: Path, probe: str, n_texts: int):
+    edited = lgip.edits(CAPTIONS, ITEM.id, kinds=["relation"])
+    file = tmp_path / "edits.jsonl"
+    lines = [
+        edits_file.line(ITEM.id, caption, text, edit, "rules", "")
+        for caption, of_caption in zip(CAPTIONS, edited.edits, strict=True)
+        for text, edit in of_caption
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    other = registry.load_probe(probe)
+    options = other.pin({**other.defaults, "edits": str(file)}, tmp_path)
+    cases, _ = other.cases(ITEM, options, 42)
+    lies = {text for of_caption in edited.edits for text, _ in of_caption}
+    told = {
+        text
+        for case in cases
+        for text, role in zip(case.texts, case.roles, strict=True)
+        if role == "different"
+    }
+    assert len(lies) == n_texts and told == lies

@@ -1,0 +1,128 @@
+"""Slices by the length and the rarest word of a caption: of all stored runs, and as a loop over the cases has them."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vlprobe import views
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage.store import Store
+from vlprobe.views import caption_bins
+from vlprobe.views.filter import Filter
+from vlprobe.views.runs import QuestionSet
+
+ONE = "dealt:1"
+
+
+@pytest.fixture
+def question_set(filled: Store, key: str) -> QuestionSet:
+    return views.runs.question_set(filled, key)
+
+
+@pytest.fixture
+def captions(filled: Store, key: str) -> list[str]:
+    table = pd.read_parquet(filled.root / "cases" / key / "cases.parquet").sort_values("case")
+    return [str(texts[0]) for texts in table["texts"]]
+
+
+def length_bin(caption: str) -> str:
+    size = len(re.findall(r"[\w'-]+", caption))
+    return next(
+        name
+        for name, most in zip(caption_bins.VALUES["caption_length"], (7, 10, 14, 999), strict=True)
+        if size <= most
+    )
+
+
+def frequency_bin(caption: str, every: set[str]) -> str:
+    words = set(re.findall(r"[\w'-]+", caption.lower()))
+    rarest = min(
+        sum(word in re.findall(r"[\w'-]+", each.lower()) for each in every) for word in words
+    )
+    return next(
+        name
+        for name, most in zip(caption_bins.VALUES["word_frequency"], (1, 9, 99, 10**9), strict=True)
+        if rarest <= most
+    )
+
+
+def test_every_case_is_in_the_bin_that_a_loop_over_its_words_finds(filled, key, captions):
+    every = set(captions)
+    for by, binned in (
+        ("caption_length", [length_bin(caption) for caption in captions]),
+        ("word_frequency", [frequency_bin(caption, every) for caption in captions]),
+    ):
+        codes = caption_bins.bin_codes(filled, key, by)
+        assert [caption_bins.VALUES[by][code] for code in codes] == binned
+        assert len(set(binned)) > 1
+
+
+@pytest.mark.parametrize("by", caption_bins.VALUES)
+def test_estimates_of_bins_are_those_of_a_loop_over_the_stored_answers(
+    filled, question_set, rows, captions, by
+):
+    every = set(captions)
+    binned = pd.Series(
+        [
+            length_bin(caption) if by == "caption_length" else frequency_bin(caption, every)
+            for caption in captions
+        ]
+    )
+    assert by in views.estimates.slices(filled, question_set)
+    table = views.estimates.estimates(filled, question_set, by, "micro")
+    flips = rows["kind"] == "flip"
+    for name in sorted(set(binned[flips])):
+        for model in question_set.models:
+            margins = rows[model][flips & (binned == name)]
+            shown = table[(table["model"] == model) & (table["slice"] == name)].set_index("metric")
+            assert shown.loc["positive_rate", "value"] == pytest.approx((margins > 0).mean())
+            assert shown.loc["sensitivity_gap", "value"] == pytest.approx(margins.mean(), abs=1e-6)
+            assert shown.loc["positive_rate", "n_cases"] == len(margins)
+            low, high = shown.loc["positive_rate", ["low", "high"]]
+            assert np.isnan(low) or low <= shown.loc["positive_rate", "value"] <= high
+
+
+def test_bins_read_in_blocks_are_those_read_at_once(filled, question_set, monkeypatch):
+    at_once = views.estimates.estimates(filled, question_set, "caption_length")
+    monkeypatch.setattr(caption_bins, "BLOCK_CASES", 7)
+    monkeypatch.setattr(caption_bins, "_tables", type(caption_bins._tables)(64))
+    in_blocks = views.estimates.estimates(filled, question_set, "caption_length")
+    pd.testing.assert_frame_equal(in_blocks, at_once, rtol=1e-9)
+
+
+@pytest.mark.parametrize("by", caption_bins.VALUES)
+def test_a_filter_by_a_bin_passes_its_cases_alone(filled, key, question_set, by):
+    codes = caption_bins.bin_codes(filled, key, by)
+    for code, name in enumerate(caption_bins.VALUES[by]):
+        chosen = Filter(ONE, outcome="all", caption=f"{by}={name}")
+        table, total = views.cases.failures(filled, question_set, chosen, size=10_000)
+        assert total == len(table)
+        assert set(codes[table["case"].to_numpy()]) <= {code}
+    every = Filter(ONE, outcome="all")
+    counts = [
+        views.cases.failures(
+            filled, question_set, Filter(ONE, outcome="all", caption=f"{by}={name}")
+        )[1]
+        for name in caption_bins.VALUES[by]
+    ]
+    assert sum(counts) == views.cases.failures(filled, question_set, every)[1]
+
+
+@pytest.mark.parametrize("name", ["caption_length", "length=1", "caption_length=9 words"])
+def test_a_bin_of_captions_that_does_not_exist_is_refused(filled, question_set, name):
+    with pytest.raises((InvalidInput, NotFound)):
+        views.cases.failures(filled, question_set, Filter(ONE, caption=name))
+
+
+@pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])
+def test_every_probe_comes_in_bins_of_captions(every_probe: Store, probe: str):
+    keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
+    question_set = views.runs.question_set(every_probe, keys[probe])
+    whole = views.estimates.estimates(every_probe, question_set)
+    assert (whole["n_cases"] > 0).any()
+    table = views.estimates.estimates(every_probe, question_set, "caption_length")
+    for metric, n_cases in whole.groupby("metric")["n_cases"].max().items():
+        of_metric = table[table["metric"] == metric]
+        assert of_metric.groupby("model")["n_cases"].sum().max() == n_cases or not n_cases

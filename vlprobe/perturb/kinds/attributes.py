@@ -1,0 +1,122 @@
+"""Attribute swap: two things of a caption exchange their colours, sizes, ages, materials or counts.
+
+"A red car and a blue bus" becomes "A blue car and a red bus": the same words, bound to the other thing.
+Swapped are only two attributes of one sort that differ, before two different nouns, where the caption has
+no third of that sort; colours that people call by each other's names (gray and white) are left alone, and
+so is a pair that another caption of the image names as it would become.
+
+Source of the idea: ARO (arXiv 2210.01936), section 2.1, attribution; Winoground.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from vlprobe.perturb.grammar import Sentence
+from vlprobe.perturb.idioms import bad_color, bad_number
+from vlprobe.perturb.kinds.changes import Change, is_plain
+from vlprobe.perturb.lexicon import ADJECTIVE, DETERMINER, NOUN, PLURAL
+from vlprobe.perturb.tokens import Reading, like, takes_an, words
+from vlprobe.perturb.truths import NEAR
+
+_COLORS = frozenset((*NEAR, "grey"))
+_SIZES = {
+    **dict.fromkeys(("small", "little", "tiny"), "small"),
+    **dict.fromkeys(("large", "big", "huge"), "large"),
+}
+_AGES = {"young": "young", "old": "old", "older": "old", "elderly": "old"}
+_MATERIALS = words("wooden metal plastic brick stone leather wicker cardboard concrete")
+_COUNTS = words("two three four five six seven")
+_IDIOM = words(
+    "hair haired eyed boy girl lady body screen part group"
+)  # "little girl" is no small one
+_SHADE = words("- very light dark pale bright too so")
+
+
+def swaps(sentence: Sentence, siblings: Sequence[Reading] = ()) -> list[Change]:
+    """Every exchange of two attributes that the rules can make.
+
+    Args:
+        sentence: The caption.
+        siblings: All captions of its image.
+    """
+    if not is_plain(sentence):
+        return []
+    out = []
+    for sort, sense in _SORTS.items():
+        attributes = [at for at in range(sentence.size) if sentence.lower[at] in sense]
+        if len(attributes) != 2:
+            continue
+        left, right = attributes
+        if _can_swap(sentence, sort, left, right):
+            out += _swapped(sentence, sort, left, right, siblings)
+    return out
+
+
+_SORTS: dict[str, dict[str, str]] = {
+    "color": {color: color.replace("grey", "gray") for color in _COLORS},
+    "size": _SIZES,
+    "age": _AGES,
+    "material": {material: material for material in _MATERIALS},
+    "number": {count: count for count in _COUNTS},
+}
+
+
+def _can_swap(sentence: Sentence, sort: str, left: int, right: int) -> bool:
+    lower, sense = sentence.lower, _SORTS[sort]
+    left_sense, right_sense = sense[lower[left]], sense[lower[right]]
+    if left_sense == right_sense or (sort == "color" and right_sense in NEAR[left_sense]):
+        return False
+    heads = [_head(sentence, at) for at in (left, right)]
+    if "" in heads or heads[0] == heads[1] or right - left < 3:
+        return False
+    for at in (left, right):
+        bad = bad_color(lower, at, sense[lower[at]]) if sort == "color" else ""
+        if sort == "number":
+            bad = bad_number(lower, at)
+            if not sentence.bits[at + 1] & (PLURAL | ADJECTIVE):
+                return False
+        if bad or lower[at + 1] in _IDIOM or lower[at - 1] in _SHADE:
+            return False
+    return True
+
+
+def _head(sentence: Sentence, at: int) -> str:
+    """The last noun of those that follow the attribute, after further adjectives; "" where none does."""
+    noun = ""
+    for index in range(at + 1, min(at + 5, sentence.size)):
+        bits = sentence.bits[index]
+        if bits & NOUN:
+            noun = sentence.lower[index]
+        elif noun or not bits & ADJECTIVE or bits & DETERMINER:
+            break
+    return noun
+
+
+def _swapped(
+    sentence: Sentence, sort: str, left: int, right: int, siblings: Iterable[Reading]
+) -> list[Change]:
+    reading, lower = sentence.reading, sentence.lower
+    pairs = {(lower[right], _head(sentence, left)), (lower[left], _head(sentence, right))}
+    for sibling in siblings:
+        if any(_says(sibling.lower, attribute, noun) for attribute, noun in pairs):
+            return []
+    new_words = {
+        left: like(reading.words[left], lower[right]),
+        right: like(reading.words[right], lower[left]),
+    }
+    for at in (left, right):
+        if at and lower[at - 1] in ("a", "an"):
+            article = "an" if takes_an(new_words[at]) else "a"
+            new_words[at - 1] = like(reading.words[at - 1], article)
+    text = reading.text
+    for at, word in sorted(new_words.items(), reverse=True):
+        start, end = reading.spans[at]
+        text = text[:start] + word + text[end:]
+    source, target = f"{lower[left]}, {lower[right]}", f"{lower[right]}, {lower[left]}"
+    return [Change(text, f"attribute-swap:{sort}", source, target)]
+
+
+def _says(lower: Sequence[str], attribute: str, noun: str) -> bool:
+    """Whether the attribute stands at most two words before the noun."""
+    return any(
+        word == attribute and noun in lower[at + 1 : at + 4] for at, word in enumerate(lower)
+    )

@@ -1,0 +1,73 @@
+"""The kinds of edit by name, and one edit of each for a caption."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from vlprobe.perturb.draws import draw
+from vlprobe.perturb.grammar import Sentence
+from vlprobe.perturb.kinds import attributes, negation, order, relation, surface
+from vlprobe.perturb.kinds.changes import Change
+from vlprobe.perturb.tokens import Reading
+from vlprobe.types import Edit
+
+_MAKERS: Mapping[str, Callable[[Sentence, Sequence[Reading]], list[Change]]] = MappingProxyType(
+    {
+        "negation": lambda sentence, _: negation.negations(sentence),
+        "relation": lambda sentence, _: relation.relations(sentence),
+        "attribute-swap": attributes.swaps,
+        "word-order": lambda sentence, _: order.exchanges(sentence),
+        "case": lambda sentence, _: surface.cases(sentence.reading),
+        "punctuation": lambda sentence, _: surface.punctuations(sentence.reading),
+        "typo": lambda sentence, _: surface.typos(sentence.reading),
+    }
+)
+LIES = ("negation", "relation", "attribute-swap", "word-order")
+REWORDINGS = ("case", "punctuation", "typo")
+NAMES = (*LIES, *REWORDINGS)
+# Those that were judged at least 95 % right by people who had seen neither rules nor intent:
+# tests/perturb/gold_kinds.jsonl. No page, option or command has any other.
+OFFERED = NAMES
+
+
+def changes(name: str, sentence: Sentence, siblings: Sequence[Reading] = ()) -> list[Change]:
+    """Every change of a kind that its rules can make of the caption.
+
+    Args:
+        name: One of NAMES.
+        sentence: The caption.
+        siblings: All captions of its image.
+    """
+    return _MAKERS[name](sentence, siblings)
+
+
+def edits(
+    readings: Sequence[Reading],
+    item_id: str,
+    index: int,
+    names: Collection[str],
+    seed: int,
+    dropped: Counter[str],
+) -> Iterator[tuple[str, Edit]]:
+    """At most one edit of each kind for one caption of an image, with its text; of several that fit one is drawn.
+
+    Args:
+        readings: All captions of the image.
+        item_id: Of the image.
+        index: Of the caption among them.
+        names: Of the kinds; others than NAMES are passed over.
+        seed: Of the run.
+        dropped: Counts the captions that a kind leaves alone.
+    """
+    names_in_order = [name for name in NAMES if name in names]
+    if not names_in_order:
+        return
+    sentence = Sentence(readings[index])
+    for name in names_in_order:
+        pool = changes(name, sentence, readings)
+        if not pool:
+            dropped[f"{name}, no rule fits"] += 1
+            continue
+        change = pool[draw(seed, item_id, index, name) % len(pool)]
+        kind = "flip" if name in LIES else "paraphrase"
+        yield change.text, Edit(kind, name, change.rule, change.source, change.target)

@@ -1,0 +1,174 @@
+"""Negation: the caption says that what it shows is not there, or is not so.
+
+Five constructions, each a contradiction of the caption by grammar alone: "is not", "not riding",
+"does not ride", "There is no man ...", "without". Where several fit, one is drawn. Left alone: a
+caption with a negation in it, a subject with a quantifier before "not" ("Two men are not ..." may be
+true of two others), and words that change their sense under a negation ("some", "both", "still").
+
+Source of the constructions: NegBench (arXiv 2501.09425), section 3, which has the same ones written
+by a language model.
+"""
+
+from vlprobe.perturb.clauses import STATES, subject_phrases
+from vlprobe.perturb.grammar import (
+    POSSESSIVE,
+    RESULT,
+    Phrase,
+    Sentence,
+    is_verb_ing,
+    no_finite_verb,
+    noun_phrase,
+)
+from vlprobe.perturb.kinds.changes import (
+    NEGATIVE,
+    UNDER_POLARITY,
+    Change,
+    change,
+    is_plain,
+)
+from vlprobe.perturb.lexicon import (
+    ADVERB,
+    BASE,
+    DETERMINER,
+    NOUN,
+    NUMBER,
+    PREPOSITION,
+    PRESENT,
+    VERBS,
+)
+from vlprobe.perturb.tokens import words
+
+_QUANTITIES = words("few couple lot lots pair bunch number variety all each every another other")
+_NOT_HAD = POSSESSIVE | words("each another other one his her its their no different all the")
+
+
+def negations(sentence: Sentence) -> list[Change]:
+    """Every negation of the caption that the rules can make."""
+    lower = sentence.lower
+    if not is_plain(sentence) or (NEGATIVE | UNDER_POLARITY).intersection(lower):
+        return []
+    if lower[0] == "there":
+        return _there_is_no(sentence)
+    phrases = subject_phrases(sentence)
+    if phrases is None:
+        return []
+    first_phrase, subject = phrases
+    return [
+        *_no_such(sentence, first_phrase, subject),
+        *_not(sentence, subject),
+        *_does_not(sentence, subject),
+        *_without(sentence),
+    ]
+
+
+def _there_is_no(sentence: Sentence) -> list[Change]:
+    lower = sentence.lower
+    if lower[1] not in ("is", "are") or not no_finite_verb(sentence, 2):
+        return []
+    phrase = noun_phrase(sentence, 2)
+    if phrase is None or not _is_counted(sentence, phrase):
+        return []
+    source = sentence.reading.words[2]
+    return change(sentence, "negation:no", [(0, 2), "no", (3, sentence.size)], source, "no")
+
+
+def _is_counted(sentence: Sentence, phrase: Phrase) -> bool:
+    """Whether one article or number, which "no" can replace, opens the phrase."""
+    at = phrase.start
+    opens = sentence.lower[at] in ("a", "an", "several", "many") or bool(sentence.bits[at] & NUMBER)
+    following = sentence.lower[at + 1]
+    return (
+        opens
+        and not phrase.definite
+        and following not in _QUANTITIES | {"very", "pretty"}
+        and following != "of"
+        and not sentence.bits[at + 1] & NUMBER
+    )
+
+
+def _no_such(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Change]:
+    """ "There is no man riding a horse", and before a finite "is" "No man is riding a horse"."""
+    if subject.end != first_phrase.end or not _is_counted(sentence, first_phrase):
+        return []
+    at, lower = subject.end, sentence.lower
+    source = sentence.reading.words[0]
+    if lower[at] in ("is", "are"):
+        if not no_finite_verb(sentence, at + 1):
+            return []
+        return change(sentence, "negation:no", ["no", (1, sentence.size)], source, "no")
+    goes_on = (
+        at == sentence.size
+        or is_verb_ing(sentence, at)
+        or lower[at] in RESULT
+        or bool(sentence.bits[at] & PREPOSITION)
+    )
+    if not goes_on or not no_finite_verb(sentence, at):
+        return []
+    new = f"there {'are' if first_phrase.plural else 'is'} no"
+    return change(sentence, "negation:there-is-no", [new, (1, sentence.size)], source, new)
+
+
+def _not(sentence: Sentence, subject: Phrase) -> list[Change]:
+    """ "is not riding", "not riding"."""
+    at, lower = subject.end, sentence.lower
+    if subject.bare or (subject.plural and not subject.definite):
+        return []
+    if lower[at] in ("is", "are"):
+        if not no_finite_verb(sentence, at + 1) or lower[at + 1] in ("just", "now"):
+            return []
+        segments: list[str | tuple[int, int]] = [(0, at + 1), "not", (at + 1, sentence.size)]
+        return change(sentence, "negation:is-not", segments, lower[at], f"{lower[at]} not")
+    participle = is_verb_ing(sentence, at) or (
+        lower[at] in RESULT and bool(sentence.bits[at + 1] & (PREPOSITION | ADVERB))
+    )
+    if not participle or not no_finite_verb(sentence, at + 1):
+        return []
+    verb = sentence.reading.words[at]
+    return change(
+        sentence, "negation:not", [(0, at), "not", (at, sentence.size)], verb, f"not {verb}"
+    )
+
+
+def _does_not(sentence: Sentence, subject: Phrase) -> list[Change]:
+    """ "does not ride", "does not have"."""
+    at, lower = subject.end, sentence.lower
+    if subject.bare or (subject.plural and not subject.definite):
+        return []
+    bits = sentence.bits[at]
+    if lower[at] == "has":
+        if not sentence.bits[at + 1] & (DETERMINER | NUMBER):
+            return []
+        base = "have"
+    else:
+        singular = bits & PRESENT and not bits & NOUN and not subject.members
+        if not singular or not no_finite_verb(sentence, at + 1):
+            return []
+        base = VERBS[lower[at]].base
+        if base in STATES - {"display", "overlook", "contain", "include", "show"}:
+            return []
+    verb = sentence.reading.words[at]
+    new = f"does not {base}"
+    return change(sentence, "negation:does-not", [(0, at), new, (at + 1, sentence.size)], verb, new)
+
+
+def _without(sentence: Sentence) -> list[Change]:
+    """ "a pizza without cheese"."""
+    lower = sentence.lower
+    if lower.count("with") != 1:
+        return []
+    at = lower.index("with")
+    before = sentence.bits[at - 1]
+    if at == 0 or not before & NOUN or before & BASE or lower[at + 1] in _NOT_HAD:
+        return []
+    phrase = noun_phrase(sentence, at + 1)
+    if phrase is None or phrase.bare or phrase.definite:
+        return []
+    if "and" in lower[at:] or is_verb_ing(sentence, phrase.end):
+        return []
+    return change(
+        sentence,
+        "negation:without",
+        [(0, at), "without", (at + 1, sentence.size)],
+        "with",
+        "without",
+    )

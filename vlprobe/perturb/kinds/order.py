@@ -1,0 +1,139 @@
+"""Word order: the same words, in an order that says something else.
+
+The two things of a relation change places: "A man riding a horse" becomes "A horse riding a man". ARO's
+order task (arXiv 2210.01936, section 2.2) shuffles words until no sentence is left; a shuffle is no
+statement that could be false of a picture, and a language model without the picture tells it from the caption
+(SugarCrepe, arXiv 2306.14610, section 3). So the order here stays a sentence, whose meaning is another: a lie.
+
+Only relations that cannot hold both ways are turned round: riding, chasing, carrying; on, under, behind,
+inside. "Next to", "in front of" (each may face the other), "with", "watching" and "kissing" are left alone,
+and so are places ("on a beach").
+"""
+
+from vlprobe.perturb.clauses import subject_phrases
+from vlprobe.perturb.concepts import named
+from vlprobe.perturb.grammar import (
+    POSSESSIVE,
+    Phrase,
+    Sentence,
+    is_verb_ing,
+    noun_phrase,
+    prepositional_phrase,
+)
+from vlprobe.perturb.kinds.changes import NEGATIVE, Change, change, is_plain
+from vlprobe.perturb.lexicon import PRESENT, SINGULARS, VERBS
+from vlprobe.perturb.tokens import words
+
+_VERBS = words(
+    "ride chase follow lead carry pull push feed pet brush groom wash hold lift walk drag tow herd "
+    "photograph milk bathe kick lick"
+)
+_PLACED = words("sit stand lie lay rest")
+_RELATIONS = {
+    ("on",),
+    ("on", "top", "of"),
+    ("atop",),
+    ("under",),
+    ("underneath",),
+    ("beneath",),
+    ("below",),
+    ("above",),
+    ("behind",),
+    ("inside",),
+}
+_THINGS = words(
+    "animals birds vehicles furniture clothing_accessories technology household_objects "
+    "kitchen_objects food sports_equipment stationery musical_instruments tools"
+)
+_WORN = words(
+    "ski skis snowboard phone cellphone cell"
+)  # "skis on a person" is true of a person on skis
+_MORE = words("box suitcase laptop book plate bowl bag basket blanket tree")
+_PRONOUNS = POSSESSIVE | words(
+    "it he she him them they itself himself herself each other another who which that"
+)
+
+
+def exchanges(sentence: Sentence) -> list[Change]:
+    """The caption with the two things of its first relation exchanged."""
+    lower = sentence.lower
+    if not is_plain(sentence) or (NEGATIVE | _PRONOUNS).intersection(lower):
+        return []
+    phrases = subject_phrases(sentence)
+    if phrases is None or phrases[0].end != phrases[1].end:
+        return []
+    subject = phrases[0]
+    linked = lower[subject.end] in ("is", "are")
+    at = subject.end + linked
+    start, is_act = _relation_end(sentence, at)
+    if not start:
+        return []
+    landmark = noun_phrase(sentence, start)
+    if landmark is None or not _can_exchange(sentence, subject, landmark, is_act):
+        return []
+    is_finite = linked or (bool(sentence.bits[at] & PRESENT) and not is_verb_ing(sentence, at))
+    if is_finite and subject.plural != landmark.plural:
+        return []
+    if not _ends_in_place(sentence, landmark.end):
+        return []
+    segments: list[str | tuple[int, int]] = [
+        (landmark.start, landmark.end),
+        (subject.end, landmark.start),
+        (0, subject.end),
+        (landmark.end, sentence.size),
+    ]
+    source, target = (" ".join(lower[phrase.start : phrase.end]) for phrase in (subject, landmark))
+    rule = f"word-order:{'verb' if is_act else 'place'}"
+    return change(sentence, rule, segments, source, target)
+
+
+def _relation_end(sentence: Sentence, at: int) -> tuple[int, bool]:
+    """The token after the relation that starts here, 0 for none, and whether it is an act."""
+    lower = sentence.lower
+    if lower[at] in VERBS:
+        base = VERBS[lower[at]].base
+        if not (is_verb_ing(sentence, at) or sentence.bits[at] & PRESENT):
+            return 0, False
+        if base in _VERBS:
+            return at + 1, True
+        if base not in _PLACED:
+            return 0, False
+        at += 1
+    for size in (3, 1):
+        if tuple(lower[at : at + size]) in _RELATIONS:
+            return at + size, False
+    return 0, False
+
+
+def _can_exchange(sentence: Sentence, subject: Phrase, landmark: Phrase, is_act: bool) -> bool:
+    same_head = SINGULARS.get(subject.head, subject.head) == SINGULARS.get(
+        landmark.head, landmark.head
+    )
+    if same_head or subject.bare or landmark.bare or subject.definite != landmark.definite:
+        return False
+    if (
+        "of"
+        in sentence.lower[subject.start : subject.end]
+        + sentence.lower[landmark.start : landmark.end]
+    ):
+        return False
+    if is_act:
+        return bool(subject.animate and landmark.animate)
+    if _WORN.intersection(sentence.lower[landmark.start : landmark.end]):
+        return False
+    return _is_thing(subject) and _is_thing(landmark)
+
+
+def _is_thing(phrase: Phrase) -> bool:
+    """Whether it is a person, an animal or a thing of a size that others can be on or behind."""
+    if phrase.animate or phrase.head in _MORE:
+        return True
+    return any(_THINGS & concept.groups for concept in named(phrase.head))
+
+
+def _ends_in_place(sentence: Sentence, at: int) -> bool:
+    """Whether nothing follows, or one phrase that says where it all is."""
+    if at == sentence.size:
+        return True
+    location = prepositional_phrase(sentence, at)
+    return location is not None and location[1].end == sentence.size

@@ -1,0 +1,177 @@
+"""Relation: where something is, or which way it goes, becomes the contrary.
+
+The new relation contradicts the old one between the same two things: "above" and "below", "on" a thing
+that something can be under, "near" and "far from", "up" and "down" a slope, "sitting" and "standing" of
+one being. "In front of" and "behind" are contraries of each other from any one side. Left alone: relations
+that do not exclude each other ("in" and "near", "on" and "with"), idioms ("on the phone", "behind
+bars"), places that nothing is under or behind (a day, a game), and pronouns that would refer elsewhere.
+
+Source of the idea: ARO (arXiv 2210.01936), section 2.1, which exchanges the two things; here the relation
+itself is exchanged, as in VL-CheckList's and SugarCrepe's relation foils.
+"""
+
+from vlprobe.perturb.clauses import subject_phrases
+from vlprobe.perturb.concepts import named
+from vlprobe.perturb.grammar import Sentence, is_verb_ing, noun_phrase
+from vlprobe.perturb.kinds.changes import NEGATIVE, Change, change, is_plain
+from vlprobe.perturb.lexicon import NOUN, PREPOSITION, SINGULARS
+from vlprobe.perturb.tokens import like, words
+
+_SUPPORTS = words(
+    "table bench chair couch sofa bed desk shelf stool car truck bus van bridge horse elephant cow "
+    "surfboard skateboard snowboard boat tree roof rock blanket towel tray umbrella counter "
+    "countertop dresser cabinet nightstand piano laptop box suitcase motorcycle bicycle bike train "
+    "airplane plane log branch fence platform rug pillow book keyboard plate cushion ledge "
+    "refrigerator fridge stove oven microwave toilet cart stand"
+)
+_CONTAINERS = words(
+    "box basket bowl vase suitcase cage sink bathtub tub bucket cup mug jar drawer bag crate "
+    "backpack car truck boat"
+)
+_SLOPES = words(
+    "stairs steps hill mountain ramp slope ladder staircase stairway hillside mountainside"
+)
+_NO_PLACE = words(
+    "day night morning evening afternoon sunset sunrise time game match show phone telephone picture "
+    "photo photograph image camera air way row line order each another other day it them him her "
+    "display side top bottom front back middle end edge sun moon sky water ground floor scene view board "
+    "beach runway street road grass snow field sidewalk wave hill mountain group bunch couple"
+)
+_BEFORE_PLACE = words(
+    "be look looking looks stare staring staring gaze gazing from up down right just"
+)
+_POSTURES = {
+    "sitting": "standing",
+    "sits": "stands",
+    "seated": "standing",
+    "standing": "sitting",
+    "stands": "sits",
+}
+# A picture of a train at a station shows "into" as well as "out of".
+_ARRIVING = words("pulling pulls coming comes arriving moving going rolling driving")
+_FACED = words(
+    "microphone microphones desk table tables counter laptop laptops computer computers podium monitor "
+    "screen television tv cake grill stove bar"
+)
+_LYING = words(
+    "is are sitting sits laying lying lies resting rests standing stands placed arranged stored"
+)
+_PREPOSITIONS: dict[tuple[str, ...], str] = {
+    ("in", "front", "of"): "behind",
+    ("behind",): "in front of",
+    ("on", "top", "of"): "underneath",
+    ("underneath",): "on top of",
+    ("beneath",): "above",
+    ("below",): "above",
+    ("above",): "below",
+    ("under",): "above",
+    ("next", "to"): "far away from",
+    ("beside",): "far away from",
+    ("near",): "far away from",
+    ("inside",): "outside",
+    ("outside",): "inside",
+    ("into",): "out of",
+    ("toward",): "away from",
+    ("towards",): "away from",
+}
+# Of these sitting and standing cannot be told apart, or mean something else.
+_NO_POSTURE = words("hot stuffed toy teddy statue mouse mice")
+_SIDES = {"left": "right", "right": "left"}
+_LONGEST = 3
+
+
+def relations(sentence: Sentence) -> list[Change]:
+    """Every exchange of a relation in the caption that the rules can make."""
+    if not is_plain(sentence) or NEGATIVE.intersection(sentence.lower):
+        return []
+    out = []
+    for at in range(1, sentence.size - 1):
+        out += _place(sentence, at) or _on_or_in(sentence, at) or _side(sentence, at)
+    return out + _posture(sentence)
+
+
+def _exchange(sentence: Sentence, at: int, end: int, new: str) -> list[Change]:
+    source = " ".join(sentence.reading.words[at:end])
+    rule = f"relation:{source.lower().replace(' ', '-')}"
+    return change(sentence, rule, [(0, at), new, (end, sentence.size)], source, new)
+
+
+def _place(sentence: Sentence, at: int) -> list[Change]:
+    for size in range(_LONGEST, 0, -1):
+        new = _PREPOSITIONS.get(tuple(sentence.lower[at : at + size]))
+        arrives = sentence.lower[at] == "into" and sentence.lower[at - 1] in _ARRIVING
+        if not new or arrives or not _is_between_things(sentence, at, at + size):
+            continue
+        if new not in ("behind", "in front of") or not _faces(sentence, at + size):
+            return _exchange(sentence, at, at + size, new)
+    return []
+
+
+def _faces(sentence: Sentence, end: int) -> bool:
+    """Whether the thing that follows is one that people are behind as well as in front of: a desk, a screen."""
+    phrase = noun_phrase(sentence, end)
+    return phrase is not None and bool(_FACED.intersection(sentence.lower[end : phrase.end]))
+
+
+def _is_between_things(sentence: Sentence, at: int, end: int) -> bool:
+    """Whether a thing that is understood follows, and no other preposition comes before."""
+    before = sentence.lower[at - 1]
+    if before in _BEFORE_PLACE or sentence.bits[at - 1] & PREPOSITION:
+        return False
+    phrase = noun_phrase(sentence, end)
+    if phrase is None or phrase.bare:
+        return False
+    return not _NO_PLACE.intersection(sentence.lower[phrase.start : phrase.end])
+
+
+def _on_or_in(sentence: Sentence, at: int) -> list[Change]:
+    lower = sentence.lower
+    sets = {"on": (_SUPPORTS, "under"), "in": (_CONTAINERS, "next to"), "up": (_SLOPES, "down")}
+    if lower[at] == "down":
+        sets = {"down": (_SLOPES, "up")}
+    if lower[at] not in sets or not _is_between_things(sentence, at, at + 1):
+        return []
+    if lower[at] == "in" and not (sentence.bits[at - 1] & NOUN or lower[at - 1] in _LYING):
+        return []
+    things, new = sets[lower[at]]
+    phrase = noun_phrase(sentence, at + 1, of=False)
+    if phrase is None or SINGULARS.get(phrase.head, phrase.head) not in things:
+        return []
+    return _exchange(sentence, at, at + 1, new)
+
+
+def _side(sentence: Sentence, at: int) -> list[Change]:
+    """ "on the left", "to the right of"."""
+    lower = sentence.lower
+    is_side = lower[at] in _SIDES and lower[at - 1] in ("the", "its", "his", "her")
+    if (
+        not is_side
+        or lower[at - 2] not in ("on", "to")
+        or lower[at + 1] not in ("of", "side", "", "and")
+    ):
+        return []
+    if lower.count("left") + lower.count("right") != 1:
+        return []
+    return _exchange(sentence, at, at + 1, like(sentence.reading.words[at], _SIDES[lower[at]]))
+
+
+def _posture(sentence: Sentence) -> list[Change]:
+    """A person or an animal that sits, stands or lies: it does one of them at a time."""
+    phrases = subject_phrases(sentence)
+    if phrases is None or not phrases[1].animate:
+        return []
+    subject, lower = phrases[1], sentence.lower
+    is_bird = any("birds" in concept.groups for concept in named(subject.head))
+    if is_bird or _NO_POSTURE.intersection(lower[: subject.end]):
+        return []
+    at = subject.end + (lower[subject.end] in ("is", "are"))
+    new = _POSTURES.get(lower[at])
+    if new is None or sum(lower.count(word) for word in _POSTURES) > 1:
+        return []
+    if lower[at + 1] == "up":
+        return []
+    if not sentence.bits[at + 1] & PREPOSITION and lower[at + 1] not in ("next", "together"):
+        return []
+    if sentence.bits[at] & NOUN or (lower[at].endswith("ing") and not is_verb_ing(sentence, at)):
+        return []
+    return _exchange(sentence, at, at + 1, new)

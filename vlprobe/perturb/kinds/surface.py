@@ -1,0 +1,121 @@
+"""Surface: letter case, punctuation and slips of the keyboard, after which the caption means the same.
+
+What the rules leave alone: a caption with capitals inside is not set in small letters ("US" and "us"),
+commas stay, and a slip never makes a word that the lexicon or the caption knows.
+"""
+
+from vlprobe.perturb.concepts import named
+from vlprobe.perturb.kinds.changes import Change
+from vlprobe.perturb.lexicon import ADJECTIVE, ADVERB, ING, NAME, NOUN, TAGS, VERB
+from vlprobe.perturb.tokens import Reading, words
+
+FEWEST_LETTERS = 6  # of a word with a slip: it stays easy to read
+_ENDINGS = (".", "!", "...")
+_KEYS = {  # the keys beside each consonant on a QWERTY keyboard, consonants alone
+    "b": "vgn",
+    "c": "xvd",
+    "d": "sfc",
+    "f": "dgv",
+    "g": "fhb",
+    "h": "gjn",
+    "k": "jlm",
+    "l": "k",
+    "m": "nk",
+    "n": "bmh",
+    "p": "l",
+    "r": "tf",
+    "s": "dxz",
+    "t": "rg",
+    "v": "cbf",
+    "w": "qs",
+}
+# What a slip makes of a word of the lexicon, or of 25,010 captions of COCO, that is English and not in the lexicon.
+_OTHER_WORDS = words(
+    "barley cabals charted cooker cookers coveting dicing faxing guises hearer hearers hordes keeling "
+    "leasing metres morels nearly pacing parries patent patents patois pouted pouting raided raiding "
+    "rising risers seared searing sensing sheers solider sported starring stated states stating talker "
+    "tensed tensing trials uptight"
+)
+
+
+def cases(reading: Reading) -> list[Change]:
+    """The caption in other letters: all small, all capital, each word with a capital."""
+    text = reading.text
+    forms = {"upper": text.upper(), "title": _title(reading)}
+    if not any(letter.isupper() for letter in text[1:]):
+        forms["lower"] = text.lower()
+    return [Change(new, f"case:{name}") for name, new in forms.items() if new != text]
+
+
+def _title(reading: Reading) -> str:
+    text = reading.text
+    for (start, _), word in zip(reading.spans, reading.words, strict=True):
+        if word[:1].isalpha():
+            text = text[:start] + word[:1].upper() + text[start + 1 :]
+    return text
+
+
+def punctuations(reading: Reading) -> list[Change]:
+    """The caption with another ending: a full stop, none, an exclamation mark, an ellipsis."""
+    text = reading.text
+    stem = text.rstrip(" .")
+    if not stem[-1:].isalnum():
+        return []
+    ending = text[len(stem) :].strip()
+    if ending not in ("", *_ENDINGS):
+        return []
+    names = {"": "none", ".": "stop", "!": "exclamation", "...": "ellipsis"}
+    return [
+        Change(stem + new, f"punctuation:{names[new]}", ending, new)
+        for new in names
+        if new != ending
+    ]
+
+
+def typos(reading: Reading) -> list[Change]:
+    """The caption with one word mistyped: two letters inside of it exchanged, or a neighbouring key hit."""
+    caption_words = frozenset(reading.lower)
+    out = []
+    for (start, end), word, lower in zip(reading.spans, reading.words, reading.lower, strict=True):
+        if not _can_slip(word, lower):
+            continue
+        for rule, slip in (("transposed", _transposed(lower)), ("key", _wrong_key(lower))):
+            if slip and slip not in caption_words and not _is_word(slip):
+                new = word[0] + slip[1:]
+                text = reading.text[:start] + new + reading.text[end:]
+                out.append(Change(text, f"typo:{rule}", word, new))
+    return out
+
+
+def _can_slip(word: str, lower: str) -> bool:
+    bits = TAGS.get(lower, 0)
+    is_content = bits & (NOUN | VERB | ING | ADJECTIVE | ADVERB) and not bits & NAME
+    return bool(
+        len(word) >= FEWEST_LETTERS
+        and word.isascii()
+        and word[1:].isalpha()
+        and word[1:].islower()
+        and is_content
+    )
+
+
+def _transposed(word: str) -> str:
+    """The middle two letters that differ, not the first or the last of the word, exchanged."""
+    middle = len(word) // 2
+    for at in (middle, middle - 1, middle + 1):
+        if 0 < at < len(word) - 2 and word[at] != word[at + 1]:
+            return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    return ""
+
+
+def _wrong_key(word: str) -> str:
+    """The consonant nearest to the middle replaced by that of a neighbouring key."""
+    middle = len(word) // 2
+    for at in (middle, middle - 1, middle + 1):
+        if 0 < at < len(word) - 1 and word[at] in _KEYS:
+            return word[:at] + _KEYS[word[at]][0] + word[at + 1 :]
+    return ""
+
+
+def _is_word(text: str) -> bool:
+    return text in TAGS or text in _OTHER_WORDS or bool(named(text))
