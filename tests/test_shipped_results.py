@@ -64,7 +64,7 @@ def sample(probe: str, kind: str) -> list[tuple[dict, dict]]:
 
 def test_all_probes_and_demo_models_are_there_in_at_most_ten_megabytes():
     expected = {(probe, name) for probe in registry.names("probes") for name in ship.models()}
-    assert len(expected) == 30
+    assert len(expected) == 36
     assert set(manifests()) == expected
     assert all(manifest["run"]["limit"] == 0 for manifest in manifests().values())
     size = sum(path.stat().st_size for path in shipped.FOLDER.rglob("*") if path.is_file())
@@ -90,7 +90,13 @@ def test_they_are_of_today_s_code_and_models():
 @pytest.mark.parametrize(
     ("probe", "kind"),
     [("lgip", kind) for kind in ("paraphrase", "flip", "combined")]
-    + [("eqben", "pair"), ("visla", "i2t"), ("visla", "t2t")],
+    + [
+        ("eqben", "pair"),
+        ("series", "boundary"),
+        ("series", "order"),
+        ("visla", "i2t"),
+        ("visla", "t2t"),
+    ],
 )
 def test_scores_are_what_the_model_says_today(probe, kind):
     checked = 0
@@ -148,7 +154,7 @@ from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
 store = StoreAboveShipped({str(tmp_path / "none")!r}, shipped.FOLDER)
 sets = views.runs.question_sets(store)
-assert len(sets) == 5 and sets["probe"][0] == "lgip", sets
+assert len(sets) == 6 and sets["probe"][0] == "lgip", sets
 for key in sets["case_key"]:
     question_set = views.runs.question_set(store, key)
     kind = next(iter(views.runs.kinds(question_set.probe)))

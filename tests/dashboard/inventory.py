@@ -139,6 +139,7 @@ VIEWS = {
     "pairs": View("pairs"),
     "triplets": View("triplets", {"set": VISLA}),
     "rankings": View("rankings", cache="ranked"),
+    "series": View("series", cache="shipped"),
     "models": View("models"),
     "models first": View("models", cache="empty"),
 }

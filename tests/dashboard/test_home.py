@@ -149,7 +149,7 @@ def test_every_shipped_probe_has_its_home(shown, come_along, probe):
     case = hero(at)["cases"][0]
     assert all(line.endswith(".") for line in case["heading"])
     assert all(picture["source"] for picture in case["pictures"])
-    assert len(case["pictures"]) == (2 if probe == "eqben" else 1)
+    assert len(case["pictures"]) == (2 if probe in ("eqben", "series") else 1)
     assert len(figures(at)["strip"]["models"]) == 6
     assert len(figures(at)["numbers"]) == {"visla": 2, "prsm": 0}.get(probe, 3)
     for entry in figures(at)["strip"]["models"]:
@@ -186,7 +186,7 @@ def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, come_along
     at = shown(come_along)
     assert "Your results ·" in words(at)
     options = at.selectbox(key="set").options
-    assert [option.startswith("Shipped results ·") for option in options] == [False, *[True] * 5]
+    assert [option.startswith("Shipped results ·") for option in options] == [False, *[True] * 6]
     assert hero(at)["kicker"] == "Failure of the day, from your results"
     at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
     assert "Shipped results: six small models" in words(at)

@@ -24,6 +24,7 @@ PAGES = {
     "pairs": "eqben",
     "triplets": "visla",
     "rankings": "prsm",
+    "series": "series",
 }
 
 

@@ -22,7 +22,13 @@ from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
-PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
+PROBES = {
+    "retrieval": "rococo",
+    "pairs": "eqben",
+    "triplets": "visla",
+    "rankings": "prsm",
+    "series": "series",
+}
 PAGES = ["home", "run", "failures", "compare", "breakdown", *PROBES]
 RANDOM, CONSTANT = "control:random", "control:constant"
 

@@ -331,7 +331,7 @@ def test_all_five_questions_are_asked_of_every_model_by_one_press_and_take_turns
     at.checkbox(key="run_model_demo:softmax").set_value(True)
     at.multiselect(key="run_models").set_value(["control:random", "demo:softmax"])
     at.button(key="all_probes").click().run()
-    assert not at.error and "5 of 5 questions" in words(at) and "2 models" in words(at)
+    assert not at.error and "6 of 6 questions" in words(at) and "2 models" in words(at)
     at.button(key="start").click().run()
     assert {request.probe for request in requests(store)} == set(PROBES)
     assert {request.models for request in requests(store)} == {("demo:softmax", "control:random")}

@@ -1,14 +1,14 @@
 import json
-import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
+from vlprobe import views
 from vlprobe.datasets import frames
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.metrics.boundaries import boundary_accuracy
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 
 
 def row(second: float, caption: str, **others) -> dict:
@@ -223,7 +223,9 @@ def test_a_line_of_json_that_is_no_row_is_refused(tmp_path):
 
 
 def test_an_unknown_filter_is_named(tmp_path):
-    with pytest.raises(NotFound, match="Known: available, ag, gebc, youcook2"):
+    with pytest.raises(
+        NotFound, match="Known: available, boundaries, graph, video, ag, gebc, youcook2"
+    ):
         frames.load(write(tmp_path, [row(0, "A"), row(1, "B")], options="+agg"), tmp_path)
 
 
@@ -239,41 +241,83 @@ def film(folder: Path) -> str:
     )
 
 
-def test_boundaries_are_where_the_column_says_and_are_sought_in_all_frames_of_their_video(tmp_path):
-    found = frames.read_boundaries(film(tmp_path))
-    assert [(one.video, one.seconds, one.before, one.after) for one in found] == [
-        ("v", 1.2, "A", "B"),
-        ("v", 4.0, "B", "C"),
-        ("w", 1.5, "X", "Y"),
+def test_boundaries_are_where_the_column_says_among_all_frames_of_their_video(tmp_path):
+    items = frames.load(film(tmp_path) + "+boundaries", tmp_path).items
+    assert [(one.id, one.captions, one.foils, one.series.boundary) for one in items] == [
+        ("table/v@1.2", ("A",), ("B",), 1.2),
+        ("table/v@4", ("B",), ("C",), 4.0),
+        ("table/w@1.5", ("X",), ("Y",), 1.5),
     ]
-    assert found[0].times == found[1].times == (0, 0.5, 2, 3, 4.5)
-    assert [picture.path.name for picture in found[2].frames] == ["v1.png", "v2.png"]
+    assert items[0].series.times == items[1].series.times == (0, 0.5, 2, 3, 4.5)
+    assert [picture.path.name for picture in items[2].series.pictures] == ["v1.png", "v2.png"]
+    assert [one.image.path.name for one in items] == ["v0.5.png", "v3.png", "v1.png"]
+    assert [one.foil_image.path.name for one in items] == ["v2.png", "v4.5.png", "v2.png"]
+    assert items[0].cluster == items[1].cluster != ""  # boundaries of one video
 
 
-def test_a_predicted_time_is_halfway_between_the_two_frames_that_fit_best(tmp_path):
-    found = frames.read_boundaries(film(tmp_path))
-    rng = np.random.default_rng(0)
-    before, after = ([rng.random(len(one.times)) for one in found] for _ in range(2))
-    by_hand = []
-    for one, was, becomes in zip(found, before, after, strict=True):
-        best = max(
-            range(len(one.times) - 1),
-            key=lambda at, was=was, becomes=becomes: was[at] + becomes[at + 1],
+def test_the_probe_of_series_finds_a_boundary_in_real_files(tmp_path, store):
+    """From a table to the estimate, with a model that sees how red a frame is."""
+    rows = [row(t, "dark" if t < 3 else "red", boundary="" if t < 3 else 2.5) for t in range(6)]
+    name = write(tmp_path, rows, options="+boundaries")
+    for second in range(6):
+        shade = 250 if second >= 3 else 0
+        Image.new("RGB", (4, 4), (shade, second, 0)).save(tmp_path / "frames" / f"v{second}.png")
+    (item,) = frames.load(name, tmp_path).items
+    scores = {f"{item.id}_c{c}_i{i}": abs((c == 1) - (i < 3)) for c in (0, 1) for i in range(6)}
+    file = tmp_path / "scores.jsonl"
+    file.write_text(
+        "\n".join(json.dumps({"label": label, "score": score}) for label, score in scores.items())
+    )
+    request = Request((f"scores:{file}",), name, "series", examine=False)
+    (manifest,) = execute(request, store)
+    estimates = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"])
+    ).set_index("metric")["value"]
+    assert estimates["boundary_within_0.1"] == estimates["boundary_accuracy"] == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row(0, "A"), row(1, "B")], "has no boundary between two captions"),
+        (
+            [row(0, "A"), row(1, "A"), row(2, "B", boundary=0.5)],
+            r"1 of 3 rows .*a boundary after the last frame of the caption before it",
+        ),
+        ([row(0, "A"), row(1, "B", boundary=9)], r"1 of 2 rows .*no later ones in boundary"),
+    ],
+)
+def test_boundaries_that_cannot_be_are_one_line(tmp_path, rows, said):
+    with pytest.raises(InvalidInput, match=said):
+        frames.load(write(tmp_path, rows, options="+boundaries"), tmp_path)
+
+
+def test_captions_are_written_from_scene_graphs_as_the_paper_s_figures_have_them(tmp_path):
+    graphs = [
+        ("not_looking_at|behind|sitting_on", "sofa"),
+        ("looking_at|beneath|lying_on", "sofa"),
+        ("unsure|on_the_side_of|other_relationship", "sofa"),
+    ]
+    rows = [
+        {"video": "v", "frame": f"{n}.png", "time": n, "relations": relations, "object": thing}
+        for n, (relations, thing) in enumerate(graphs)
+    ]
+    dataset = frames.load(write(tmp_path, rows, options="+graph+ag"), tmp_path)
+    assert [item.captions + item.foils for item in dataset.items] == [
+        (
+            "The person is sitting on the sofa which is behind him/her.",
+            "The person is lying on the sofa which is beneath him/her.",
         )
-        by_hand.append((one.times[best] + one.times[best + 1]) / 2)
-    assert frames.predicted_times(found, before, after) == pytest.approx(by_hand)
-    perfect = [np.array([1.0, 1, 0, 0, 0]), np.array([0.0, 0, 0, 1, 0]), np.array([1.0, 0])]
-    predicted = frames.predicted_times(found, perfect, [1 - was for was in perfect])
-    assert predicted == pytest.approx([1.25, 3.75, 1.5])
-    rates = boundary_accuracy(predicted, np.array([one.seconds for one in found]), (0.04, 0.1, 0.3))
-    assert rates == pytest.approx({0.04: 1 / 3, 0.1: 2 / 3, 0.3: 1.0})
+    ]
+    assert "1 of 3 frames have no caption and are left out (first: 4)." in dataset.notes
 
 
-def test_a_video_of_one_frame_has_no_prediction():
-    one = frames.Boundary("v", 1.0, "A", "B", (None,), (0.0,))
-    assert math.isnan(frames.predicted_times([one], [np.ones(1)], [np.ones(1)])[0])
-
-
-def test_a_table_without_boundaries_says_so(tmp_path):
-    with pytest.raises(InvalidInput, match="has no boundaries"):
-        frames.read_boundaries(write(tmp_path, [row(0, "A"), row(1, "B")]))
+@pytest.mark.parametrize("change", [{"object": ""}, {"relations": ""}, {"relations": "a||c"}])
+def test_a_graph_without_the_relation_is_one_line(tmp_path, change):
+    rows = [
+        {"video": "v", "frame": "0.png", "time": 0, "relations": "a|b|c", "object": "cup"} | change
+    ]
+    with pytest.raises(
+        InvalidInput, match=r"1 of 1 rows .*an object and three relations for \+graph"
+    ):
+        frames.load(write(tmp_path, rows, options="+graph"), tmp_path)

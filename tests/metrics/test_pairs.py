@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe.metrics import boundaries, pairs
+from vlprobe.metrics import pairs
 from vlprobe.metrics.judge import Judge
 
 
@@ -136,17 +136,3 @@ def test_a_case_that_the_model_cannot_answer_counts_for_nothing():
     assert found["foil_accuracy"] == 1.0
     line = estimates(FOILS.assign(margin=math.nan), 4).query("metric == 'foil_accuracy'")
     assert line["value"].isna().all() and (line["n_items"] == 0).all() and (line["ties"] == 0).all()
-
-
-def test_a_boundary_is_where_before_then_after_fits_best():
-    before, after = np.array([0.9, 0.8, 0.1, 0.1]), np.array([0.1, 0.2, 0.9, 0.8])
-    # sums of neighbours: .9 + .2, .8 + .9, .1 + .8: between frames 1 and 2
-    assert boundaries.boundary_time(before, after, fps=5) == pytest.approx(0.3)
-    assert math.isnan(boundaries.boundary_time(before[:1], after[:1], 5))
-
-
-def test_boundary_accuracy_counts_those_within_each_distance():
-    found = boundaries.boundary_accuracy(
-        np.array([1.0, 2.0, math.nan]), np.array([1.05, 3.0, 1.0]), (0.1, 1.0, 3.0)
-    )
-    assert found == pytest.approx({0.1: 1 / 3, 1.0: 2 / 3, 3.0: 2 / 3})

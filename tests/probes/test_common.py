@@ -51,6 +51,24 @@ def make(probe: str, folder: Path, n: int = 240) -> str:
         ]
         (folder / "swap.json").write_text(json.dumps(rows))
         return f"triplets:{folder / 'swap.json'}@{folder}"
+    if probe == "series":
+        rows = [
+            {
+                "query": f"a thing {number}",
+                "edit": f"no thing {number}",
+                "candidates": names,
+                "edit_candidates": names[::-1],
+            }
+            for number in range(n)
+            for names in [
+                [
+                    picture(folder / f"{number}-{place}.png", 3 * number + place)
+                    for place in range(3)
+                ]
+            ]
+        ]
+        (folder / "orders.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        return f"orders:{folder / 'orders.jsonl'}"
     return make_tiny(folder)
 
 
@@ -63,7 +81,7 @@ def test_controls_get_the_chance_that_is_declared_and_a_constant_never_wins(prob
     ).set_index(["model", "metric"])
     for metric in registry.load_probe(probe).metrics:
         blind = found.loc[("control:random", metric.name)]
-        if probe in ("eqben", "visla") and not math.isnan(metric.chance + blind["value"]):
+        if probe in ("eqben", "series", "visla") and not math.isnan(metric.chance + blind["value"]):
             if not metric.name.startswith("words"):
                 assert blind["value"] == pytest.approx(metric.chance, abs=0.12), metric.name
             if (

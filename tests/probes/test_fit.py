@@ -13,7 +13,7 @@ from vlprobe.probes.fit import check_fit, score_type
 def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
     probe = registry.load_probe(probe)
     check_fit(controls.load("control:random"), probe)
-    refuses = {"lgip": [TextsOnly], "eqben": [TextsOnly], "visla": []}.get(
+    refuses = {"lgip": [TextsOnly], "eqben": [TextsOnly], "series": [TextsOnly], "visla": []}.get(
         probe.name, [TextsOnly, PairsOnly]
     )
     for kind in (TextsOnly, PairsOnly):

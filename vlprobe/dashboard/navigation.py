@@ -28,6 +28,7 @@ BELOW = {  # pages that Lab leads to
     "pairs": "Pairs",
     "triplets": "Triplets",
     "rankings": "Rankings",
+    "series": "Series",
     "published": "Printed numbers",
     "verdicts": "Verdicts",
 }

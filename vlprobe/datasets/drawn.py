@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vlprobe.datasets import demo, demo_pairs
+from vlprobe.datasets import demo, demo_pairs, drawn_series
 from vlprobe.datasets.world.contrasts import KINDS, contrasts
 from vlprobe.datasets.world.layout import SIZE
 from vlprobe.datasets.world.renderer import VERSION, render, render_large
@@ -115,10 +115,12 @@ def _scenes(split: str) -> list[Scene]:
 
 @functools.cache
 def _contrasts(split: str) -> dict[str, Scene]:
-    """Every scene of the pairs and triplets of a split, by the name of its picture's file."""
-    return {
-        demo_pairs.picture_name(scene): scene
+    """Every scene of the pairs, triplets and series of a split, by the name of its picture's file."""
+    scenes = [
+        scene
         for kind in KINDS
         for contrast in contrasts(kind, split, _LARGEST_SUBSET)
         for scene in (contrast.scene, contrast.changed)
-    }
+    ]
+    scenes += [scene for series in drawn_series.drawn(split) for scene in series.scenes]
+    return {demo_pairs.picture_name(scene): scene for scene in scenes}

@@ -175,9 +175,7 @@ def attach_pictures(
         if absent:
             missing.append((item.id, absent[0]))
         if not absent or keeps_all:
-            items.append(
-                replace(item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
-            )
+            items.append(_with_pictures(item, pictures))
     if missing and not keeps_all and not (items and AVAILABLE in source.options):
         raise _lack_of_pictures(source, len(rows), len(items), missing, knows_unpictured)
     if keeps_all:
@@ -193,6 +191,21 @@ def attach_pictures(
             f"{len(finder.found_by_id)} pictures were found by their COCO id under another file name."
         )
     return items, notes
+
+
+def _with_pictures(item: Item, pictures: Sequence[Picture]) -> Item:
+    """The item with its pictures. Of a series of frames its own two are those beside the boundary,
+    of candidates its own is the best.
+    """
+    if item.series is None:
+        return replace(item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
+    index = item.series.boundary_index if item.series.times else 0
+    return replace(
+        item,
+        image=pictures[index],
+        foil_image=pictures[index + 1] if item.series.times else None,
+        series=replace(item.series, pictures=tuple(pictures)),
+    )
 
 
 def _lack_of_pictures(

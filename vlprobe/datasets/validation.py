@@ -140,6 +140,9 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
         row = [item.id, item.captions, item.foils, sorted(labels), *image_bytes]
         if marked := sorted(set(item.tags).intersection(RESERVED)):
             row.append(marked)
+        if series := item.series:
+            order = [digests[picture.path] for picture in series.pictures]
+            row.append([order, series.times, series.boundary, series.edit_order])
         hasher.update(json.dumps(row).encode() + b"\n")
     return hasher.hexdigest()
 
@@ -164,7 +167,7 @@ def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
     parents = list(range(len(items)))  # a union-find forest over the items' indices
     first_with: dict[str, int] = {}  # digest of a picture -> index of the first item that has it
     for index, item in enumerate(items):
-        for picture in filter(None, (item.image, item.foil_image)):
+        for picture in item.pictures:
             ends = (
                 _root(parents, first_with.setdefault(digests[picture.path], index)),
                 _root(parents, index),
@@ -193,7 +196,7 @@ def image_files(items: Sequence[Item]) -> list[Path]:
 
 def _pictures(items: Sequence[Item]) -> Iterator[Picture]:
     for item in items:
-        yield from filter(None, (item.image, item.foil_image))
+        yield from item.pictures
 
 
 def image_digests(items: Sequence[Item], cache: Path) -> dict[Path, str]:

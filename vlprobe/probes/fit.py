@@ -110,4 +110,4 @@ def check_pictures(model: Model, items: Sequence[Item]) -> None:
 
 
 def _lacks_picture(item: Item) -> bool:
-    return any(picture and picture.absent for picture in (item.image, item.foil_image))
+    return any(picture.absent for picture in item.pictures)

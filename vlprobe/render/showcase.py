@@ -89,6 +89,10 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
             "Two pictures, one difference.",
             f"{does('mix') if is_plural else f'{subject} mixes'} them up.",
         )
+    if kind.body == "series":
+        if card.kind == "boundary":
+            return "A video changes once.", f"{does('see')} it at another moment."
+        return "People put one picture first.", f"{does('put')} another one first."
     if kind.body == "triplet":
         return "Two of these say the same.", f"{does('see')} the wrong two."
     things = changed_things(card)
@@ -214,6 +218,12 @@ def shots(card: WallCard, kind: KindPresentation) -> list[Shot]:
             Shot(name, text, label)
             for name, text, label in zip(card.images, card.texts, ("Left", "Right"), strict=False)
         ]
+    if kind.body == "series":
+        labels = ("First", "Last") if card.kind == "boundary" else ("Fits best", "Fits least")
+        names = (card.images[0], card.images[-1])
+        return [
+            Shot(name, card.true_text, label) for name, label in zip(names, labels, strict=True)
+        ]
     right = [Shot(name, card.true_text) for name in card.images[:1]]
     if kind.body == "picture_search" and card.wrong_image and right:
         label = "Ranked first instead" if card.margin <= 0 else "Best of the mixed"
@@ -233,6 +243,12 @@ def boxes(card: WallCard, kind: KindPresentation, name: str) -> list[Box]:
             Box(plain_line(text), label, style)
             for text, label, style in zip(card.texts, labels, styles, strict=False)
         ]
+    if kind.body == "series":
+        before, after = marked(
+            card.true_text, card.wrong_text or card.true_text, styles=("changed", "changed")
+        )
+        labels = ("Before", "After") if card.kind == "boundary" else ("Asked for", "Its edit")
+        return [Box(before, labels[0], "plain"), Box(after, labels[1], "plain")]
     if kind.body == "pair":
         left, right = marked(*card.texts[:2], styles=("changed", "changed"))
         return [Box(left, "Left picture", "plain"), Box(right, "Right picture", "plain")]
@@ -274,6 +290,7 @@ def verdict(
         "caption_search": "put a false caption first",
         "picture_search": f"put {kind.lie} first",
         "triplet": "put the lookalike closer",
+        "series": f"chose {kind.lie}",
     }.get(kind.body)
     if done:
         return f"{subject} {done}"

@@ -31,6 +31,7 @@ BELIEVED = {  # what happened to the lies that are counted, by the body of their
     "pair": "not told apart",
     "caption_search": "ranked above the true ones",
     "picture_search": "ranked above the right one",
+    "series": "missed",
 }
 
 
@@ -54,7 +55,7 @@ def shorten(text: str, length: int = LONGEST) -> str:
 
 def change(card: WallCard, kind: KindPresentation) -> list[Run]:
     """The words that were taken out and those that were put in; nothing where no words were."""
-    is_neutral = kind.is_movement or kind.body == "pair"
+    is_neutral = kind.is_movement or kind.body in ("pair", "series")
     true_style, lie_style = ("changed", "changed") if is_neutral else ("true", "lie")
     source, target = changed_words(card)
     if source and target:
@@ -214,6 +215,8 @@ def card_data(
 
 def _alternatives(card: WallCard, kind: KindPresentation) -> Sequence[str]:
     """What is said in place of each picture that is not here."""
+    if kind.body == "series":
+        return [card.true_text, card.texts[-1]]
     return card.texts if kind.body == "pair" else [card.true_text]
 
 
@@ -221,6 +224,8 @@ def frames(card: WallCard, kind: KindPresentation) -> list[tuple[str, str]]:
     """Names of the pictures on a card, and whether one is framed as a wrong winner."""
     if kind.body == "picture_search" and card.wrong_image:
         return [(card.wrong_image, "wrong" if card.margin <= 0 else "")]
+    if kind.body == "series":  # from the first to the last
+        return [(name, "") for name in (card.images[0], card.images[-1])]
     return [(name, "") for name in card.images[: 2 if kind.body == "pair" else 1]]
 
 

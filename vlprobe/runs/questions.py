@@ -32,12 +32,7 @@ def stored(context: RunContext) -> bool:
     """
     if not context.case_entry.complete:
         return False
-    absent = {
-        picture.path
-        for item in context.items
-        for picture in (item.image, item.foil_image)
-        if picture and picture.absent
-    }
+    absent = {picture.path for item in context.items for picture in item.pictures if picture.absent}
     paths = (Picture.from_name(name).path for name in picture_names(context.case_entry))
     return all(path in absent or containers.is_file(path) for path in paths)
 

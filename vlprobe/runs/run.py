@@ -356,7 +356,13 @@ def _with_whole_paths(item: Item) -> Item:
         for name in ("image", "foil_image")
         if (picture := getattr(item, name))
     }
-    return replace(item, **pictures)
+    series = item.series and replace(
+        item.series,
+        pictures=tuple(
+            replace(picture, path=picture.path.resolve()) for picture in item.series.pictures
+        ),
+    )
+    return replace(item, **pictures, series=series)
 
 
 def plan(

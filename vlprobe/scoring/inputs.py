@@ -62,8 +62,7 @@ class RunInputs:
         item_pictures = [
             (picture, f"{item.id}_i{number}", item.id if number == 0 else "")
             for item in self._items
-            for number, picture in enumerate((item.image, item.foil_image))
-            if picture
+            for number, picture in enumerate(item.pictures)
         ]
         further = self._candidates[0]
         digests = self._digests([*(picture for picture, _, _ in item_pictures), *further])

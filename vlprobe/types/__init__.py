@@ -13,6 +13,7 @@ from vlprobe.types.nouns import (
     PictureEdit,
     Role,
     Run,
+    Series,
     zero_margin,
 )
 from vlprobe.types.options import Option
@@ -61,6 +62,7 @@ __all__ = [
     "Reader",
     "Role",
     "Run",
+    "Series",
     "SideBySideMatcher",
     "TextEncoder",
     "answers_cases",

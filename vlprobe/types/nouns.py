@@ -8,6 +8,7 @@ says otherwise.
 import hashlib
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -73,6 +74,26 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Series:
+    """Pictures in an order: the frames of a video by time, or candidates as people ranked them.
+
+    Of a video the item's caption is true before the boundary and its foil after it. Of candidates
+    they are the query and its edit.
+    """
+
+    pictures: tuple[Picture, ...]
+    times: tuple[float, ...] = ()  # of frames: seconds of each, rising; (): candidates, best first
+    boundary: float = 0.0  # of frames: the second from which on the foil is true
+    # Of candidates: their places in `pictures` as people ranked them for the edit; (): not told
+    edit_order: tuple[int, ...] = ()
+
+    @property
+    def boundary_index(self) -> int:
+        """The index of the last frame before the boundary; -1 where it is before all frames."""
+        return bisect_left(self.times, self.boundary) - 1
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """An image with its captions.
 
@@ -91,6 +112,13 @@ class Item:
     )
     cluster: str = ""  # items of one cluster are resampled together, as where they share a picture; "": each alone
     setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
+    series: "Series | None" = None  # pictures in an order, that the probe `series` asks about
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """All pictures of the item: its own, that of its foils, and those of its series."""
+        series = self.series.pictures if self.series else ()
+        return tuple(picture for picture in (self.image, self.foil_image, *series) if picture)
 
     @property
     def unit(self) -> str:

@@ -19,8 +19,9 @@ from typing import Literal
 #   pair             two pictures, two captions and their four scores
 #   triplet          three texts and their three cosines
 #   rankings         the pictures that each wording of a query ranks first
+#   series           pictures in an order, and where in it the model sees what is asked
 CardBody = Literal[
-    "captions", "edit", "caption_search", "picture_search", "pair", "triplet", "rankings"
+    "captions", "edit", "caption_search", "picture_search", "pair", "triplet", "rankings", "series"
 ]
 
 ROLE_LABELS: Mapping[str, str] = MappingProxyType(
@@ -75,7 +76,7 @@ class KindPresentation:
     @property
     def wide(self) -> bool:
         """Whether a card has several pictures beside each other."""
-        return self.body in ("pair", "picture_search", "rankings")
+        return self.body in ("pair", "picture_search", "rankings", "series")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from rapidfuzz.distance import Levenshtein
 
 from vlprobe import registry
 from vlprobe.metrics import estimate, triplets
+from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.storage.store import Store
 from vlprobe.types import selection
@@ -176,6 +177,39 @@ def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     table = table.loc[table["metric"].isin(list(names))]
     table = table.assign(setting=table["slice"], slice=table["metric"].map(names))
     return table[["setting", *_ESTIMATE_COLUMNS]]
+
+
+def published_boundaries() -> pd.DataFrame:
+    """What EqBen's table 12 prints: model, slice (threshold in seconds), value."""
+    cells = tradeoff.published_values("eqben", 12, "boundary_accuracy")
+    slices = [f"{float(split.removesuffix('s')):g}" for split in cells["slice"]]
+    columns = {"model": cells["model"].tolist(), "slice": slices, "value": cells["value"].tolist()}
+    return pd.DataFrame(columns)
+
+
+def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+    """Share of boundaries found by the distance that is forgiven: model, slice (seconds), value and
+    interval.
+    """
+    table = estimates.estimates(store, question_set, "all").dropna(subset=["value"])
+    names = {f"boundary_within_{seconds:g}": f"{seconds:g}" for seconds in BOUNDARY_THRESHOLDS}
+    table = table.loc[table["metric"].isin(list(names))]
+    table = table.assign(slice=table["metric"].map(names))
+    return table[[*_ESTIMATE_COLUMNS]]
+
+
+def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+    """How far an edit moves the order of candidates: model, moved (mean of shares, 0 to 1), people
+    (the same of people's orders; NaN where they were not asked), n_cases.
+    """
+    table = estimates.estimates(store, question_set, "all")
+    rows = []
+    for model in question_set.ordered_models:
+        values = table.loc[table["model"] == model].set_index("metric")
+        if "order_moved" in values.index:
+            cells = values.loc[["order_moved", "order_moved_people"], "value"].tolist()
+            rows.append((model, *cells, int(values.loc["order_moved", "n_cases"])))
+    return pd.DataFrame(rows, columns=pd.Index(["model", "moved", "people", "n_cases"]))
 
 
 def captions(

@@ -26,7 +26,7 @@ from vlprobe.views.runs import QuestionSet
 
 Verdict = Literal["fooled", "tied", "held", "unknown"]
 # Bodies of cards whose wrong side is told by the model's answer, not by the question.
-ANSWER_BODIES = ("caption_search", "picture_search", "rankings")
+ANSWER_BODIES = ("caption_search", "picture_search", "rankings", "series")
 SAME_PICTURE = 24  # other cases of a picture that the drawer lists
 
 
@@ -280,7 +280,7 @@ def _card(
     answer: AnswerRow | None,
     n_more: int,
 ) -> WallCard:
-    top = str(answer.columns["top"]) if answer else ""
+    top = str(answer.columns.get("top", "")) if answer else ""
     true_text, wrong_text = texts_of(row, body, top)
     source, target = row.source, row.target
     if not (source or target) and wrong_text in row.texts:

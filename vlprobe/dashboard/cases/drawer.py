@@ -23,6 +23,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
+from vlprobe.render import series
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import drawer
@@ -79,6 +80,9 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
     if kind.body == "rankings":
         names = {name for ranking in top_lists(card) for name in ranking}
         st.html(drawer.ranking_strips(card, addresses(store().root, names)))
+    if kind.body == "series":
+        names = {shot.name for shot in series.strip(card.kind, card.images, card.answer)}
+        st.html(drawer.series_strip(card, addresses(store().root, names)))
     st.html(drawer.bars(card, kind, stored.looks, renamed()))
     _draw_ways_on(stored, card, kind, near)
     _draw_pattern(stored, case_filter, card)

@@ -56,6 +56,8 @@ def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, 
             (name, "", card.texts[index], f"plain{index}")
             for index, name in enumerate(card.images[:2])
         ]
+    if kind.body == "series":
+        return []  # a strip below the texts
     return [(name, "", card.true_text, "plain") for name in card.images[:1]]
 
 

@@ -43,6 +43,11 @@ DOORS = {  # page: what it is called, what it answers, its icon
         "How stable a search is when a wish is reworded, as PRSM's tables have it.",
         ":material/format_list_numbered:",
     ),
+    "series": (
+        "In a row",
+        "Where a video changes, as EqBen's table 12 has it, and whether models rank pictures as people do.",
+        ":material/view_column:",
+    ),
     "published": (
         "Printed numbers",
         "Every number that the five papers print, with yours beside it, and which are doubted.",

@@ -16,6 +16,7 @@ from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import begin
 from vlprobe.dashboard.lab.chart_panels import GUESSING, chart_of_cases, mentioned
 from vlprobe.dashboard.state import Questions, attempt, choose, model_name, plain, quiet, view
+from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.render import charts, numbers
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request
@@ -24,6 +25,7 @@ from vlprobe.views import bins
 from vlprobe.views.bins import lure_bins
 from vlprobe.views.figures import (
     DEPTHS,
+    published_boundaries,
     published_depths,
     published_severity,
     severity_steps,
@@ -302,3 +304,49 @@ def _of_setting(
 ) -> Filter | None:
     """The cases of a kind of rewording; of every depth they are the same."""
     return case_links.slice_filter(stored, model, metric.kinds, "subtype", setting)
+
+
+def boundaries(stored: Questions) -> None:
+    """EqBen's boundary accuracy over the distance that is forgiven, with what table 12 prints."""
+    table = view(views.figures.boundaries, stored.question_set)
+    if table.empty:
+        quiet("No video here.")
+        return
+    steps = {f"{seconds:g}": f"{seconds:g}" for seconds in BOUNDARY_THRESHOLDS}
+    metric = stored.metrics["boundary_accuracy"]
+    across, paper = "Seconds that are forgiven", published_boundaries()
+
+    def make() -> go.Figure:
+        looks = stored.looks
+        return charts.tradeoff.curves(table, metric, "cosine", looks, steps, across, paper)
+
+    alt = "Share of boundaries found over the seconds that are forgiven, a line a model."
+    chart_of_cases(make, "boundaries", alt, stored, metric.kinds)
+    quiet(
+        "How to read it: up is better, and to the left is harder. A short video is forgiving: at the "
+        "length of it every guess counts. Hollow and grey: as table 12 prints models on videos of "
+        f"GEBC. {ARMS}"
+    )
+
+
+def edited_orders(stored: Questions) -> None:
+    """In words, how far an edit of the query moves the order of each model, and of people."""
+    table = view(views.figures.edited_orders, stored.question_set).dropna(subset=["moved"])
+    if table.empty:
+        quiet("No query here has an edit.")
+        return
+    moved = ", ".join(
+        f"{model_name(row.model)} {numbers.number(row.moved, 'rate')}"
+        for row in table.head(MOST_NAMED).itertuples()
+    )
+    people = table["people"].iloc[0]
+    theirs = (
+        "nobody ranked the candidates for the edit"
+        if math.isnan(people)
+        else f"people's own order moves by {numbers.number(people, 'rate')}"
+    )
+    quiet(
+        f"One edit of the query moves the order of the candidates by: {moved}; {theirs}. 0 is not at "
+        "all, 100 % turned round. A model that does not see what was edited ranks as before, as "
+        "EqBen's figure 1 shows."
+    )

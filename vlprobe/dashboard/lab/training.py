@@ -303,8 +303,7 @@ def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
                 icon=":material/play_arrow:",
                 key="train_probe",
                 help=(
-                    "Asks all five probes' questions of it, and of the two others that are picked "
-                    "above."
+                    "Asks all probes' questions of it, and of the two others that are picked above."
                 ),
                 on_click=attempt,
                 args=(probe, tuned, training.request.loss),

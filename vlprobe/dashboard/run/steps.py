@@ -12,6 +12,7 @@ from vlprobe.dashboard.state import dataset_name, model_name, plain, quiet
 from vlprobe.render import marks
 from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import tag
+from vlprobe.render.wall import count_word
 from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
@@ -77,7 +78,7 @@ def probes() -> tuple[str, ...]:
     """What is asked: a card for each probe."""
     with _step("2. What?", "what") as below:
         every = presentations()
-        grid = st.grid(5, min_column_width=150, gap="small", key="what_cards")
+        grid = st.grid(len(every), min_column_width=150, gap="small", key="what_cards")
         names = tuple(
             [
                 name
@@ -92,7 +93,7 @@ def probes() -> tuple[str, ...]:
             ]
         )
         st.button(
-            "All five",
+            f"All {count_word(len(every))}",
             icon=":material/done_all:",
             key="all_probes",
             on_click=_choose_all,

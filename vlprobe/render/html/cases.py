@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import cast
 
+from vlprobe.render import series
 from vlprobe.render.html.elements import column_heads, marked, tag
 from vlprobe.render.words import value_label
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -46,7 +47,7 @@ def shots(case: CaseRow, kind: KindPresentation, answer: AnswerRow) -> list[Shot
         ]
     if kind.body == "pair":
         return [Shot(name, f"Picture {number}") for number, name in enumerate(case.images, 1)]
-    if kind.body == "rankings":
+    if kind.body in ("rankings", "series"):
         return []
     return [Shot(name) for name in case.images]
 
@@ -87,6 +88,7 @@ def body(
         "pair": lambda: _pair(case, answer.scores),
         "triplet": lambda: _triplet(case, answer),
         "rankings": lambda: _rankings(case, answer, picture, everything),
+        "series": lambda: _series(case, answer, picture),
         "edit": lambda: _captions(case, presentation, answer.scores, everything),
         "captions": lambda: _captions(case, presentation, answer.scores, everything),
     }
@@ -235,6 +237,23 @@ def _rankings(
     return lines
 
 
+def _series(case: CaseRow, answer: AnswerRow, picture: Callable[[str], str]) -> list[str]:
+    """Pictures in an order: the texts, and a strip with the right place and the model's framed."""
+    labels = ("Before", "After") if case.kind == "boundary" else ("Query", "Its edit")
+    before, after = diff(case.texts[0], case.texts[-1])
+    lines = [_text(labels[0], before)]
+    if len(case.texts) > 1:
+        lines.append(_text(labels[1], after))
+    images = []
+    for shot in series.strip(case.kind, case.images, answer):
+        alt = html.escape(shot.words)
+        images.append(
+            f'<img src="{picture(shot.name)}" alt="{alt}" title="{alt}" class="{shot.css}">'
+        )
+    lines.append(f'<div class="vp-strip">{"".join(images)}</div>')
+    return [*lines, tag("p", series.finding(case.kind, answer), class_="vp-quiet vp-small")]
+
+
 def ranked_words(position: int, name: str, right: str, query: Set[str]) -> tuple[str, str]:
     """What is said of a picture in a ranking, and its class.
 
@@ -299,6 +318,10 @@ def columns(case: CaseRow, kind: KindPresentation) -> Mapping[str, Callable[[Ans
             "rank": lambda answer: rank(answer, "rank"),
             "clean": lambda answer: rank(answer, "rank_clean"),
         }
+    if kind.body == "series":
+        if case.kind == "boundary":
+            return {"seconds off": lambda answer: _seconds(answer.number("seconds_off"))}
+        return {"agreement": lambda answer: _correlation(answer.number("agreement"))}
     if kind.body == "rankings":
         return {
             "top 10": lambda answer: _share(answer.number("local_10")),
@@ -314,6 +337,10 @@ def _score(answer: AnswerRow, index: int) -> str:
 
 def _share(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.0f} %"
+
+
+def _seconds(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 def _correlation(value: float) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import htpy
 
+from vlprobe.render import series
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.cases import ranked_words
 from vlprobe.render.html.elements import mark
@@ -21,6 +22,7 @@ WINNERS = {  # what a model believes, by the body of the kind
     "pair": "the mistake",
     "picture_search": "the mixture",
     "triplet": "the lookalike",
+    "series": "another place",
 }
 TITLE_AT = 0.5  # no further to the right, so that it fits
 VERDICTS = {  # icon, word and style
@@ -38,6 +40,7 @@ def captions(card: WallCard, kind: KindPresentation) -> str:
         "triplet": _triplet,
         "picture_search": _search,
         "rankings": _wordings,
+        "series": _series,
     }.get(kind.body, _true_and_false)(card, kind)
     return str(htpy.div(".vp-captions")[rows])
 
@@ -118,6 +121,37 @@ def _wordings(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:
         shared = len(set(rankings[0]) & set(names))
         rows.append(_row("quiet", f"{shared} of {len(names)} stay", text, "↻"))
     return rows
+
+
+def _series(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:
+    """The texts of a series: before and after a boundary, or the query and its edit."""
+    labels = ("Before", "After") if card.kind == "boundary" else ("Asked for", "Its edit")
+    texts = (card.true_text, card.wrong_text)
+    rows = [_row("quiet", labels[0], _marked(*texts, "changed", False), "?")]
+    if card.wrong_text:
+        rows.append(_row("quiet", labels[1], _marked(*texts, "changed", True), "↻"))
+    return rows
+
+
+def series_strip(card: WallCard, source: Mapping[str, str]) -> str:
+    """The pictures of a series in their order, those framed that are right and that the model chose.
+
+    Args:
+        card: A case of a kind whose body is a series.
+        source: Thumbnails as data addresses by the names of pictures.
+    """
+    images = [
+        htpy.img(src=source.get(shot.name, ""), alt=shot.words, title=shot.words, class_=shot.css)
+        for shot in series.strip(card.kind, card.images, card.answer)
+    ]
+    return str(
+        htpy.div[
+            htpy.div(".vp-strip")[images],
+            htpy.p(".vp-quiet.vp-small")[
+                f"{series.finding(card.kind, card.answer)} Solid frame: the right place. Dashed: the model's."
+            ],
+        ]
+    )
 
 
 def ranking_strips(card: WallCard, source: Mapping[str, str]) -> str:

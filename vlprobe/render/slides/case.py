@@ -65,6 +65,8 @@ def _sides(card: WallCard, kind: KindPresentation) -> tuple[Slide, Slide]:
     tags = ("This is true", "This is a lie")
     if kind.is_movement:
         tags = ("This is true", "The same in other words")
+    if kind.body == "series":
+        return _series(card)
     if kind.body == "rankings":
         tags = ("One wish", "The same wish in other words")
     if kind.body == "pair":
@@ -105,6 +107,32 @@ def _about(card: WallCard, kind: KindPresentation) -> str:
     if source and target:
         return f"“{source}” becomes “{target}”. Case {card.id}."
     return f"Case {card.id}."
+
+
+def _series(card: WallCard) -> tuple[Slide, Slide]:
+    """The texts, with the first and the last picture of the series; then the same, asked."""
+    pictures = tuple(
+        SlidePicture(name, text)
+        for name, text in zip(
+            (card.images[0], card.images[-1]), (card.true_text, card.texts[-1]), strict=True
+        )
+    )
+    is_video = card.kind == "boundary"
+    tags = ("Before", "After") if is_video else ("Asked for", "With one change")
+    edited = card.wrong_text or card.true_text
+    sides = ((card.true_text, edited), (edited, card.true_text))
+    sides_of_case = tuple(
+        Slide(
+            id=name,
+            layout="beside",
+            tag=tag,
+            heading=segments(before, text, "changed"),
+            pictures=pictures,
+            notes=(f"Case {card.id}.",),
+        )
+        for name, tag, (text, before) in zip(("truth", "lie"), tags, sides, strict=True)
+    )
+    return sides_of_case[0], sides_of_case[1]
 
 
 def _twins(card: WallCard) -> tuple[Slide, Slide]:

@@ -13,6 +13,7 @@ TABLES: Mapping[str, tuple[PaperTable, ...]] = {
     "eqben": eqben.TABLES,
     "visla": visla.TABLES,
     "prsm": prsm.TABLES,
+    "series": eqben.SERIES_TABLES,
 }
 
 

@@ -1,0 +1,107 @@
+"""Boundaries and orders against plain loops, scipy, and scores made by hand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from vlprobe import registry
+from vlprobe.metrics import series as metrics
+from vlprobe.probes import series as probe
+from vlprobe.types import Series
+
+METRICS = {metric.name: metric for metric in metrics.METRICS}
+
+
+def rows_of(cases: list[dict]) -> pd.DataFrame:
+    return pd.DataFrame(cases, columns=["margin", *probe.COLUMNS]).astype(float)
+
+
+def test_a_boundary_is_where_before_and_after_fit_best_against_a_plain_loop():
+    rng = np.random.default_rng(0)
+    for n_frames in (3, 5, 12):
+        times = tuple(np.cumsum(rng.random(n_frames) + 0.1).tolist())
+        true = float(rng.uniform(times[0] + 1e-9, times[-1]))
+        scores = rng.random((n_frames, 2))
+        sums = [scores[at, 0] + scores[at + 1, 1] for at in range(n_frames - 1)]
+        best = max(range(n_frames - 1), key=sums.__getitem__)
+        (place,) = [at for at in range(n_frames - 1) if times[at] < true <= times[at + 1]]
+        found = probe._boundary(Series((), times, true), scores)
+        assert (found["right_index"], found["model_index"]) == (place, best)
+        assert found["seconds_off"] == pytest.approx(
+            abs((times[best] + times[best + 1]) / 2 - true)
+        )
+        others = [value for at, value in enumerate(sums) if at != place]
+        assert found["margin"] == pytest.approx(sums[place] - max(others))
+        assert (found["margin"] > 0) == (place == best)
+
+
+def test_of_equally_good_moments_the_farthest_counts():
+    series = Series((), (0.0, 1.0, 2.0, 3.0), 0.5)
+    found = probe._boundary(series, np.ones((4, 2)))
+    assert (found["margin"], found["boundary_tied"], found["seconds_off"]) == (0, True, 2.0)
+
+
+def test_boundary_metrics_count_what_is_within_each_distance():
+    off = [0.05, 0.2, 1.2, 2.9, 9.0]
+    rows = rows_of([{"margin": 1, "seconds_off": value} for value in off])
+    by_hand = {
+        seconds: [value <= seconds for value in off] for seconds in metrics.BOUNDARY_THRESHOLDS
+    }
+    for seconds, within in by_hand.items():
+        value = METRICS[f"boundary_within_{seconds:g}"].value(rows)
+        assert value.tolist() == within
+    mean = np.mean([np.mean(within) for within in by_hand.values()])
+    assert METRICS["boundary_accuracy"].value(rows).mean() == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_orders_are_compared_by_scipy_s_rank_correlation(ties):
+    rng = np.random.default_rng(1)
+    for n in (3, 6, 25):
+        scores = rng.integers(0, 4, (n, 2)).astype(float) if ties else rng.random((n, 2))
+        scores[0], scores[1] = (0, 0), (3, 3)  # no column is constant
+        edit_order = tuple(rng.permutation(n).tolist())
+        found = probe._order(Series((), edit_order=edit_order), scores)
+        people = -np.arange(n)
+        people_edit = np.array([-edit_order.index(place) for place in range(n)])
+        for name, pair in {
+            "agreement": (people, scores[:, 0]),
+            "agreement_edit": (people_edit, scores[:, 1]),
+            "kept": (scores[:, 0], scores[:, 1]),
+            "kept_people": (people, people_edit),
+        }.items():
+            expected = stats.spearmanr(*pair).statistic
+            assert found[name] == pytest.approx(expected, abs=1e-6), name
+        assert found["margin"] == scores[0, 0] - scores[1:, 0].max()
+
+
+def test_an_edit_that_turns_the_order_round_moves_it_wholly_and_one_that_does_nothing_not():
+    scores = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]])
+    turned = probe._order(Series((), edit_order=(2, 1, 0)), scores)
+    still = probe._order(Series(()), scores[:, [0, 0]])
+    rows = rows_of([turned, still])
+    assert METRICS["order_moved"].value(rows).tolist() == [1, 0]
+    moved_people = METRICS["order_moved_people"].value(rows)
+    assert moved_people[0] == 1 and math.isnan(moved_people[1])
+
+
+def test_without_an_edit_its_numbers_are_unknown():
+    found = rows_of([probe._order(Series(()), np.array([[0.5], [0.7], [0.1]]))])
+    assert METRICS["order_agreement"].value(found).tolist() == [0.5]
+    for name in ("order_moved", "order_moved_people", "order_agreement_edit"):
+        assert np.isnan(METRICS[name].value(found)).all()
+
+
+def test_unknown_scores_give_no_answer():
+    times = Series((), (0.0, 1.0, 2.0), 0.5)
+    assert probe._boundary(times, np.full((3, 2), np.nan)) == {}
+    order = probe._order(Series(()), np.array([[np.nan], [0.7], [0.1]]))
+    assert math.isnan(order["margin"]) and math.isnan(order["agreement"])
+
+
+def test_items_without_a_series_are_counted(tiny, tmp_path):
+    item = registry.load_dataset(tiny, tmp_path).items[0]
+    assert probe.PROBE.cases(item, {}, 42) == ([], {"no series of pictures": 1})

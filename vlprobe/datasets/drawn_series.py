@@ -1,0 +1,123 @@
+"""Series of the demo world, drawn on first use: videos that change once, and candidates in an order.
+
+    demo-series        45 videos and 40 queries
+    demo-series:val    the same of the split that the shipped models were chosen on
+
+A video has 12 frames, 2 a second, of one scene whose things stand elsewhere in each; at one boundary
+one thing changes (tag `subset`: video-color, video-number, video-object). A query has 6 candidates: the
+scene that it tells, then scenes with one, two, three ... facts wrong, each with those of the one before
+it; its edit is the opposite relation. That order holds by construction and nobody was asked: with
+real data it is people's. No scene of either split that is told by a caption was ever trained on.
+"""
+
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vlprobe.datasets.demo_pairs import item_id, picture, picture_folder, split_in
+from vlprobe.datasets.validation import LoadedDataset, validated
+from vlprobe.datasets.world.contrasts import Contrast, contrasts
+from vlprobe.datasets.world.scene import COLORS, OBJECTS, OPPOSITE, Group, Scene, pick, stream
+from vlprobe.types import Item, Series
+
+PREFIX = "demo-series"
+KINDS = ("color", "number", "object")  # what changes in a video
+SIZE = 15  # videos of each kind
+QUERIES = 40
+FRAMES, FPS = 12, 2
+LEAST_FRAMES = 2  # on each side of the boundary
+
+
+def names() -> list[str]:
+    """The test split."""
+    return [PREFIX]
+
+
+def check_name(name: str) -> None:
+    """Checks a name before loading. Raises NotFound."""
+    split_in(name)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnSeries:
+    """Scenes in an order, and the two texts that are asked about."""
+
+    id: str
+    subset: str
+    scenes: tuple[Scene, ...]
+    captions: tuple[str, str]
+    n_before: int = 0  # of a video: how many scenes are before the boundary; 0: candidates
+
+
+def load(name: str, cache: Path) -> LoadedDataset:
+    """The series, their pictures drawn into `cache/demo/` where they are not there yet (about 15
+    seconds, once).
+
+    Raises:
+        NotFound: a split that is neither test nor val.
+        InvalidInput: the cache folder cannot be written.
+    """
+    folder = picture_folder(cache)
+    return validated(name, [_item(series, folder) for series in drawn(split_in(name))], cache)
+
+
+def drawn(split: str) -> list[DrawnSeries]:
+    """All series of a split: the videos, then the queries."""
+    videos = [
+        _video(item_id(PREFIX, split, kind, index), contrast)
+        for kind in KINDS
+        for index, contrast in enumerate(contrasts(kind, split, SIZE))
+    ]
+    queries = [
+        _query(item_id(PREFIX, split, "order", index), contrast)
+        for index, contrast in enumerate(contrasts("location", split, QUERIES))
+    ]
+    return videos + queries
+
+
+def _item(series: DrawnSeries, folder: Path) -> Item:
+    images = tuple(picture(scene, folder) for scene in series.scenes)
+    n_before = series.n_before
+    times = tuple(number / FPS for number in range(len(images))) if n_before else ()
+    boundary = (times[n_before - 1] + times[n_before]) / 2 if n_before else 0.0
+    return Item(
+        series.id,
+        images[max(n_before - 1, 0)],
+        series.captions[:1],
+        {"subset": series.subset},
+        series.captions[1:],
+        images[n_before] if n_before else None,
+        series=Series(images, times, boundary),
+    )
+
+
+def _video(key: str, contrast: Contrast) -> DrawnSeries:
+    rng = stream("video", key)
+    n_before = LEAST_FRAMES + int(rng.random() * (FRAMES - 2 * LEAST_FRAMES + 1))
+    frames = tuple(
+        replace(scene, seed=int(rng.random() * 2**32))
+        for scene in [contrast.scene] * n_before + [contrast.changed] * (FRAMES - n_before)
+    )
+    return DrawnSeries(key, f"video-{contrast.kind}", frames, contrast.captions, n_before)
+
+
+def _query(key: str, contrast: Contrast) -> DrawnSeries:
+    scenes = tuple(_worse(contrast.scene, stream("order", key)))
+    return DrawnSeries(key, "order", scenes, contrast.captions)
+
+
+def _worse(scene: Scene, rng: random.Random) -> list[Scene]:
+    """The scene, then each time one more fact wrong: relation, both colours, both things."""
+    scenes = [scene, replace(scene, relation=OPPOSITE[scene.relation])]
+    for at, field in ((0, "color"), (1, "color"), (0, "object"), (1, "object")):
+        group = scenes[-1].groups[at]
+        taken = {value for member in scene.groups for value in (member.color, member.object)}
+        options = COLORS if field == "color" else [name for name in OBJECTS if name != "person"]
+        value = pick(rng, [option for option in options if option not in taken])
+        scenes.append(_with_group(scenes[-1], at, replace(group, **{field: value})))
+    return scenes
+
+
+def _with_group(scene: Scene, at: int, group: Group) -> Scene:
+    groups = (*scene.groups[:at], group, *scene.groups[at + 1 :])
+    return replace(scene, groups=groups)

@@ -1,0 +1,134 @@
+"""Candidates in the order in which people rank them for a query, before and after an edit of it (EqBen,
+figures 1 and 7), for the probe `series`.
+
+    orders:FILE              pictures beside the file
+    orders:FILE@FOLDER       add +available to use only the queries whose candidates are all there
+
+FILE is .csv, .tsv (tabs, no quotes) or .jsonl with a row for each query. Columns:
+
+    query             what is searched
+    candidates        names of pictures as people ranked them, best first: a list, or a.jpg|b.jpg|c.jpg
+    edit              the query with one thing changed (if any): "right" for "left"
+    edit_candidates   the same pictures as people ranked them for the edit (if they did)
+    id                names the row (else its number)
+
+Further columns are tags. The paper's own order (25 pictures of LAION-400M, five people) is printed as
+a figure and not released. Equal ranks cannot be told: where several people ranked, write the order
+that they agree on.
+
+An item is image (the best candidate), captions (query,), foils (edit,), and the series of candidates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from vlprobe.datasets import sources
+from vlprobe.datasets.file_formats import check_records_head, read_json_lines, read_table
+from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Item, Series
+
+PREFIX = "orders"
+COLUMNS = ("id", "query", "candidates", "edit", "edit_candidates")
+LEAST = 3  # candidates
+EXPECTED = f"a query, and in candidates {LEAST} or more different names of pictures, best first: a.jpg|b.jpg|c.jpg"
+_SUFFIXES = (".csv", ".tsv", ".jsonl")
+
+
+def names() -> list[str]:
+    """The form of a name; FILE and FOLDER stand for paths."""
+    return ["orders:FILE", "orders:FILE@FOLDER"]
+
+
+def check_name(name: str) -> None:
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    check_records_head(sources.parse_source(name, [sources.AVAILABLE], _SUFFIXES).files[0])
+
+
+def load(name: str, cache: Path) -> LoadedDataset:
+    """Queries in the order of the files. Raises InvalidInput."""
+    source = sources.parse_source(name, [sources.AVAILABLE], _SUFFIXES)
+    source = source if source.images else replace(source, images=source.files[0].parent)
+    rows = []
+    for file in source.files:
+        lines = _rows(file)
+        faulty = [
+            key
+            for key, row in lines
+            if not row.get("query") or len(_ranked(row)) < LEAST or _repeats(_ranked(row))
+        ]
+        sources.refuse_rows(file, faulty, len(lines), EXPECTED)
+        for key, row in lines:
+            _check_edit(file, key, row)
+        rows += [(_item(file, key, row), _ranked(row)) for key, row in lines]
+    items, notes = sources.attach_pictures(source, rows)
+    return validated(name, clustered_by_picture(items, cache), cache, notes)
+
+
+def _rows(file: Path) -> list[tuple[str, dict[str, str]]]:
+    """Number and columns of each row; a list of a JSON line is written as a table would write it."""
+    if file.suffix != ".jsonl":
+        return [
+            (str(line), {column: value.strip() for column, value in row.items()})
+            for line, row in read_table(file)
+        ]
+    return [
+        (str(number), {column.strip().lower(): _text(value) for column, value in row.items()})
+        if isinstance(row, dict)
+        else (str(number), {})
+        for number, row in enumerate(read_json_lines(file), 1)
+    ]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return "|".join(map(_text, value))
+    return "" if value is None else str(value).strip()
+
+
+def _ranked(row: Mapping[str, str], column: str = "candidates") -> list[str]:
+    return [name.strip() for name in row.get(column, "").split("|") if name.strip()]
+
+
+def _repeats(names: list[str]) -> bool:
+    return len(set(names)) < len(names)
+
+
+def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
+    """Raises InvalidInput where people's order for the edit is not one of the same candidates."""
+    candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
+    if not edited:
+        return
+    unknown = [name for name in edited if name not in candidates]
+    missing = [name for name in candidates if name not in edited]
+    problem = (
+        "there is no edit"
+        if not row.get("edit")
+        else f"'{unknown[0]}' is no candidate of the query"
+        if unknown
+        else f"the candidate '{missing[0]}' is missing"
+        if missing
+        else "a candidate is named twice"
+        if _repeats(edited)
+        else ""
+    )
+    if problem:
+        raise InvalidInput(
+            f"Row {key} of '{file}': in edit_candidates {problem}. Expected the query's candidates, each once, "
+            "in the order of people for the edit."
+        )
+
+
+def _item(file: Path, key: str, row: Mapping[str, str]) -> Item:
+    """An item without its pictures."""
+    candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
+    tags = {column: value for column, value in row.items() if column not in COLUMNS and value}
+    return Item(
+        f"{file.stem}/{row.get('id') or key}",
+        None,
+        (row["query"],),
+        {"subset": file.stem, **tags},
+        (row["edit"],) if row.get("edit") else (),
+        series=Series((), edit_order=tuple(map(candidates.index, edited))),
+    )

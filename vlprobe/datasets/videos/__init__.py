@@ -1,0 +1,1 @@
+"""Tables of frames, and the videos that frames are taken of."""

@@ -1,0 +1,164 @@
+"""Metrics of pictures in an order: where in a video one caption stops to fit and the next begins, and
+whether a model ranks candidates as people do.
+
+Rows of kind `boundary` carry `seconds_off`, how far the predicted boundary is from the true one
+(seconds; of several equally good ones the farthest), and `boundary_tied`. Rows of kind `order` carry
+rank correlations: `agreement` (model and people, for the query), `agreement_edit` (the same for the
+edited query), `kept` (the model's order before and after the edit) and `kept_people`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.metrics import ranking
+from vlprobe.types import Metric, zero_margin
+
+BOUNDARY_THRESHOLDS = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)  # seconds; EqBen, table 12
+_BOUNDARY_SOURCE = "EqBen, appendix A.6 and table 12"
+_ORDER_SOURCE = "EqBen, figures 1 and 7, which print no number"
+
+
+def boundary_scores(scores: np.ndarray) -> np.ndarray:
+    """How well a boundary fits between each two neighbouring frames.
+
+    Args:
+        scores: Of each frame with the caption before and with the one after, shape (n_frames, 2).
+
+    Returns:
+        s(I1, T1) + s(I2, T2), float64 of shape (n_frames - 1,).
+
+    Source: EqBen, appendix A.6.
+
+    >>> boundary_scores(np.array([[0.5, 0.0], [0.25, 0.5], [0.0, 1.0]])).tolist()
+    [1.0, 1.25]
+    """
+    scores = scores.astype(np.float64)
+    return scores[:-1, 0] + scores[1:, 1]
+
+
+def rank_correlation(scores: np.ndarray, other_scores: np.ndarray) -> float:
+    """Spearman's correlation of two lists of scores of the same candidates, equal ones sharing their
+    ranks; NaN where all scores of a list are equal.
+
+    >>> rank_correlation(np.array([3.0, 2.0, 1.0]), np.array([0.9, 0.1, 0.5]))
+    0.5
+    """
+    rankings = ranking.Ranker()(np.stack([scores, other_scores]).astype(np.float32))
+    return round(ranking.rank_correlation(rankings), 12)
+
+
+def _within(seconds: float) -> Callable[[pd.DataFrame], np.ndarray]:
+    return lambda rows: (rows["seconds_off"].to_numpy() <= seconds).astype(np.float64)
+
+
+def boundary_accuracy(rows: pd.DataFrame) -> np.ndarray:
+    """The share of table 12's thresholds that each boundary is found within."""
+    return np.mean([_within(seconds)(rows) for seconds in BOUNDARY_THRESHOLDS], axis=0)
+
+
+def _tied(rows: pd.DataFrame) -> np.ndarray:
+    return rows["boundary_tied"].to_numpy() == 1
+
+
+def _correlation(name: str) -> Callable[[pd.DataFrame], np.ndarray]:
+    return lambda rows: rows[name].to_numpy(np.float64)
+
+
+def _moved(name: str) -> Callable[[pd.DataFrame], np.ndarray]:
+    return lambda rows: (1 - rows[name].to_numpy(np.float64)) / 2
+
+
+def _order_metric(
+    name: str, label: str, help: str, value: Callable[[pd.DataFrame], np.ndarray], **others
+) -> Metric:
+    fields = {
+        "unit": "correlation",
+        "direction": "up",
+        "chance": 0.0,
+        "tied": None,
+        "source": _ORDER_SOURCE,
+    }
+    return Metric(
+        name=name,
+        version=1,
+        label=label,
+        help=help,
+        kinds=("order",),
+        value=value,
+        **(fields | others),
+    )
+
+
+METRICS = (
+    Metric(
+        name="boundary_accuracy",
+        version=1,
+        label="Boundaries found",
+        help="Share of boundaries found within 0.1 to 3 seconds: the mean over the paper's eight distances.",
+        unit="rate",
+        direction="up",
+        chance=float("nan"),
+        source=_BOUNDARY_SOURCE,
+        kinds=("boundary",),
+        value=boundary_accuracy,
+        tied=_tied,
+    ),
+    *(
+        Metric(
+            name=f"boundary_within_{seconds:g}",
+            version=1,
+            label=f"Within {seconds:g} s",
+            help=f"Share of boundaries whose predicted time is at most {seconds:g} seconds from the true one.",
+            unit="rate",
+            direction="up",
+            chance=float("nan"),
+            source=_BOUNDARY_SOURCE,
+            kinds=("boundary",),
+            value=_within(seconds),
+            tied=_tied,
+        )
+        for seconds in BOUNDARY_THRESHOLDS
+    ),
+    _order_metric(
+        "order_agreement",
+        "Agreement with people",
+        "Rank correlation of the model's order of the candidates and that of people: 1 is the same, 0 no relation.",
+        _correlation("agreement"),
+    ),
+    _order_metric(
+        "order_agreement_edit",
+        "Agreement after the edit",
+        "The same for the edited query, where people ranked the candidates for it, too.",
+        _correlation("agreement_edit"),
+    ),
+    _order_metric(
+        "order_first",
+        "First as people's",
+        "Share of queries whose best candidate for people is the model's best, too.",
+        lambda rows: (rows["margin"].to_numpy() > 0).astype(np.float64),
+        unit="rate",
+        chance=float("nan"),
+        tied=zero_margin,
+    ),
+    _order_metric(
+        "order_moved",
+        "Moved by the edit",
+        "How far the edit moves the model's order: 0 not at all, 100 % turned round. Read it beside that of people.",
+        _moved("kept"),
+        unit="rate",
+        direction="none",
+        chance=0.5,
+    ),
+    _order_metric(
+        "order_moved_people",
+        "Moved by the edit, people",
+        "How far the edit moves the order of people, whatever the model.",
+        _moved("kept_people"),
+        unit="rate",
+        direction="none",
+        chance=float("nan"),
+        model_free=True,
+    ),
+)

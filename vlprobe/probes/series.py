@@ -1,0 +1,205 @@
+"""Pictures in an order: where in a video does a model see what two captions say, and does it rank
+candidates as people do (papers/eqben.txt, table 12, figures 1 and 7)?
+
+An item with a `series` gives a case: of kind `boundary`, the frames of a video and the captions before
+and after a boundary, or of kind `order`, candidates as people ranked them for a query, and the query's
+edit where there is one.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from vlprobe.metrics import series as metrics
+from vlprobe.probes.fit import check_fit
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.types import Case, Edit, Encoder, Item, Probe, Reader, Role, Run, Series
+from vlprobe.types.presentation import KindPresentation, Presentation
+
+LEAST = 3  # pictures: of two frames there is one place for a boundary, and of two candidates hardly an order
+COLUMNS = (  # that a case has beside its scores; NaN where it is of the other kind
+    *("right_index", "model_index", "seconds_off", "boundary_tied"),
+    *("agreement", "agreement_edit", "kept", "kept_people"),
+)
+
+PRESENTATION = Presentation(
+    title="Series (EqBen)",
+    name="In a row",
+    asks="Pictures in a row: where does it change, and what fits better than what?",
+    position=6,
+    sentence="A video changes at one moment, and a model has to find it; or people ranked pictures by how well "
+    "they fit a query, and a model ranks them, too. **Up is good**: more boundaries are found, and more of the order "
+    "is people's.",
+    headlines=("boundary_accuracy", "boundary_within_1", "order_first"),
+    subtype_label="Subset",
+    value_labels={
+        "video-color": "A colour changes",
+        "video-number": "A number changes",
+        "video-object": "A thing changes",
+        "order": "Orders",
+    },
+    kinds={
+        "boundary": KindPresentation(
+            label="A video, what was and what is then",
+            lie="another moment",
+            lies="boundaries",
+            winner="another moment",
+            question="The last frame before the boundary and the first after it should fit their captions best, of all "
+            "neighbouring frames.",
+            body="series",
+            legend="Solid frame: the frames beside the true boundary. Dashed: where the model sees it.",
+            several_comparisons=True,
+        ),
+        "order": KindPresentation(
+            label="Candidates in the order of people",
+            lie="another candidate",
+            lies="orders",
+            winner="another candidate",
+            question="The candidate that people put first should score highest.",
+            body="series",
+            legend="From left to right as people ranked them. Solid frame: people's first. Dashed: the model's.",
+            several_comparisons=True,
+        ),
+    },
+)
+
+
+class SeriesProbe(Probe):
+    """Boundaries of videos that a model finds, and orders of candidates that it has in common with people."""
+
+    name = "series"
+    version = 1
+    needs = "pictures"
+    dataset = "demo-series"
+    presentation = PRESENTATION
+    metrics = metrics.METRICS
+
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
+        """The case of the item's series; items without one, or with too few pictures, are counted."""
+        if item.series is None:
+            return [], {"no series of pictures": 1}
+        if len(item.series.pictures) < LEAST:
+            return [], {f"fewer than {LEAST} pictures": 1}
+        kind = "boundary" if item.series.times else "order"
+        texts = (item.captions[0], *item.foils[:1])
+        roles: tuple[Role, ...] = ("original", "different")
+        subset = item.tags.get("subset", "")
+        case = Case(
+            item.id,
+            item.id,
+            item.id,
+            item.series.pictures,
+            texts,
+            roles[: len(texts)],
+            Edit(kind, subset, subset or kind),
+        )
+        return [case], {}
+
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> "SeriesScorer":
+        """What the right moment, or people's first candidate, scores above the best other one."""
+        check_fit(encoder.model, self)
+        return SeriesScorer(encoder, {item.id: item.series for item in items if item.series})
+
+
+class SeriesScorer:
+    """Scores slices of the run's cases.
+
+    Args:
+        encoder: The model.
+        series_of_item: By item id.
+    """
+
+    def __init__(self, encoder: Encoder, series_of_item: Mapping[str, Series]) -> None:
+        self.series_of_item = series_of_item
+        self._score = scoring_cases.case_scorer(encoder, _no_margins)
+
+    def __call__(self, cases: pa.Table) -> pa.Table:
+        """The table of scores with COLUMNS, each float64."""
+        table = self._score(cases)
+        rows = []
+        for item_id, texts, scores in zip(
+            cases["item"].to_pylist(),
+            cases["texts"].to_pylist(),
+            table["scores"].to_pylist(),
+            strict=True,
+        ):
+            scored = np.array(scores, dtype=np.float64).reshape(-1, len(texts))
+            series = self.series_of_item[item_id]
+            rows.append(_boundary(series, scored) if series.times else _order(series, scored))
+        columns = pd.DataFrame(rows, columns=pd.Index(["margin", *COLUMNS])).astype(np.float64)
+        table = table.set_column(
+            table.column_names.index("margin"),
+            "margin",
+            pa.array(columns["margin"].to_numpy(np.float32)),
+        )
+        for name in COLUMNS:
+            table = table.append_column(name, pa.array(columns[name].to_numpy()))
+        return table
+
+
+def _no_margins(rows: pd.DataFrame) -> np.ndarray:
+    return np.full(len(rows), np.nan)
+
+
+def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
+    """Margin and columns of a video; of equally good moments the farthest from the truth counts.
+
+    Args:
+        series: With times.
+        scores: Of each frame with both captions, shape (n_frames, 2).
+    """
+    if np.isnan(scores).any():
+        return {}
+    fit, index = metrics.boundary_scores(scores), series.boundary_index
+    best = np.flatnonzero(fit == fit.max())
+    moments = (np.array(series.times)[:-1] + np.array(series.times)[1:]) / 2
+    off = np.abs(moments[best] - series.boundary)
+    return {
+        "margin": fit[index] - np.delete(fit, index).max(),
+        "right_index": index,
+        "model_index": best[off.argmax()],
+        "seconds_off": off.max(),
+        "boundary_tied": len(best) > 1,
+    }
+
+
+def _order(series: Series, scores: np.ndarray) -> dict[str, float]:
+    """Margin and columns of candidates; what needs an edit, or people's order for it, is NaN without.
+
+    Args:
+        series: Without times.
+        scores: Of each candidate with the query, and with its edit, shape (n, 1) or (n, 2).
+    """
+    people = -np.arange(len(scores), dtype=np.float64)
+    people_edit = np.full(len(scores), np.nan)
+    people_edit[list(series.edit_order)] = people[: len(series.edit_order)]
+    query, edit = scores[:, 0], scores[:, -1]
+    has_edit = scores.shape[1] > 1
+    others = query[1:]
+    columns = {
+        "margin": query[0] - others.max(),
+        "agreement": _correlation(people, query),
+        "kept_people": _correlation(people, people_edit),
+        "right_index": 0,
+        "model_index": 0 if query[0] > others.max() else 1 + int(others.argmax()),
+    }
+    if has_edit:
+        columns["kept"] = _correlation(query, edit)
+        columns["agreement_edit"] = _correlation(people_edit, edit)
+    return columns
+
+
+def _correlation(scores: np.ndarray, other_scores: np.ndarray) -> float:
+    if np.isnan(scores).any() or np.isnan(other_scores).any():
+        return np.nan
+    return metrics.rank_correlation(scores, other_scores)
+
+
+PROBE = SeriesProbe()
