@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.lab import chart_panels, figures, paper_page
+from vlprobe.dashboard.lab import chart_panels, crossed, figures, paper_page
 
 frame.enter()
 begun = paper_page.begin("visla")
@@ -12,4 +12,6 @@ stored = begun.questions
 st.header("Meaning or looks")
 chart_panels.triplets(stored)
 figures.lexical(stored, begun.model)
+st.header("Both answers to one triplet")
+crossed.both_sides(stored)
 paper_page.end(stored, "triplets")

@@ -361,3 +361,23 @@ def test_a_run_whose_questions_or_examination_are_gone_is_completed(tiny, tmp_pa
         file.unlink()
         assert call(tmp_path, *words).stdout == first
         assert file.exists(), pattern
+
+
+def test_both_answers_to_a_triplet_are_shown_and_filtered(every_probe):
+    manifest = next(
+        each
+        for each in every_probe.runs()
+        if each["run"]["probe"] == "visla" and each["run"]["model"] == "control:random"
+    )
+    cache, key = every_probe.root, manifest["key"]
+    table = json.loads(call(cache, "show", key, "--by", "crossed", "--format", "json").stdout)
+    (cell,) = (
+        row
+        for row in table
+        if (row["model"], row["slice"], row["texts"], row["pictures"])
+        == ("control:random", "", "fooled", "held")
+    )
+    words = ("failures", key, "--kind", "i2t", "--outcome", "held", "--crossed", "t2t=fooled")
+    listed = json.loads(call(cache, *words, "--format", "json").stdout)
+    assert len(listed) == cell["n_cases"]
+    assert "t2t=fooled" in call(cache, *words[:-1], "words", code=1).stderr

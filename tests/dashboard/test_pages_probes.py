@@ -227,3 +227,23 @@ def test_rankings_move_and_nobody_is_fooled_by_them(shown, every_probe, key):
 def test_picking_a_probe_s_page_offers_its_question_sets_only(shown, every_probe, key):
     at = shown("pairs", set=key["lgip"])
     assert at.selectbox(key="set").options == ["Pairs (pairs.json) · Nearly twins · 14 pictures"]
+
+
+def test_triplets_have_both_answers_in_a_table_whose_numbers_open_them(shown, every_probe, key):
+    at = shown("triplets", set=key["visla"], model=RANDOM)
+    assert not at.error and "Texts wrong, picture right" in words(at)
+    question_set = views.runs.question_set(every_probe, key["visla"])
+    table = views.crossed.crossed_outcomes(every_probe, question_set)
+    row = next(row for row in table.itertuples() if row.model == RANDOM and row.n_cases)
+    explored = shown(
+        "explore",
+        set=key["visla"],
+        model=RANDOM,
+        kind="i2t",
+        outcome=row.pictures,
+        crossed=f"t2t={row.texts}",
+        cards="every",
+    )
+    assert not explored.error
+    assert explored.selectbox(key="crossed").value == f"t2t={row.texts}"
+    assert len(card_ids(explored)) == row.n_cases

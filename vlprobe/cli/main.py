@@ -144,8 +144,8 @@ def list_(
     "slice_by",
     default="all",
     show_default=True,
-    help="subtype, rule, strength_bin, caption_length, word_frequency or tag:NAME; seeds: mean and spread over "
-    "draws of altered captions and pictures.",
+    help="subtype, rule, strength_bin, comparison, caption_length, word_frequency or tag:NAME; seeds: mean and spread "
+    "over draws of altered captions and pictures; crossed: triplets by both answers, of texts and of pictures.",
 )
 @click.option(
     "--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True
@@ -186,9 +186,13 @@ def show(
         if how == "model-index":
             print_model_index(store, question_set, manifest["key"])
             return
-        table_of = views.seeds.spread if slice_by == "seeds" else views.estimates.estimates
-        options = (averaging, unit) if slice_by == "seeds" else (slice_by, averaging, unit)
-        print_table(table_of(store, question_set, *options), how)
+        if slice_by == "seeds":
+            table = views.seeds.spread(store, question_set, averaging, unit)
+        elif slice_by == "crossed":
+            table = views.crossed.crossed_outcomes(store, question_set)
+        else:
+            table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
+        print_table(table, how)
         print_notes(question_set.runs)
     for error in views.runs.unread(store):
         click.echo(f"Left out: {error}", err=True)
@@ -202,6 +206,12 @@ def show(
 @click.option("--tag", default="", metavar="NAME=VALUE")
 @click.option("--contains", default="", help="Only captions with these words.")
 @click.option("--outcome", default="fooled", show_default=True, help="fooled, tied, held or all.")
+@click.option(
+    "--crossed",
+    default="",
+    metavar="KIND=OUTCOME",
+    help="Only triplets whose other side has this outcome: t2t=fooled with --kind i2t --outcome held.",
+)
 @click.option("--sort", default="worst", show_default=True, help="worst, closest, best or dataset.")
 @click.option("--page", default=1, type=click.IntRange(1, 10**9), show_default=True)
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)

@@ -26,6 +26,7 @@ PARAMETERS = {  # of Explore's address, by the fields of a filter
     "tag": "tag",
     "bin": "bin",
     "caption": "caption",
+    "crossed": "crossed",
     "other": "other",
 }
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}

@@ -75,14 +75,14 @@ def measured(
         pairs: Of each two of them, as `metrics.ranking.pair_measures` returns them.
     """
     versions = version_texts(item, setting, texts)
-    place = {text: number for number, text in enumerate(texts)}
+    place_of = {text: number for number, text in enumerate(texts)}
     pair_place: dict[tuple[int, ...], int] = {
         pair: number for number, pair in enumerate(combinations(range(len(texts)), 2))
     }
     row: dict[str, list] = {name: [] for name in SCHEMA.names}
     for left, right in COMPARISONS.get(setting, ()):
         ends = sorted(
-            place[versions[name]] for name in (left, right) if versions.get(name) in place
+            place_of[versions[name]] for name in (left, right) if versions.get(name) in place_of
         )
         if (number := pair_place.get(tuple(ends))) is None:
             continue

@@ -11,7 +11,7 @@ from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations, containers
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
-from vlprobe.views import bins, caption_bins, pattern_groups
+from vlprobe.views import bins, caption_bins, crossed, pattern_groups
 from vlprobe.views import filter as views_filter
 from vlprobe.views import rows as views_rows
 from vlprobe.views.filter import Filter
@@ -58,6 +58,9 @@ def matching(
         numbers = np.intersect1d(numbers, members, assume_unique=True)
     if case_filter.caption:
         members = caption_bins.members(store, question_set.key, case_filter.caption)
+        numbers = np.intersect1d(numbers, members, assume_unique=True)
+    if case_filter.crossed:
+        members = crossed.members(store, question_set, run.key, case_filter.crossed)
         numbers = np.intersect1d(numbers, members, assume_unique=True)
     if case_filter.pictured:
         pictured = _pictured(store, question_set, case_filter.kind)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.views import bins, caption_bins
+from vlprobe.views import bins, caption_bins, crossed
 
 # Margins of cases to whether each has the outcome; what is unknown has none.
 OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -59,6 +59,8 @@ class Filter:
     caption: str = ""
     # "here": cases with all their pictures on this machine.
     pictured: str = ""
+    # KIND=OUTCOME of the model's answer to the same triplet on its other side: see `views.crossed`.
+    crossed: str = ""
 
     @property
     def paired(self) -> bool:
@@ -79,6 +81,8 @@ def check(case_filter: Filter) -> None:
         bins.check(case_filter.bin)
     if case_filter.caption:
         caption_bins.check(case_filter.caption)
+    if case_filter.crossed:
+        crossed.check(case_filter.crossed)
     if case_filter.paired and not case_filter.other:
         raise InvalidInput(
             "Only one model is named. Name the other that it is to be compared with."
@@ -111,7 +115,7 @@ def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
 
 def condition(case_filter: Filter) -> tuple[str, list[object]]:
     """The SQL condition on a question set's `cases` that the filter stands for, but for `tagged`,
-    `pair`, `lost_to`, `bin`, `caption` and `pictured`.
+    `pair`, `lost_to`, `bin`, `caption`, `pictured` and `crossed`.
 
     Returns:
         The condition, and the values of its question marks.

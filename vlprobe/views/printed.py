@@ -116,9 +116,9 @@ def _by_cell(
     grouped = comparisons.grouped_by(store, question_set) if paper_table.groups else ""
     if any(tag.partition("=")[0] == grouped for tag in paper_table.groups.values()):
         return {
-            place: interval
+            cell_place: interval
             for start, tag in paper_table.groups.items()
-            for place, interval in _of_group(
+            for cell_place, interval in _of_group(
                 store, question_set, paper_table, model, start, tag
             ).items()
         }
@@ -130,8 +130,8 @@ def _by_cell(
         column = paper_table.columns[index]
         if name == model and not column.datasets:
             low, high = (low, high) if column.sign > 0 else (-high, -low)
-            place = _place(paper_table, column, start)
-            by_cell[place] = column.sign * value, low, high
+            cell_place = _place(paper_table, column, start)
+            by_cell[cell_place] = column.sign * value, low, high
     return by_cell
 
 

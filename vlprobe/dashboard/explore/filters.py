@@ -7,7 +7,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.cases.choices import TIES, draw_order, pick_bucket, with_order
-from vlprobe.dashboard.cases.sentence import Subject, pick_dataset, shortened
+from vlprobe.dashboard.cases.sentence import Subject, pick_dataset, shortened, stored_kinds
 from vlprobe.dashboard.explore.patterns import chosen_pairs
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.state import (
@@ -29,7 +29,7 @@ from vlprobe.datasets.sources import UNPICTURED
 from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
-from vlprobe.views import bins, caption_bins
+from vlprobe.views import bins, caption_bins, crossed
 from vlprobe.views.filter import Filter, parse_corners
 from vlprobe.views.paired_outcomes import bucket
 
@@ -40,6 +40,11 @@ KEEPS_UNPICTURED = (
 )
 BETWEEN_MODELS = "|"  # in the URL, of Compare
 STRONG_KIND, LURED_KIND = "flip", "t2t"
+OTHER_SIDE = {crossed.TEXTS: crossed.PICTURES, crossed.PICTURES: crossed.TEXTS}  # by the kind
+SIDES = {  # by the kind of the other side, what its answer was
+    crossed.TEXTS: {"held": "right by the texts alone", "fooled": "wrong by the texts alone"},
+    crossed.PICTURES: {"held": "right beside the picture", "fooled": "wrong beside the picture"},
+}
 LAYOUTS = {"": "One card a picture", "every": "Every case"}
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
 
@@ -81,7 +86,7 @@ def draw_filters(about: Subject) -> Filter:
 
 PARAMETERS = (  # what the button "Clear all filters" takes from the URL
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
-    *("pair", "lost", "bin", "caption", "pictured"),
+    *("pair", "lost", "bin", "caption", "pictured", "crossed"),
 )
 
 
@@ -145,6 +150,7 @@ def _words_and_tags(about: Subject) -> Filter:
         bin=chosen_bin,
         caption=caption,
         pictured=pictured,
+        crossed=_crossed(about),
     )
 
 
@@ -159,6 +165,15 @@ def _bin(about: Subject) -> str:
         names = {f"{bins.STRENGTH}={name}": value_label(name) for name in bins.STRENGTHS}
         return choose("How strong the lie is", "bin", {"": "Any", **names})
     return ""
+
+
+def _crossed(about: Subject) -> str:
+    """The model's answer to the same triplet on its other side, where both sides were asked."""
+    other_kind = OTHER_SIDE.get(about.kind, "")
+    if other_kind not in stored_kinds(about.questions):
+        return ""
+    names = {f"{other_kind}={outcome}": words for outcome, words in SIDES[other_kind].items()}
+    return choose("The same triplet's other side", "crossed", {"": "Any", **names})
 
 
 def _pictured(about: Subject) -> str:
@@ -243,6 +258,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         ("bin", case_filter.bin and _bin_label(case_filter.bin), {"bin": ""}),
         ("caption", case_filter.caption.partition("=")[2], {"caption": ""}),
         ("pictured", case_filter.pictured and "with a picture here", {"pictured": ""}),
+        ("crossed", _crossed_label(case_filter), {"crossed": ""}),
         ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": ""}),
         ("area", case_filter.within and "in the marked area", {"within": ()}),
         ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
@@ -252,6 +268,11 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         for parameter, label, changes in narrowed
         if label
     ]
+
+
+def _crossed_label(case_filter: Filter) -> str:
+    kind, _, outcome = case_filter.crossed.partition("=")
+    return SIDES.get(kind, {}).get(outcome, "")
 
 
 def _bin_label(name: str) -> str:

@@ -33,7 +33,9 @@ def draw_page() -> None:
     """The pickers, what the table says in a sentence, the table, and it as a file."""
     with st.container(horizontal=True, key="lab_subject"):
         papers = {
-            probe: shown.title for probe, shown in presentations().items() if probe in SOURCES
+            probe: presented.title
+            for probe, presented in presentations().items()
+            if probe in SOURCES
         }
         paper = choose("Paper", "paper", papers, next(iter(papers)))
         stored = _stored(paper)

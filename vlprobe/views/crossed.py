@@ -1,0 +1,101 @@
+"""Both answers to one triplet: the text side (t2t) against the picture side (i2t).
+
+VISLA's figures 9 and 10 show triplets that a model gets wrong beside a picture, and triplets that it
+gets right there and wrong by the texts alone. A case of one kind and its counterpart of another have
+ids that differ in the kind at their end alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage.store import Store
+from vlprobe.views import rows as views_rows
+from vlprobe.views.runs import QuestionSet
+
+TEXTS, PICTURES = "t2t", "i2t"
+OUTCOMES = ("fooled", "held")
+COLUMNS = ["model", "slice", "texts", "pictures", "n_cases", "share"]
+
+
+class Crossing(NamedTuple):
+    """The cases of two kinds that are about the same triplet: int64 of shape (n,), one for one."""
+
+    texts: np.ndarray
+    pictures: np.ndarray
+    subtypes: list[str]
+
+
+def check(crossed: str) -> tuple[str, str]:
+    """Kind and outcome of KIND=OUTCOME. Raises InvalidInput or NotFound where it is no such thing."""
+    kind, equals, outcome = crossed.partition("=")
+    if not equals or kind not in (TEXTS, PICTURES):
+        raise InvalidInput(
+            f"'{crossed[:80]}' is no answer to the same triplet. Expected t2t=fooled, t2t=held, "
+            "i2t=fooled or i2t=held."
+        )
+    if outcome not in OUTCOMES:
+        raise NotFound("outcome", outcome, OUTCOMES)
+    return kind, outcome
+
+
+def crossing(store: Store, question_set: QuestionSet) -> Crossing:
+    """The triplets of a question set that were asked of both sides, in its order."""
+    with store.cursor() as cursor:
+        table = cursor.execute(
+            'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
+            "FROM read_parquet($files) AS left_ JOIN read_parquet($files) AS right_ "
+            "ON left_.kind = 't2t' AND right_.kind = 'i2t' AND left_.item = right_.item "
+            'AND left_.id[:-4] = right_.id[:-4] ORDER BY left_."case"',
+            {"files": store.files([question_set.key], "cases")},
+        ).df()
+    texts, pictures = (table[name].to_numpy(np.int64) for name in ("texts", "pictures"))
+    return Crossing(texts, pictures, table["subtype"].tolist())
+
+
+def members(store: Store, question_set: QuestionSet, run_key: str, crossed: str) -> np.ndarray:
+    """Numbers of the cases whose counterpart of the kind in KIND=OUTCOME has that outcome, rising.
+
+    A tie is a failure; an answer that is not known has no outcome.
+    """
+    kind, outcome = check(crossed)
+    both = crossing(store, question_set)
+    answered, counterparts = (
+        (both.texts, both.pictures) if kind == TEXTS else (both.pictures, both.texts)
+    )
+    margins = views_rows.margins(store, run_key)[answered]
+    passes = margins <= 0 if outcome == "fooled" else margins > 0
+    return np.sort(counterparts[passes]).astype(np.int32)
+
+
+def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+    """How many triplets each model gets right on both sides, on one, on none.
+
+    Returns:
+        model, slice (a subset; "": all), texts and pictures ("held" or "fooled", a tie is a
+        failure), n_cases, share (of the triplets of the slice whose two answers are known); models
+        that answered one side alone have no row.
+    """
+    both = crossing(store, question_set)
+    subtypes = np.array(both.subtypes, dtype=object)
+    names = ["", *sorted({name for name in both.subtypes if name})]
+    table = []
+    for run in question_set.runs:
+        margins = views_rows.margins(store, run.key)
+        sides = margins[both.texts], margins[both.pictures]
+        is_known = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
+        for name in names:
+            of_slice = is_known & (subtypes == name) if name else is_known
+            n_slice = int(of_slice.sum())
+            if not n_slice:
+                continue
+            for texts in OUTCOMES:
+                for pictures in OUTCOMES:
+                    cell = of_slice.copy()
+                    for outcome, side in zip((texts, pictures), sides, strict=True):
+                        cell &= side <= 0 if outcome == "fooled" else side > 0
+                    n_cases = int(cell.sum())
+                    table.append((run.model, name, texts, pictures, n_cases, n_cases / n_slice))
+    return pd.DataFrame(table, columns=pd.Index(COLUMNS))
