@@ -38,6 +38,7 @@ from vlprobe.errors import VlprobeError
 
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
+    from vlprobe.views.export import Form
 
 
 class _Commands(click.Group):
@@ -289,14 +290,25 @@ def jobs(
 
 
 @main.command()
-@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["duckdb", "parquet", "csv"]),
+    default="duckdb",
+    show_default=True,
+    help="One DuckDB file, or a folder of Parquet or CSV files.",
+)
 @click.pass_context
-def export(ctx: click.Context, output: Path) -> None:
-    """Write all results into one portable .duckdb file."""
+def export(ctx: click.Context, output: Path, form: "Form") -> None:
+    """Write all results into OUTPUT for other programs; its schema goes with it (docs/export.md)."""
     from vlprobe import views
 
-    rows = views.export.export(_store(ctx), output)
+    store = _store(ctx)
+    rows = views.export.export(store, output, form)
     click.echo(f"{output}: {rows:,} scores", err=True)
+    for error in views.runs.unread(store):
+        click.echo(f"Left out: {error}", err=True)
 
 
 main.add_command(ask)

@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlprobe.errors import InvalidInput, NotFound, StoredDamage
+from vlprobe.errors import InvalidInput, NotFound, StoredDamage, printable
 from vlprobe.storage import files, objects
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
@@ -146,7 +146,12 @@ class Store:
             is_copy = (
                 manifest.get("key") != key
             )  # made by a file manager; reported by `vlprobe verify`
-            if manifest["schema"] == SCHEMA and "run" in manifest and not is_copy:
+            if manifest["schema"] != SCHEMA:
+                unread[key] = InvalidInput(
+                    f"Run {key} was stored in form {printable(str(manifest['schema']))}; this vlprobe reads form "
+                    f"{SCHEMA}. The same `vlprobe run` makes it again; the version that wrote it can export it."
+                )
+            elif "run" in manifest and not is_copy:
                 manifests.append(manifest)
         return sorted(
             manifests, key=lambda manifest: (manifest["finished"], manifest["key"])

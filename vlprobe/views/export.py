@@ -1,19 +1,47 @@
-"""All stored results as one portable DuckDB file."""
+"""All stored results in a form that other programs read: one DuckDB file, or a folder of Parquet or CSV.
 
+The tables are `runs`, `cases`, `scores`, `estimates` and those that probes store beside their scores;
+`export_schema` says what is in them, and goes with every export: as the tables `schema_about` and
+`schema_columns` of a DuckDB file, as `schema.json` in a folder.
+"""
+
+import csv
+import json
+import shutil
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from vlprobe import __version__
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import load_probe
+from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
+from vlprobe.views.export_schema import SCHEMA_VERSION, meaning
 from vlprobe.views.runs import runs
 
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
 
-def export(store: Store, output: Path) -> int:
-    """Writes cases, scores, estimates, runs and the probes' side tables as tables of one DuckDB
-    file; returns how many scores.
+Form = Literal["duckdb", "parquet", "csv"]
+BATCH_ROWS = 20_000  # of CSV, at a time in memory
 
-    The file is written by a connection of its own: the store's can only read the cache folder.
+
+def export(store: Store, output: Path, form: Form = "duckdb") -> int:
+    """Writes all results; returns how many scores.
+
+    The files are written by a connection of its own: the store's can only read the cache folder.
+    Nothing is at `output` until all of it is.
+
+    Args:
+        store: Whose results.
+        output: A file (duckdb) or a folder (parquet, csv) that does not exist.
+        form: Of the files.
+
+    Raises:
+        InvalidInput: nothing is stored, `output` exists or cannot be written, or there is too little space.
     """
     import duckdb
 
@@ -22,39 +50,133 @@ def export(store: Store, output: Path) -> int:
         raise InvalidInput(
             "Nothing is stored yet, so there is nothing to export. Run a probe first: vlprobe run --help."
         )
-    if output.exists():
-        raise InvalidInput(f"'{output}' exists. Name a new file, or delete that one first.")
-    keys = stored["key"].tolist()
+    if output.exists() or output.is_symlink():
+        raise InvalidInput(
+            f"'{output}' exists. Name a new {'file' if form == 'duckdb' else 'folder'}, or delete that one first."
+        )
+    files = _files(store, stored)
     growing = output.with_name(f".{output.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with duckdb.connect(str(growing)) as connection:
-            connection.execute("CREATE TABLE runs AS SELECT * FROM stored")
-            side_tables = {
-                name for probe in stored["probe"].unique() for name in load_probe(probe).side_tables
+        _require_space(output, files)
+        if form != "duckdb":
+            growing.mkdir()
+        with duckdb.connect(str(growing) if form == "duckdb" else ":memory:") as connection:
+            connection.register("stored", stored)
+            queries = {"runs": "SELECT * FROM stored"} | {
+                name: _query(name, paths) for name, paths in files.items()
             }
-            for name in ("scores", "estimates", *sorted(side_tables)):
-                having = [key for key in keys if store.run(key).has_table(name)]
-                files = store.files(having, name)
-                if not files:
-                    continue
-                connection.execute(
-                    f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?, union_by_name=true)",
-                    [files],
-                )
-            for position, key in enumerate(stored["case_key"].unique()):
-                verb = "INSERT INTO cases" if position else "CREATE TABLE cases AS"
-                files = store.files([key], "cases")
-                connection.execute(
-                    f"{verb} SELECT ? AS case_key, * FROM read_parquet(?)",
-                    [key, files],
-                )
-            count = connection.execute("SELECT count(*) FROM scores").fetchall()[0][0]
+            _write(connection, queries, growing, form, ", ".join(sorted(set(stored["probe"]))))
+            count = connection.execute(f"SELECT count(*) FROM ({queries['scores']})").fetchall()
         growing.replace(output)
-        return count
+        return count[0][0]
     except (duckdb.IOException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(
             f"Cannot write '{output}' ({reason}). Choose another place or free some space."
         ) from None
     finally:
+        if growing.is_dir():
+            shutil.rmtree(growing, ignore_errors=True)
         growing.unlink(missing_ok=True)
+
+
+def _files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str]]]:
+    """Paths of each table, by its name and the key of the question set; "" where it has the runs' own."""
+    keys = stored["key"].tolist()
+    side_tables = {
+        name for probe in stored["probe"].unique() for name in load_probe(probe).side_tables
+    }
+    files = {}
+    for name in ("scores", "estimates", *sorted(side_tables)):
+        having = [key for key in keys if store.run(key).has_table(name)]
+        if paths := store.files(having, name):
+            files[name] = {"": paths}
+    files["cases"] = {
+        key: store.files([key], "cases") for key in stored["case_key"].unique().tolist()
+    }
+    return files
+
+
+def _query(name: str, files: dict[str, list[str]]) -> str:
+    """SQL of a table's rows. Columns that an earlier version did not write are NULL."""
+    return " UNION ALL BY NAME ".join(
+        f"SELECT {f'{_quoted(key)} AS case_key, ' if name == 'cases' else ''}* "
+        f"FROM read_parquet([{', '.join(map(_quoted, paths))}], union_by_name=true)"
+        for key, paths in files.items()
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _require_space(output: Path, files: dict[str, dict[str, list[str]]]) -> None:
+    """Raises InvalidInput where the disk has less room than the results take, OSError where the folder is none."""
+    size = sum(
+        Path(path).stat().st_size
+        for by_key in files.values()
+        for paths in by_key.values()
+        for path in paths
+    )
+    free = shutil.disk_usage(output.absolute().parent).free
+    if free < size:
+        raise InvalidInput(
+            f"There is too little space for '{output}': it takes {size / 1e6:,.0f} MB at the least, and "
+            f"{free / 1e6:,.0f} MB are free. Choose another place or free some space."
+        )
+
+
+def _write(
+    connection: "duckdb.DuckDBPyConnection",
+    queries: dict[str, str],
+    target: Path,
+    form: Form,
+    probes: str,
+) -> None:
+    """Writes the tables of these queries, and what is in them."""
+    columns = []
+    for table, query in queries.items():
+        described = connection.execute(f"DESCRIBE {query}").fetchall()
+        columns += [
+            (table, name, kind, meaning(table, name, probes)) for name, kind, *_ in described
+        ]
+        if form == "duckdb":
+            connection.execute(f"CREATE TABLE {table} AS {query}")
+        elif form == "parquet":
+            path = _quoted(str(target / f"{table}.parquet"))
+            connection.execute(f"COPY ({query}) TO {path} (FORMAT parquet, COMPRESSION zstd)")
+        else:
+            _write_csv(connection, query, target / f"{table}.csv", described)
+    about = {"schema": str(SCHEMA_VERSION), "vlprobe": __version__}
+    if form == "duckdb":
+        connection.execute("CREATE TABLE schema_about (name VARCHAR, value VARCHAR)")
+        connection.executemany("INSERT INTO schema_about VALUES (?, ?)", list(about.items()))
+        connection.execute(
+            'CREATE TABLE schema_columns ("table" VARCHAR, "column" VARCHAR, type VARCHAR, meaning VARCHAR)'
+        )
+        connection.executemany("INSERT INTO schema_columns VALUES (?, ?, ?, ?)", columns)
+        return
+    fields = ("table", "column", "type", "meaning")
+    described = {**about, "columns": [dict(zip(fields, row, strict=True)) for row in columns]}
+    (target / "schema.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_csv(
+    connection: "duckdb.DuckDBPyConnection", query: str, path: Path, described: list[tuple]
+) -> None:
+    """A table as CSV: lists and maps as JSON, what is unknown empty, nothing that a spreadsheet would run."""
+    cells = [
+        f'CAST(to_json("{name}") AS VARCHAR) AS "{name}"' if kind[-1] in "])" else f'"{name}"'
+        for name, kind, *_ in described
+    ]
+    rows = connection.execute(f"SELECT {', '.join(cells)} FROM ({query})")
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow([name for name, *_ in described])
+        while batch := rows.fetchmany(BATCH_ROWS):
+            writer.writerows(map(_cells, batch))
+
+
+def _cells(row: tuple) -> Iterator[object]:
+    """Cells of a row; NaN is unknown and empty, as NULL is."""
+    return ("" if value is None or value != value else defused(value) for value in row)

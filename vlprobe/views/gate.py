@@ -107,8 +107,10 @@ def probes_with(names: Collection[str]) -> list[str]:
     by_probe = {probe: runs.metrics(probe) for probe in registry.names("probes")}
     for name in names:
         if not any(name in metrics for metrics in by_probe.values()):
-            known = dict.fromkeys(metric for metrics in by_probe.values() for metric in metrics)
-            raise NotFound("metric", name, known)
+            metric_names = dict.fromkeys(
+                metric for metrics in by_probe.values() for metric in metrics
+            )
+            raise NotFound("metric", name, metric_names)
     probes = [probe for probe, metrics in by_probe.items() if set(names) <= set(metrics)]
     if not probes:
         raise InvalidInput(

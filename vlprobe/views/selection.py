@@ -77,8 +77,10 @@ def _key(store: Store, name: str, by_key: dict[str, RunRow]) -> str:
     try:
         key = store.find(name)["key"]
     except NotFound:
-        known = [*dict.fromkeys(row.model for row in by_key.values()), *by_key]
-        raise NotFound("stored run or model", name, known, "`vlprobe show` lists them.") from None
+        names_here = [*dict.fromkeys(row.model for row in by_key.values()), *by_key]
+        raise NotFound(
+            "stored run or model", name, names_here, "`vlprobe show` lists them."
+        ) from None
     if key not in by_key:
         raise InvalidInput(
             f"The probe of run '{name}' is not known here. Name its plug-in with --plugin."

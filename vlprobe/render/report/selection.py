@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -13,6 +12,7 @@ import numpy as np
 from vlprobe import views
 from vlprobe.storage import access, annotations
 from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
@@ -22,7 +22,6 @@ from vlprobe.views.runs import QuestionSet
 MOST = 10_000  # cases in one file
 # What makes a spreadsheet run a cell, wide letters too: at its beginning, and where semicolons and
 # lines divide cells.
-FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[ ]*[=+@\uff1d\uff0b\uff0d\uff20-])|^(?=[\t\r\n])")
 PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target")
 
 
@@ -55,16 +54,6 @@ def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
     writer.writerow([defused(name) for name in names])
     writer.writerows([[defused(row.get(name)) for name in names] for row in rows])
     return buffer.getvalue()
-
-
-def defused(value: object) -> object:
-    """A cell that no spreadsheet runs: what begins like a formula gets an apostrophe; numbers stay
-    numbers.
-
-    >>> defused("=1+1"), defused("-"), defused(-0.5), defused("a dog; =1+1")
-    ("'=1+1", "'-", -0.5, "a dog;' =1+1")
-    """
-    return FORMULA.sub("'", value) if isinstance(value, str) else value
 
 
 def _pictures(names: Sequence[str]) -> list[str]:
