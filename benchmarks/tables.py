@@ -32,7 +32,16 @@ def write_tables(folder: Path, n_rows: int) -> list[Path]:
     table = pa.table({"image": [f"{n // 2:09d}.jpg" for n in range(n_rows)], "caption": captions})
     pyarrow.parquet.write_table(table, folder / "rows.parquet")
     pyarrow.csv.write_csv(table, folder / "rows.csv")
-    return [folder / "rows.parquet", folder / "rows.csv"]
+    foils = [_foil(caption.split(), draw) for caption in captions]
+    table = table.append_column("negative", [foils])
+    pyarrow.parquet.write_table(table, folder / "foils.parquet")
+    return [folder / name for name in ("rows.parquet", "rows.csv", "foils.parquet")]
+
+
+def _foil(words: list[str], draw: random.Random) -> str:
+    """The caption with one of its words drawn anew."""
+    words[draw.randrange(1, 10)] = draw.choice(WORDS)
+    return " ".join(words)
 
 
 def lint(file: Path) -> tuple[float, float, float]:
@@ -95,7 +104,7 @@ def main() -> None:
         for file in write_tables(Path(name), n_rows) if n_rows else ():
             work, clock, peak = lint(file)
             print(
-                f"{n_rows:,} rows of {file.suffix}: {work:.1f} s of work, {clock:.1f} s, {peak:.0f} MiB"
+                f"{n_rows:,} rows of {file.name}: {work:.1f} s of work, {clock:.1f} s, {peak:.0f} MiB"
             )
         theirs, ours = index_of_tar(Path(name))
         print(

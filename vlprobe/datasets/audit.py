@@ -8,7 +8,7 @@ same as a caption if it has the same words in the same order, since a comma make
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +37,24 @@ FOREIGN = (
     "The caption is not in English, as far as its letters and words tell: rules for English leave it "
     "unedited, so that it is asked about with edits from a file alone.",
 )
+UNCHANGED = (
+    "unchanged",
+    "The foil says the same as the caption it was made from (N = P1): nobody can get it right.",
+)
+TRUE_FOIL = (
+    "true_foil",
+    "The foil says the same as another caption of its item: it is not wrong.",
+)
+ORDER_ONLY = (
+    "order_only",
+    "Caption and foil have the same words in another order: a bag of words cannot tell them apart.",
+)
+GLUED = (
+    "glued_word",
+    "The foil has an inserted word stuck in another one, such as 'wocriminal' for 'woman': it was replaced without "
+    "regard to where words end.",
+)
+UPPER_CASE, FULL_STOP = "capital letters", "a full stop at the end"
 WORD = re.compile(r"\w+")
 GLUED_LETTERS = 3  # an inserted word is looked for inside other words if it has so many
 GLUED_TIMES = 5  # and is inserted on its own this many times as often
@@ -217,13 +235,11 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
     words = _Words()
     return [
         _finding(
-            "unchanged",
-            "The foil says the same as the caption it was made from (N = P1): nobody can get it right.",
+            *UNCHANGED,
             ((item, words[caption] == words[foil]) for item, caption, foil in alterations),
         ),
         _finding(
-            "true_foil",
-            "The foil says the same as another caption of its item: it is not wrong.",
+            *TRUE_FOIL,
             (
                 (
                     item.id,
@@ -235,8 +251,7 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
             ),
         ),
         _finding(
-            "order_only",
-            "Caption and foil have the same words in another order: a bag of words cannot tell them apart.",
+            *ORDER_ONLY,
             (
                 (
                     item,
@@ -246,9 +261,7 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
             ),
         ),
         _finding(
-            "glued_word",
-            "The foil has an inserted word stuck in another one, such as 'wocriminal' for "
-            "'woman': it was replaced without regard to where words end.",
+            *GLUED,
             (
                 (row.item, bool(glued))
                 for row, glued in zip(alterations, glued_words(alterations), strict=True)
@@ -256,13 +269,13 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
         ),
         _style_finding(
             "upper_case",
-            "capital letters",
+            UPPER_CASE,
             lambda text: text != text.lower(),
             alterations,
         ),
         _style_finding(
             "full_stop",
-            "a full stop at the end",
+            FULL_STOP,
             lambda text: text.endswith("."),
             alterations,
         ),
@@ -280,9 +293,16 @@ def _style_finding(
     foils = sum(has(row.foil) for row in alterations) / len(alterations)
     return _finding(
         name,
-        f"One of caption and foil has {feature} and the other has not, so that style tells them apart: "
-        f"{captions:.1%} of captions and {foils:.1%} of foils have.",
+        style_meaning(feature, captions, foils),
         ((row.item, has(row.caption) != has(row.foil)) for row in alterations),
+    )
+
+
+def style_meaning(feature: str, captions: float, foils: float) -> str:
+    """Of a style leak: which share of captions and of foils has the feature."""
+    return (
+        f"One of caption and foil has {feature} and the other has not, so that style tells them apart: "
+        f"{captions:.1%} of captions and {foils:.1%} of foils have."
     )
 
 
@@ -308,18 +328,19 @@ def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
             word
             for word in new
             if word not in caption_words
-            and any(_is_glued(word, replaced, inserted, caption_words) for replaced in removed)
+            and any(is_glued(word, replaced, inserted, caption_words) for replaced in removed)
         ]
         for removed, new in changes
     ]
 
 
-def _is_glued(
+def is_glued(
     word: str,
     replaced: str,
     inserted: Mapping[str, int],
-    caption_words: set[str],
+    caption_words: Collection[str],
 ) -> bool:
+    """Whether a word has an inserted one stuck in it; see `glued_words`."""
     for start in range(len(word)):
         if word[:start] != replaced[:start]:
             return False

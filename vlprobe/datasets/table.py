@@ -17,7 +17,7 @@ from pathlib import Path
 
 from vlprobe.datasets import audit, sources
 from vlprobe.datasets.file_formats import check_records_head
-from vlprobe.datasets.tables import cases, layouts, reader, remote
+from vlprobe.datasets.tables import cases, foil_lint, layouts, reader, remote
 from vlprobe.datasets.tables import lint as table_lint
 from vlprobe.datasets.tables import names as table_names
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
@@ -57,6 +57,8 @@ def lint(name: str, cache: Path) -> list[audit.Finding]:
     split = parsed.values.get("split", "")
     if not split and table_lint.is_columnar(table, layout):
         return table_lint.check(table, layout)
+    if not split and (texts := foil_lint.texts_of(table, layout)):
+        return foil_lint.check(table, layout, texts)
     items = [_named(row) for row in cases.rows_of(table, layout, split).rows]
     return audit.check(items, cache, sees_pictures=False)
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 from vlprobe.cli import main
 from vlprobe.datasets import audit, table
-from vlprobe.datasets.tables import lint
+from vlprobe.datasets.tables import foil_lint, lint
 from vlprobe.errors import InvalidInput
 
 TEXTS = [
@@ -45,6 +45,63 @@ def test_columns_have_the_defects_that_items_have(seed: int, with_ids: bool, tmp
     expected = [finding for finding in whole if finding.name != "shared_image"]
     assert table.lint(name, tmp_path / "cache") == expected
     assert sum(finding.count for finding in expected) > 10
+
+
+FOILS = [
+    *("A red cat.", "a RED  dog.", "Dog red a.", "mat on Two cats a", "Ein Hund.", "A wocriminal."),
+    *("The bus is late", "A criminal rides a horse.", "criminal", "A woman rides a horse."),
+]
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_of_foils_have_the_defects_that_items_have(
+    seed: int, with_ids: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    draw = random.Random(seed)
+    texts = [*TEXTS, "A woman stands.", "A man stands."]
+    rows = [
+        {"image": f"{draw.randrange(25)}.png", "caption": caption, "negative": f" {foil} "}
+        for caption in texts
+        for foil in (draw.choice(FOILS), caption.replace("woman", "wocriminal"))
+    ]
+    rows += [  # "criminal" is often inserted on its own
+        {"image": f"x{n}.png", "caption": f"A man {n}.", "negative": f"A criminal {n}."}
+        for n in range(8)
+    ]
+    rows.append({"image": "1.png", "caption": "A bus is late.", "negative": "a bus is full"})
+    draw.shuffle(rows)
+    rows = [row | ({"id": f"k{n}"} if with_ids else {}) for n, row in enumerate(rows)]
+    file = write(tmp_path / "x.csv", rows)
+    _, columns, layout = table._read(f"table:{file}", tmp_path)
+    assert foil_lint.texts_of(columns, layout)
+    monkeypatch.setattr(foil_lint, "BLOCK_ROWS", 7)
+    of_columns = table.lint(f"table:{file}", tmp_path / "cache")
+    monkeypatch.setattr(foil_lint, "texts_of", lambda *_: None)
+    of_items = table.lint(f"table:{file}", tmp_path / "cache")
+    assert of_columns == of_items
+    counts = {finding.name: finding.count for finding in of_columns}
+    for name in ("unchanged", "glued_word", "shared_caption", "upper_case", "full_stop"):
+        assert counts[name], name
+    assert {finding.of for finding in of_columns} == {len(rows)}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"negative": ""},
+        {"negative": "['a cat', 'a bus']"},
+        {"image": "https://x.org/1.png"},
+        {"image": "1.png", "caption": "A dog 1.", "negative": "A cat 1."},
+    ],
+)
+def test_a_table_of_foils_with_an_odd_row_is_linted_by_its_items(odd: dict, tmp_path: Path):
+    rows = [
+        {"image": f"{n}.png", "caption": f"A dog {n}.", "negative": f"A cat {n}."} for n in range(3)
+    ]
+    file = write(tmp_path / "x.csv", [*rows, rows[0] | odd])
+    assert foil_lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:]) is None
+    assert table.lint(f"table:{file}", tmp_path / "cache")[0].of in (3, 4)
 
 
 def test_no_picture_needs_to_be_here_and_foils_are_linted_too(tmp_path: Path):

@@ -29,14 +29,19 @@ def is_columnar(table: Table, layout: Layout) -> bool:
     columns = [layout.columns.get(role, "") for role in ("image", "caption")]
     if layout.kind != "captions" or not set(columns) <= table.columns.keys():
         return False
-    image, caption = (table.columns[column] for column in columns)
-    if pa.types.is_nested(image.type) or pa.types.is_nested(caption.type):
+    return has_plain_texts(*(table.columns[column] for column in columns))
+
+
+def has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
+    """Whether pictures go by names that are no addresses, and no text is a list."""
+    if any(pa.types.is_nested(column.type) for column in (image, *texts)):
         return False
-    addresses = pc.call_function("match_substring", [image], pc.MatchSubstringOptions("://"))
-    lists = pc.call_function(
-        "match_substring_regex", [caption], pc.MatchSubstringOptions(r"^\s*\[")
-    )
-    return not any(pc.call_function("any", [marks]).as_py() for marks in (addresses, lists))
+    beginning = pc.MatchSubstringOptions(r"^\s*\[")
+    marks = [
+        pc.call_function("match_substring", [image], pc.MatchSubstringOptions("://")),
+        *(pc.call_function("match_substring_regex", [column], beginning) for column in texts),
+    ]
+    return not any(pc.call_function("any", [column]).as_py() for column in marks)
 
 
 def check(table: Table, layout: Layout) -> list[Finding]:
@@ -48,8 +53,8 @@ def check(table: Table, layout: Layout) -> list[Finding]:
     names = _filled(table, layout, "image")
     captions = _filled(table, layout, "caption")
     ids = _ids(table, layout, names)
-    images = _codes(names)
-    texts = _codes(pa.chunked_array(_plain_blocks(captions), pa.string()))
+    images = codes(names)
+    texts = codes(pa.chunked_array(plain_blocks(captions), pa.string()))
     n_images = int(images.max(initial=-1)) + 1
     # Each text of each picture once, as one number.
     distinct = np.unique(texts * n_images + images)
@@ -59,9 +64,9 @@ def check(table: Table, layout: Layout) -> list[Finding]:
     first_rows = np.unique(images, return_index=True)[1]
     by_image = np.argsort(images, kind="stable")
     return [
-        _finding(audit.REPEATED, repeats, ids, first_rows),
-        _finding(audit.SHARED, is_shared[by_image], ids, first_rows[images[by_image]]),
-        _language(captions, ids, first_rows[images]),
+        finding(audit.REPEATED, repeats, ids, first_rows),
+        finding(audit.SHARED, is_shared[by_image], ids, first_rows[images[by_image]]),
+        language(captions, ids, first_rows[images]),
     ]
 
 
@@ -89,13 +94,14 @@ def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArra
     return pc.call_function("binary_join_element_wise", [table.file.stem, column, "/"])
 
 
-def _plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
+def plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
+    """The texts as `audit.plain` gives them, a block at a time."""
     for start in range(0, len(captions), BLOCK_ROWS):
         block = captions.slice(start, BLOCK_ROWS).to_pylist()
         yield pa.array(list(map(audit.plain, block)), pa.string())
 
 
-def _codes(texts: pa.ChunkedArray) -> np.ndarray:
+def codes(texts: pa.ChunkedArray) -> np.ndarray:
     """A whole number for each text, the same for equal ones, in the order in which they first occur."""
     if not len(texts):
         return np.zeros(0, dtype=np.int64)
@@ -103,7 +109,7 @@ def _codes(texts: pa.ChunkedArray) -> np.ndarray:
     return encoded.indices.to_numpy().astype(np.int64)
 
 
-def _finding(
+def finding(
     kind: tuple[str, str], marked: np.ndarray, ids: pa.ChunkedArray, rows: np.ndarray
 ) -> Finding:
     """From whether each of all that could have a defect has it, and the row that names each."""
@@ -114,7 +120,8 @@ def _finding(
     return Finding(name, meaning, int(marked.sum()), len(marked), examples)
 
 
-def _language(captions: pa.ChunkedArray, ids: pa.ChunkedArray, rows: np.ndarray) -> Finding:
+def language(captions: pa.ChunkedArray, ids: pa.ChunkedArray, rows: np.ndarray) -> Finding:
+    """The captions in other languages; `rows` has the row that names the item of each."""
     by_image = np.argsort(rows, kind="stable")
     drawn = by_image[audit.drawn_rows(len(captions))]
     names, texts = (
