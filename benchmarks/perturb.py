@@ -1,4 +1,4 @@
-"""Captions a second on one core for LGIP's caption edits; run as `python benchmarks/perturb.py [FILE]`.
+"""Captions a second on one core for the caption edits; run as `python benchmarks/perturb.py [FILE]`.
 
 FILE is RoCOCO's coco_karpathy_test.json (a list of images with "caption"); without it a few made-up captions are used.
 Time is CPU time of this process, best of three; the goals are those of the issue, for an idle machine.

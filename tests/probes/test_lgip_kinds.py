@@ -27,7 +27,7 @@ ITEM = Item("one", Picture(Path("/data/1.jpg")), CAPTIONS)
 
 @pytest.fixture
 def every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every kind can be chosen, whatever people said of it."""
+    """Every kind can be chosen, whatever judges say of it."""
     options = [
         replace(option, choices=lgip.ALL_KINDS) if option.name == "kinds" else option
         for option in PROBE.options
@@ -63,7 +63,7 @@ def test_cases_of_more_kinds_are_those_of_the_default_and_more():
     assert len(every) > len(default)
 
 
-def test_a_kind_that_people_did_not_judge_right_is_no_choice():
+def test_a_kind_that_judges_do_not_call_right_is_no_choice():
     (option,) = [option for option in PROBE.options if option.name == "kinds"]
     assert option.choices == (*lgip.KINDS, *kind_edits.OFFERED)
 

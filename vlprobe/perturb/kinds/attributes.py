@@ -5,7 +5,7 @@ Swapped are only two attributes of one sort that differ, before two different no
 no third of that sort; colours that people call by each other's names (gray and white) are left alone, and
 so is a pair that another caption of the image names as it would become.
 
-Source of the idea: ARO (arXiv 2210.01936), section 2.1, attribution; Winoground.
+Source of the idea: ARO (arXiv 2210.01936), attribution; Winoground (arXiv 2204.03162).
 """
 
 from collections.abc import Iterable, Sequence

@@ -25,7 +25,7 @@ _MAKERS: Mapping[str, Callable[[Sentence, Sequence[Reading]], list[Change]]] = M
 LIES = ("negation", "relation", "attribute-swap", "word-order")
 REWORDINGS = ("case", "punctuation", "typo")
 NAMES = (*LIES, *REWORDINGS)
-# Those that were judged at least 95 % right by people who had seen neither rules nor intent:
+# Those that judges who had seen neither rules nor intent called right at least 95 times in 100:
 # tests/perturb/gold_kinds.jsonl. No page, option or command has any other.
 OFFERED = NAMES
 

@@ -1,9 +1,9 @@
 """Word order: the same words, in an order that says something else.
 
 The two things of a relation change places: "A man riding a horse" becomes "A horse riding a man". ARO's
-order task (arXiv 2210.01936, section 2.2) shuffles words until no sentence is left; a shuffle is no
+order task (arXiv 2210.01936) shuffles words until no sentence is left; a shuffle is no
 statement that could be false of a picture, and a language model without the picture tells it from the caption
-(SugarCrepe, arXiv 2306.14610, section 3). So the order here stays a sentence, whose meaning is another: a lie.
+(SugarCrepe, arXiv 2306.14610). So the order here stays a sentence, whose meaning is another: a lie.
 
 Only relations that cannot hold both ways are turned round: riding, chasing, carrying; on, under, behind,
 inside. "Next to", "in front of" (each may face the other), "with", "watching" and "kissing" are left alone,
@@ -45,9 +45,8 @@ _THINGS = words(
     "animals birds vehicles furniture clothing_accessories technology household_objects "
     "kitchen_objects food sports_equipment stationery musical_instruments tools"
 )
-_WORN = words(
-    "ski skis snowboard phone cellphone cell"
-)  # "skis on a person" is true of a person on skis
+# "Skis on a person" is true of a person on skis.
+_WORN = words("ski skis snowboard phone cellphone cell")
 _MORE = words("box suitcase laptop book plate bowl bag basket blanket tree")
 _PRONOUNS = POSSESSIVE | words(
     "it he she him them they itself himself herself each other another who which that"
@@ -111,11 +110,7 @@ def _can_exchange(sentence: Sentence, subject: Phrase, landmark: Phrase, is_act:
     )
     if same_head or subject.bare or landmark.bare or subject.definite != landmark.definite:
         return False
-    if (
-        "of"
-        in sentence.lower[subject.start : subject.end]
-        + sentence.lower[landmark.start : landmark.end]
-    ):
+    if any("of" in sentence.lower[phrase.start : phrase.end] for phrase in (subject, landmark)):
         return False
     if is_act:
         return bool(subject.animate and landmark.animate)

@@ -6,7 +6,7 @@ one being. "In front of" and "behind" are contraries of each other from any one 
 that do not exclude each other ("in" and "near", "on" and "with"), idioms ("on the phone", "behind
 bars"), places that nothing is under or behind (a day, a game), and pronouns that would refer elsewhere.
 
-Source of the idea: ARO (arXiv 2210.01936), section 2.1, which exchanges the two things; here the relation
+Source of the idea: ARO (arXiv 2210.01936), which exchanges the two things; here the relation
 itself is exchanged, as in VL-CheckList's and SugarCrepe's relation foils.
 """
 
