@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send
 from tests.views.conftest import MODELS, filled  # noqa: F401 (fixture)
@@ -17,8 +18,11 @@ from vlprobe import views
 from vlprobe.dashboard import case_links
 from vlprobe.dashboard.tradeoff import by_kind, picture, sentence
 from vlprobe.dashboard.tradeoff.sentence import Field
+from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.render import numbers
-from vlprobe.render.words import model_name
+from vlprobe.render.words import model_name, value_label
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
@@ -261,3 +265,27 @@ def test_a_picture_that_is_gone_is_named_and_the_captions_stay(
     example = drawn(open_page(monkeypatch, filled, "tradeoff", set=key))["examples"][FIRST]
     assert example["source"] == "" and example["picture"].endswith(".png")
     assert len(example["lines"]) == 2
+
+
+def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_paper_prints(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    store = Store(tmp_path / "cache")
+    options = {"kinds": ["flip", "paraphrase", *kind_edits.OFFERED]}
+    folder = make_tiny(tmp_path / "tiny")
+    execute(Request((CONTROL,), folder, "lgip", options, limit=4, examine=False), store)
+    at = open_page(monkeypatch, store, "tradeoff", open="kinds")
+    assert not at.exception
+    key = views.runs.question_sets(store)["case_key"].iloc[0]
+    asked = set(views.estimates.choices(store, views.runs.question_set(store, key))["subtype"])
+    lies = asked & set(kind_edits.LIES)
+    assert {"negation", "relation"} <= lies
+    for name in lies:
+        assert f"**{value_label(name)}**" in [each.value for each in at.markdown]
+    specs = " ".join(chart.proto.spec for chart in at.get("plotly_chart"))
+    for name in kind_edits.REWORDINGS:
+        assert value_label(name) in specs
+    assert "as printed" not in json.dumps(drawn(at))
+    assert "as printed" in json.dumps(
+        drawn(open_page(monkeypatch, store, "tradeoff", printed="shown"))
+    )
