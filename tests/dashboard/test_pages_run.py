@@ -32,6 +32,8 @@ TYPED = {  # beyond what is listed; the others take a listed value that is not t
     "ray_address": "auto",
     "item": "0",
     "where": "thing=dog",
+    "without": "0/flip",
+    "without_tag": "wrong label",
     "device": "cpu",
     "price": "2.5/10",
     "max_cost": "1.50",
@@ -122,7 +124,7 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     settings = {
         option.name: fill(at, option, f"run_{option.name}", tmp_path) for option in SETTINGS
     }
-    settings |= {name: tuple(settings[name]) for name in ("item", "where")}
+    settings |= {name: tuple(settings[name]) for name in jobs.REQUEST_LISTS}
     at.run()
     assert not at.error, at.error[0].value
     at.button(key="start").click().run()

@@ -55,7 +55,7 @@ REQUEST = {
         *(
             "seed",
             "limit",
-            *("item", "where", "sample"),
+            *("item", "where", "sample", "without", "without_tag"),
             "device",
             "precision",
             "batch_size",

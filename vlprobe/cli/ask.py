@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vlprobe.cli.output import Bar, item_choices, parse_pairs
+from vlprobe.cli.output import Bar, case_choices, item_choices, parse_pairs
 
 
 @click.command()
@@ -18,6 +18,7 @@ from vlprobe.cli.output import Bar, item_choices, parse_pairs
 )
 @click.option("--seed", default=42, show_default=True)
 @item_choices
+@case_choices
 @click.option("--copy", "copies", is_flag=True, help="Copy all pictures into the folder.")
 @click.pass_context
 def ask(

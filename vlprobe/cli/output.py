@@ -39,8 +39,26 @@ ITEM_CHOICES = (
         "--limit", default=0, type=click.IntRange(0), help="Only the first N of these items."
     ),
 )
+_CASES = (
+    click.option(
+        "--without-tag",
+        multiple=True,
+        metavar="TAG",
+        help="Leave out cases that people tagged so, as wrong label; several times.",
+    ),
+    click.option(
+        "--without", multiple=True, metavar="CASE", help="Leave out the case with this id."
+    ),
+)
 NOTE = 200  # characters of a note that has a line of its own
 WHOLE = "vlprobe show --format json"
+
+
+def case_choices(command: Command) -> Command:
+    """Adds the options that leave out cases."""
+    for option in reversed(_CASES):
+        command = option(command)
+    return command
 
 
 def item_choices(command: Command) -> Command:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.completion import complete_names
-from vlprobe.cli.output import FORMATS, Bar, item_choices, parse_pairs, print_notes, print_table
+from vlprobe.cli.output import (
+    FORMATS,
+    Bar,
+    case_choices,
+    item_choices,
+    parse_pairs,
+    print_notes,
+    print_table,
+)
 from vlprobe.cli.plugins import typed
 
 if TYPE_CHECKING:
@@ -51,6 +59,7 @@ ALL = "all"
 )
 @click.option("--seed", default=42, show_default=True)
 @item_choices
+@case_choices
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
 @click.option(
     "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True

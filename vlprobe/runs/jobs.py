@@ -37,6 +37,7 @@ from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 
+REQUEST_LISTS = ("item", "where", "without", "without_tag")
 JobRequest = Request | TrainRequest  # told apart by `kind`
 ENDED = job_files.ENDED
 NEWEST = 50  # jobs among which one that is going is looked for; their ids begin with the time
@@ -197,7 +198,7 @@ def _read_request(folder: Path) -> tuple[JobRequest, float]:
     created = fields.pop("created")
     if "datasets" in fields:
         return TrainRequest(datasets=tuple(fields.pop("datasets")), **fields), created
-    lists = {name: tuple(fields.pop(name, ())) for name in ("models", "item", "where")}
+    lists = {name: tuple(fields.pop(name, ())) for name in ("models", *REQUEST_LISTS)}
     return Request(**lists, **fields), created
 
 

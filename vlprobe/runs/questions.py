@@ -7,9 +7,10 @@ from dataclasses import asdict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from vlprobe.datasets import audit
-from vlprobe.errors import Misfit, StoredDamage
+from vlprobe.errors import InvalidInput, Misfit, StoredDamage
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.runs import case_workers
 from vlprobe.runs.context import RunContext
@@ -62,7 +63,8 @@ def write_cases(
     """
     items, case_entry = context.items, context.case_entry
     dropped: Counter[str] = Counter()
-    n_cases = 0
+    n_cases = n_left_out = 0
+    without = pa.array(context.run.selection.get("without", []), pa.string())
     with (
         contextlib.closing(
             case_workers.chunks(items, context.probe, context.run, context.request.workers)
@@ -73,9 +75,19 @@ def write_cases(
             progress.update("Making edits", start, len(items))
             batch, dropped_of_chunk = next(chunks)
             dropped.update(dropped_of_chunk)
+            is_left_out = pc.call_function("is_in", [batch["id"]], pc.SetLookupOptions(without))
+            batch = batch.filter(pc.call_function("invert", [is_left_out]))
+            n_left_out += len(is_left_out) - len(batch)
             numbers = pa.array(np.arange(n_cases, n_cases + len(batch)))
             writer.write(pa.Table.from_arrays([numbers, *batch.columns], schema=SCHEMA))
             n_cases += len(batch)
+        if n_left_out < len(without):
+            raise InvalidInput(
+                f"{len(without) - n_left_out:,} of {len(without):,} cases that are to be left out are not among these "
+                "questions. Name cases by their ids, as cards of the same questions do."
+            )
+        if n_left_out:
+            dropped["left out by people"] = n_left_out
         if not n_cases:
             raise _no_case(context, dropped)
     facts = {

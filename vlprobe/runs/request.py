@@ -36,6 +36,8 @@ class Request:
     item: tuple[str, ...] = ()  # ids; (): any
     where: tuple[str, ...] = ()  # TAG=VALUE
     sample: int = 0  # drawn by the seed; 0: all
+    without: tuple[str, ...] = ()  # ids of cases that are left out
+    without_tag: tuple[str, ...] = ()  # tags that people gave; their cases are left out, too
 
 
 @dataclass(frozen=True)

@@ -256,7 +256,10 @@ def prepare(
     selected, run_selection = selection.select(dataset, request)
     items = [_with_whole_paths(item) for item in selected]
     probe, options = _without_foreign(probe, options, items, store)
-    return Prepared(dataset, items, probe, plan(dataset, probe, options, request, run_selection))
+    run = plan(dataset, probe, options, request, run_selection)
+    if without := selection.left_out(store, run.case_key, request):
+        run = replace(run, selection={**run.selection, "without": without})
+    return Prepared(dataset, items, probe, run)
 
 
 def _without_foreign(

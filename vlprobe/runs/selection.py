@@ -9,6 +9,8 @@ from typing import NamedTuple
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb.draws import draw
 from vlprobe.runs.request import Request
+from vlprobe.storage import annotations
+from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Item
 from vlprobe.types.selection import LISTED, describe
 
@@ -47,6 +49,30 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
         record["sample"] = request.sample
     limit = request.limit if request.limit < len(items) else 0
     return items[:limit] if limit else items, Selection(record, limit)
+
+
+def left_out(store: Store, case_key: str, request: Request) -> list[str]:
+    """Ids of the cases that a request leaves out, sorted.
+
+    Args:
+        store: Where people's tags are.
+        case_key: Of the same questions with nothing left out, to whose cases the tags were given.
+        request: `without` and `without_tag`.
+
+    Raises:
+        InvalidInput: a tag that no case of these questions has.
+    """
+    tagged = annotations.read(store, case_key)
+    for tag in request.without_tag:
+        if tag not in tagged.tags:
+            raise InvalidInput(
+                f"No case of these questions is tagged '{tag}'. Their tags: {_some(tagged.tags)}. "
+                "Give it on Explore, to cases of a run over the same items and options."
+            )
+    tags = set(request.without_tag)
+    return sorted(
+        {*request.without, *(case.id for case in tagged.current if tags.intersection(case.tags))}
+    )
 
 
 def _named(items: Sequence[Item], ids: Sequence[str], dataset: str) -> tuple[list[Item], list[str]]:

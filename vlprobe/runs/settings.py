@@ -40,6 +40,22 @@ SETTINGS = (
         expected="TAG=VALUE, such as subset=color",
     ),
     Option(
+        name="without_tag",
+        default=Request.without_tag,
+        label="Without cases that people tagged",
+        help="Such as wrong label: cases of these questions that have the tag are left out. None: every case is asked.",
+        pattern=".+",
+        expected="a tag that cases were given",
+    ),
+    Option(
+        name="without",
+        default=Request.without,
+        label="Without these cases",
+        help="By their ids, as cards name them; none: every case is asked.",
+        pattern=".+",
+        expected="the id of a case",
+    ),
+    Option(
         name="seed",
         default=Request.seed,
         label="Seed",

@@ -55,7 +55,7 @@ def _file_type(required: str, **names: str) -> type[msgspec.Struct]:
 RUN = _file_type(
     "models dataset probe created",
     text="dataset probe device precision executor ray_address price max_cost",
-    texts="models item where",
+    texts="models item where without without_tag",
     number="created",
     whole="seed sample limit batch_size workers memory",
     truth="keep_embeddings examine verify",

@@ -1,5 +1,5 @@
 """Which items of a dataset a run is about, as `Run.selection` has it: `item` (ids), `where` (TAG=VALUE), `sample`
-(how many); what is not chosen by is not in it.
+(how many), and which cases of them are not asked, `without` (ids); what is not chosen by is not in it.
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,8 @@ def describe(record: Mapping[str, object]) -> list[str]:
         entries = [str(entry) for entry in value] if isinstance(value, list | tuple) else [value]
         if name == "item" and len(entries) > LISTED:
             descriptions.append(f"{len(entries):,} items by id")
+        elif name == "without" and len(entries) > LISTED:
+            descriptions.append(f"without {len(entries):,} cases")
         else:
             descriptions.append(f"{name} {', '.join(map(str, entries))}")
     return descriptions

@@ -1,0 +1,87 @@
+"""Cases that people tagged are left out: part of the key, told, and the numbers are those of the others."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.runs.test_run import request
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.dashboard.lab.stored import _request
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.run import execute
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
+from vlprobe.types import Run
+
+BAD = "wrong label"
+
+
+def tagged(tiny, store, count: int = 3) -> tuple[dict, list[str]]:
+    """A run over everything, and the ids of its flips that somebody tagged."""
+    whole = execute(request(tiny), store)[0]
+    cases = store.cases(whole["case_key"]).table("cases").to_pylist()
+    flips = [case for case in cases if case["kind"] == "flip"][:count]
+    for case in flips:
+        annotations.write(store, whole["case_key"], Annotation(case["case"], case["id"], (BAD,)))
+    return whole, [case["id"] for case in flips]
+
+
+def test_tagged_cases_are_left_out_and_the_rate_is_that_of_the_others(tiny, store):
+    whole, bad = tagged(tiny, store)
+    cleaned = execute(request(tiny, without_tag=(BAD,)), store)[0]
+    assert cleaned["key"] != whole["key"]
+    assert cleaned["run"]["selection"] == {"without": sorted(bad)}
+    ids = {
+        key: store.cases(key).table("cases")["id"].to_pylist()
+        for key in (whole["case_key"], cleaned["case_key"])
+    }
+    assert ids[cleaned["case_key"]] == [case for case in ids[whole["case_key"]] if case not in bad]
+    assert store.cases(cleaned["case_key"]).manifest()["dropped"]["left out by people"] == 3
+    cases = store.cases(whole["case_key"]).table("cases").to_pandas()
+    margins = store.run(whole["key"]).table("scores")["margin"].to_numpy()
+    kept = (cases["kind"] == "flip").to_numpy() & ~cases["id"].isin(bad).to_numpy()
+    estimates = views.estimates.estimates(
+        store, views.runs.question_set(store, cleaned["case_key"]), averaging="micro"
+    ).set_index("metric")
+    assert estimates.loc["positive_rate", "value"] == pytest.approx(np.mean(margins[kept] > 0))
+
+
+def test_the_ids_name_the_same_run_and_it_can_be_asked_again(tiny, store):
+    _, bad = tagged(tiny, store)
+    cleaned = execute(request(tiny, without_tag=(BAD,)), store)[0]
+    assert execute(request(tiny, without=tuple(bad[::-1])), store)[0]["key"] == cleaned["key"]
+    assert execute(_request(Run(**cleaned["run"])), store)[0]["key"] == cleaned["key"]
+    labels = {row.case_key: row.label for row in views.runs.question_set_rows(store)}
+    assert " · without " in labels[cleaned["case_key"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"without_tag": ("never given",)},
+            "No case of these questions is tagged 'never given'. Their tags",
+        ),
+        ({"without": ("no such case",)}, "1 of 1 cases that are to be left out are not among"),
+    ],
+)
+def test_what_is_not_there_cannot_be_left_out_and_is_one_line(tiny, store, changes, said):
+    whole, _ = tagged(tiny, store)
+    with pytest.raises(InvalidInput, match=said) as caught:
+        execute(request(tiny, **changes), store)
+    assert "\n" not in str(caught.value)
+    assert [run["key"] for run in store.runs()] == [whole["key"]]
+
+
+def test_run_and_ask_leave_out_by_tag_and_by_id(tiny, store, tmp_path):
+    _, bad = tagged(tiny, store)
+    begin = ["--cache", str(store.root)]
+    words = ["--dataset", tiny, "--model", "control:random", "--no-doctor"]
+    for chosen in (["--without-tag", BAD], ["--without", bad[0]]):
+        answered = CliRunner().invoke(main, [*begin, "run", *words, *chosen])
+        assert answered.exit_code == 0, answered.stderr
+    selections = [run["run"].get("selection", {}).get("without", []) for run in store.runs()]
+    assert sorted(bad) in selections and [bad[0]] in selections
+    asked = ["ask", tiny, str(tmp_path / "out"), "--without-tag", BAD]
+    assert CliRunner().invoke(main, [*begin, *asked]).exit_code == 0
