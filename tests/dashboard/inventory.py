@@ -87,6 +87,7 @@ VIEWS = {
     "home first": View("home", cache="empty"),
     "lab": View("lab"),
     "run": View("run"),
+    "run every": View("run", press="all_probes"),
     "run done": View("run", {"job": "6b0282c1ca6caa"}),
     "run stopped": View("run", {"job": "6b0282cac25f6d"}),
     "run going": View("run", {"job": "1"}),

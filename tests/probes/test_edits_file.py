@@ -1,6 +1,8 @@
 """A file of edits, an original and its edit a line: every probe asks about it, and nothing of it is half read."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -224,3 +226,28 @@ def test_a_mark_of_byte_order_and_kinds_of_older_files_are_read():
     older = {"caption": "a", "text": "b", "kind": "flip", "subtype": "color"}
     (row,) = edits_file.read(b"\xef\xbb\xbf" + json.dumps(older).encode(), "f").rows
     assert (row.meaning, row.subtype, row.row) == ("different", "color", 1)
+
+
+DOCS = (Path(__file__).resolve().parents[2] / "docs" / "edits.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_the_edits_that_the_page_about_them_shows_are_taken_by_every_probe(tmp_path, store, probe):
+    from tests.runs.test_run import pictured
+
+    block = re.search(r"<!-- edits of [^>]*-->\n```json\n(.*?)```", DOCS, re.DOTALL)
+    assert block
+    edits = tmp_path / "edits.jsonl"
+    edits.write_text(block[1], "utf-8")
+    captions = {json.loads(line)["caption"] for line in block[1].splitlines()}
+    name = pictured(tmp_path, {f"{n}.png": caption for n, caption in enumerate(captions)})
+    assert ran(name, store, probe, edits)["n_cases"]
+
+
+def test_the_commands_that_the_page_shows_are_there_with_their_options():
+    blocks = re.findall(r"```sh\n(.*?)```", DOCS, re.DOTALL)
+    lines = [line.partition(" > ")[0] for block in blocks for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines]
+    assert {words[1] for words in commands} >= {"run", "perturb", "edits", "sheet", "verdicts"}
+    for _, command, *words in commands:
+        main.commands[command].make_context(command, words)
