@@ -10,12 +10,15 @@ import pytest
 from PIL import Image
 
 from tests.datasets.tables.released import ON_DISK, RELEASED
-from vlprobe import registry
+from vlprobe import registry, views
 from vlprobe.datasets import audit, table
 from vlprobe.datasets.tables import fields, layouts, reader
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.probes import eqben, visla
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures as scoring_pictures
+from vlprobe.storage.store import Store
 from vlprobe.types import Item
 
 
@@ -72,7 +75,7 @@ def test_a_released_layout_is_recognised_linted_and_gives_its_cases(
 
 
 def test_every_layout_has_rows_here():
-    elsewhere = {"vismin", "bivlc", "naturalbench", "svo"}
+    elsewhere = {"vismin", "bivlc", "naturalbench", "svo", "socialcounterfactuals"}
     assert {row[0] for row in RELEASED} - {""} | elsewhere == set(layouts.NAMES)
 
 
@@ -311,3 +314,43 @@ def test_a_role_that_no_column_has_costs_one_list_a_table(tmp_path: Path):
     values = fields.Fields(read, layouts.recognised("x", read.names, "", {}))
     assert values.role("subset") is values.role("id")
     assert values.role("caption") is values.role("caption")
+
+
+def test_socialcounterfactuals_pictures_are_a_gallery_by_gender(tmp_path: Path):
+    """Its prompts are asked of its pictures: each query ranks those of its own gender alone."""
+    people = [("White", "male", "red"), ("white", "female", "blue"), ("Black", "Female", "green")]
+    rows = [
+        {
+            "image": encoded(color),
+            "counterfactual_set": f"0_{number}",
+            "caption": f"A photo of a {race} {gender} barber",
+            "a1": race,
+            "a1_type": "race",
+            "a2": gender,
+            "a2_type": "gender",
+        }
+        for number, (race, gender, color) in enumerate(people)
+    ]
+    gallery = f"table:{write_parquet(tmp_path / 'train.parquet', rows)}"
+    items = registry.load_dataset(gallery, tmp_path / "cache").items
+    assert [item.tags["gender"] for item in items] == ["male", "female", "female"]
+    assert [item.tags["race"] for item in items] == ["White", "White", "Black"]
+    assert all(item.image and len(item.captions) == 1 for item in items)
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text(
+        "".join(
+            json.dumps({"caption": f"a White {gender} barber"}) + "\n"
+            for gender in ("male", "female")
+        )
+    )
+    options = {"gallery": gallery, "group": "gender"}
+    request = Request(("control:random",), f"queries:{prompts}+p2", "prsm", options, examine=False)
+    store = Store(tmp_path / "store")
+    (manifest,) = execute(request, store)
+    sizes = store.run(manifest["key"]).table("scores")["gallery_size"].to_pylist()
+    assert sizes == [1, 2]
+    question_set = views.runs.question_set(store, manifest["case_key"])
+    cells = views.printed.beside(store, question_set, "control:random").dropna(subset=["run"])
+    assert {split.partition("/")[0] for split in cells["split"]} == {
+        "female"
+    }  # one man: no ranking

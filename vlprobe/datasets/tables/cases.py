@@ -6,16 +6,18 @@ foil), or a picture and its captions.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from vlprobe.datasets import sources
+from vlprobe.datasets.queries import KINDS
 from vlprobe.datasets.tables import fields
 from vlprobe.datasets.tables.layouts import Kind, Layout
 from vlprobe.datasets.tables.reader import Table
 from vlprobe.types import Item
 
 MOST_TAG_VALUES = 1000  # of a column; one with more is text, and no tag
+ATTRIBUTES = {attribute.lower(): attribute for attribute in KINDS}
 VOTES = 2  # of VALSE's three annotators
 
 
@@ -281,6 +283,18 @@ def _captions(reading: Reading) -> Iterator[Unpictured]:
         yield Unpictured(Item(key, None, tuple(texts[name]), labels), [name])
 
 
+def _people(reading: Reading) -> Iterator[Unpictured]:
+    """Pictures of people with the tags that `queries` gives their prompts: gender, race and trait, by
+    the two attributes of a row.
+    """
+    for unpictured in _captions(reading):
+        item = unpictured.item
+        values = [item.tags.get(column, "").lower() for column in ("a1", "a2")]
+        attributes = [ATTRIBUTES[value] for value in values if value in ATTRIBUTES]
+        tags = {KINDS[attribute]: attribute for attribute in attributes}
+        yield unpictured._replace(item=replace(item, tags={**item.tags, **tags}))
+
+
 MAKERS: Mapping[Kind, Callable[[Reading], Iterator[Unpictured]]] = {
     "pair": _pairs,
     "foils": _foils,
@@ -290,4 +304,5 @@ MAKERS: Mapping[Kind, Callable[[Reading], Iterator[Unpictured]]] = {
     "questions": _questions,
     "rows": _statements,
     "svo": _probes_of_verbs,
+    "people": _people,
 }

@@ -10,7 +10,9 @@ from typing import Literal
 from vlprobe.datasets.csv import FOIL_COLUMNS
 from vlprobe.errors import InvalidInput, NotFound
 
-Kind = Literal["pair", "foils", "triplet", "captions", "options", "questions", "rows", "svo"]
+Kind = Literal[
+    "pair", "foils", "triplet", "captions", "options", "questions", "rows", "svo", "people"
+]
 BOXES = (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), ("x", "y", "width", "height"))
 # Columns by which a layout without a name is known, best first
 IMAGES = ("image", "filename", "file_name", "filepath", "image_path", "image_file", "jpg", "png")
@@ -124,6 +126,12 @@ LAYOUTS = (
     _foils("sugarcrepe", "filename", "caption", "negative_caption"),
     _foils("foil-it", "image", "caption", "foil"),
     _foils("vl-checklist", "image", "pos", "neg"),
+    Layout(
+        "socialcounterfactuals",
+        "people",
+        {"image": "image", "caption": "caption"},
+        needs=("counterfactual_set",),
+    ),
     Layout("negbench", "captions", {"image": "filepath", "caption": "captions"}),
     Layout("open_clip", "captions", {"image": "filepath", "caption": "title"}),
 )
