@@ -42,6 +42,7 @@ VALUES = {
 BLOCK_CASES = 262_144  # at least, that are judged at once
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  # beside the scores
+_codes = SingleFlightCache(64 << 20, lambda codes: codes.nbytes)  # of 32 million cases, two ways
 _tables = SingleFlightCache(64)  # estimates of one run and breakdown
 
 
@@ -72,7 +73,12 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
 
 
 def bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:
-    """The place in VALUES of each case's bin, int64 of shape (n_cases,), by the case's number."""
+    """The place in VALUES of each case's bin, int8 of shape (n_cases,), by the case's number."""
+    version = views_rows.cases_version(store, case_key)
+    return _codes.get((version, binned_by), lambda: _bin_codes(store, case_key, binned_by))
+
+
+def _bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:
     codes, captions = views_rows.first_texts(store, case_key)
     tokens = [_WORD.findall(caption.lower()) for caption in captions]
     if binned_by == LENGTH:
@@ -80,7 +86,8 @@ def bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:
     else:
         counted = Counter(word for of_caption in tokens for word in set(of_caption))
         sizes = [min((counted[word] for word in words), default=0) for words in tokens]
-    return np.digitize(np.array(sizes, dtype=np.int64), _EDGES[binned_by])[codes]
+    bins = np.digitize(np.array(sizes, dtype=np.int64), _EDGES[binned_by]).astype(np.int8)
+    return bins[codes]
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:

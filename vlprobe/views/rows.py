@@ -201,16 +201,22 @@ def answers_version(store: Store, run_key: str) -> FileVersion:
 
 @_readable()
 def first_texts(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
-    """The first text of each case of a question set: codes, int64 of shape (n_cases,), by the case's number,
+    """The first text of each case of a question set: codes, int32 of shape (n_cases,), by the case's number,
     and the texts that these stand for; a case without a text has the text "".
     """
-    with store.cursor() as cursor:
-        files = store.files([case_key], "cases")
-        texts = cursor.execute(
-            "SELECT coalesce(texts[1], '') AS text FROM read_parquet(?) ORDER BY \"case\"", [files]
-        ).df()["text"]
-    codes, names = pd.factorize(texts)
-    return codes, list(names)
+    codes, code_of = [np.empty(0, np.int32)], {"": 0}
+    with pq.ParquetFile(store.files([case_key], "cases")[0]) as file:
+        for batch in file.iter_batches(columns=["texts"], use_threads=False):
+            offsets = batch["texts"].offsets.to_numpy()
+            has_text = np.diff(offsets) > 0
+            firsts = batch["texts"].values.take(pa.array(offsets[:-1][has_text]))
+            encoded = firsts.dictionary_encode()
+            names = encoded.dictionary.to_pylist()
+            places = np.array([code_of.setdefault(name, len(code_of)) for name in names], np.int32)
+            batch_codes = np.zeros(len(has_text), dtype=np.int32)
+            batch_codes[has_text] = places[encoded.indices.to_numpy(zero_copy_only=False)]
+            codes.append(batch_codes)
+    return np.concatenate(codes), list(code_of)
 
 
 @_readable()
