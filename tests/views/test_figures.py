@@ -67,7 +67,9 @@ def test_how_it_was_asked_makes_the_same_question_set_again(searched: Store):
         )
         assert set(how["options"]) == set(registry.load_probe("rococo").defaults) - {
             "approximate",
+            "caption_seeds",
             "edits",
+            "vocabulary",
         }  # what is not used is not named
         request = Request(
             (RANDOM,),
