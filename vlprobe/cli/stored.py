@@ -51,7 +51,7 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
 
     store = Store(ctx.obj or DEFAULT)
     rows = views.runs.run_rows(store)
-    names = {name for row in rows for name in (row.model, row.dataset)}
+    names = {subject for row in rows for subject in (row.model, row.dataset)}
     if stored not in names:
         try:
             stored = store.find(stored)["run"]["model"]
