@@ -194,6 +194,18 @@ def test_start_asks_for_the_training_that_was_chosen(monkeypatch, store: Store, 
     assert request.path.name.startswith("sigmoid-scvc-30-seed7-")
 
 
+def test_more_pairs_and_a_longer_trained_start_can_be_chosen(
+    monkeypatch, store: Store, begun: list
+):
+    at = open_page(monkeypatch, store, "repair")
+    at.selectbox(key="train_start").set_value("demo:plain")
+    at.selectbox(key="train_data").set_value("demo-train|demo-train:pairs:1200").run()
+    at.button(key="train_begin").click().run()
+    assert not at.error
+    assert begun[0].model == "demo:plain"
+    assert begun[0].datasets == ("demo-train", "demo-train:pairs:1200")
+
+
 def test_every_variant_of_eqsim_can_be_started(monkeypatch, store: Store, begun: list):
     at = open_page(monkeypatch, store, "repair")
     offered = recipes.VARIANTS

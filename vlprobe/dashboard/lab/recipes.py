@@ -46,9 +46,10 @@ VARIANTS = {
     "v2-close": "v2 on close pairs alone",
     "v1+v2-close": "v1 on all and v2 on close pairs (table 6)",
 }
-STARTS = ("demo:softmax", "demo:sigmoid", "demo:weak")
+STARTS = ("demo:softmax", "demo:sigmoid", "demo:weak", "demo:plain")
 DATASETS = {
     "demo-train|demo-train:pairs": "Scenes and minimal pairs",
+    "demo-train|demo-train:pairs:1200": "Scenes and four times the pairs",
     "demo-train": "Scenes",
     "demo-train:pairs": "Minimal pairs",
 }
