@@ -71,7 +71,7 @@ def remade(
         table(name, _head(paper_table), lines, "vp-paper"),
         f"{paper_table.about} Numbers of your own stand beside them for orientation: they compare "
         f"only where pictures, captions and edits are the same.{rates} A dash: not asked. "
-        f"Below a value of yours its 95 % interval.{_DRAWS if cells['n_seeds'].any() else ''}",
+        f"Below a value of yours its 95 % interval.{_DRAWS if cells['n_seeds'].to_numpy().any() else ''}",
         f'<ol class="vp-notes">{items}</ol>' if notes else "",
         len(notes),
     )
