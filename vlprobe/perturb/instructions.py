@@ -19,7 +19,6 @@ from typing import NamedTuple
 from vlprobe.errors import NotFound
 from vlprobe.perturb.draws import draw
 
-VERSION = 1  # of all texts below: an answer belongs to the words that it answers
 NOTHING = "NONE"
 NEGATIVE = "negative"
 Message = Mapping[str, str]  # role and content, as chat has them

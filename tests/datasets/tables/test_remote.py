@@ -1,4 +1,5 @@
 import http.server
+import importlib
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -70,6 +71,35 @@ def test_a_tar_elsewhere_is_fetched_once_and_read_where_its_copy_lies(
     assert pictures.open_picture(first.items[1].image).getpixel((0, 0)) == (0, 0, 255)
     here = table.load(f"table:{folder / 'x.tar'}", tmp_path / "cache")
     assert here.digest == first.digest
+
+
+def test_a_bucket_of_google_is_read_as_any_other_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # fsspec's files in memory stand for gcsfs: name, listing and bytes go the same way
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.get_filesystem_class("memory")
+
+    class Bucket(memory):
+        protocol = "gs"
+        store: ClassVar[dict] = {}
+        pseudo_dirs: ClassVar[list[str]] = [""]
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return super()._strip_protocol(path.removeprefix("gs://"))
+
+    monkeypatch.setitem(importlib.import_module("fsspec.registry")._registry, "gs", Bucket)
+    content = b"image,caption,negative\na.jpg,A red bus.,A blue bus.\nb.jpg,Two cats.,Two dogs.\n"
+    Bucket().pipe("bucket/folder/x.csv", content)
+    name = "table:gs://bucket/folder/x.csv+unpictured"
+    table.check_name(name)
+    loaded = table.load(name, tmp_path / "cache")
+    assert [item.foils for item in loaded.items] == [("A blue bus.",), ("Two dogs.",)]
+    copy = remote.local_copy("gs://bucket/folder/x.csv", tmp_path / "cache")
+    assert copy.read_bytes() == content
+    with pytest.raises(InvalidInput, match=r"There is no 'gs://bucket/none\.csv'"):
+        remote.local_copy("gs://bucket/none.csv", tmp_path / "cache")
 
 
 def test_what_is_not_there_or_too_large_is_one_line_and_leaves_nothing(
