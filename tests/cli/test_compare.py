@@ -263,14 +263,14 @@ def test_a_renamed_model_is_called_so_in_sentences_and_nowhere_in_numbers(cache)
     assert "No stored model or dataset named 'x'" in call(cache, "rename", "x", "y", code=1).stderr
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_keys_models_and_probes(cache, shell, monkeypatch, tmp_path):
-    assert "_VLPROBE_COMPLETE" in call(tmp_path, "completion", shell).stdout
+def test_shells_complete_keys_models_and_probes(cache, tmp_path):
+    for shell in ("bash", "zsh", "fish"):
+        assert "_VLPROBE_COMPLETE" in call(tmp_path, "completion", shell).stdout
     from click.shell_completion import get_completion_class
 
     from vlprobe.cli.main import main
 
-    completion = get_completion_class(shell)(main, {}, "vlprobe", "_VLPROBE_COMPLETE")
+    completion = get_completion_class("bash")(main, {}, "vlprobe", "_VLPROBE_COMPLETE")
     words = ["--cache", str(cache)]
     values = [item.value for item in completion.get_completions([*words, "compare"], "gu")]
     assert values == ["guess"]
@@ -282,7 +282,7 @@ def test_a_shell_completes_keys_models_and_probes(cache, shell, monkeypatch, tmp
     assert values == []  # and no traceback
 
 
-@pytest.mark.parametrize("columns", [60, 80, 100, 200])
+@pytest.mark.parametrize("columns", [60, 110])
 def test_a_table_fits_the_terminal(cache, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     for words in (

@@ -28,9 +28,9 @@ PATIENCE = 120.0  # seconds without any worker after which a run fails
 TRIES = 3  # workers that may be lost with one and the same task, or while they start
 ANSWERS = 5.0  # seconds in which an address answers
 CLOSING = 60.0  # seconds in which workers write what they still hold
-# Ray's own: it tells nobody that it is used, and leaves the devices of a worker that takes no GPU
-# as they are.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+# Ray's own: it leaves the devices of a worker that takes no GPU as they are. That it tells nobody of its use is said in
+# `vlprobe/__init__.py`.
+QUIET = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 Task = tuple[str, tuple]  # a method of a worker and its arguments: numbers, and tuples of them
 _log = logging.getLogger(__name__)
