@@ -188,6 +188,7 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_what_was_finished_stays
 def test_nothing_altered_and_two_captions_a_picture_are_said(store, tmp_path, tiny):
     with pytest.raises(InvalidInput, match=r"Nothing of .* is altered"):
         write(asked(five(tmp_path / "five"), policies=[], pictures=[]), tmp_path / "out", store)
+    assert not (tmp_path / "out").exists()
     facts = write(asked(tiny, policies=["danger"], caption_seeds=[]), tmp_path / "two", store)
     assert facts["captions"]["danger.json"] == {
         "rule": "danger",

@@ -67,6 +67,11 @@ def write(
     """
     progress = progress or Progress()
     dataset, items, probe, run = prepare(request, store, progress)
+    alters = any(run.options.get(name) for name in ("policies", "pictures", "edits"))
+    if not alters and not any(item.foils for item in items):
+        raise InvalidInput(
+            f"Nothing of '{run.dataset}' is altered. Name policies or pictures: --option policies=danger."
+        )
     context = RunContext(run, items, probe, request, store)
     identity = {
         **{"dataset": run.dataset, "dataset_digest": run.dataset_digest},
@@ -82,10 +87,6 @@ def write(
             name_of[item.image.name] = item.image.path.name
     captions = _write_captions(context, folder, name_of)
     mixed = _write_pictures(context, folder, name_of, progress)
-    if not captions and not mixed:
-        raise InvalidInput(
-            f"Nothing of '{run.dataset}' is altered. Name policies or pictures: --option policies=danger."
-        )
     facts = {
         "asked": identity,
         "captions": captions,

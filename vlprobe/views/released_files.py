@@ -7,7 +7,7 @@ import pandas as pd
 
 from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
-from vlprobe.views import estimates
+from vlprobe.views import estimates, versions
 from vlprobe.views import runs as views_runs
 from vlprobe.views.paper_tables import TABLES
 from vlprobe.views.runs import QuestionSet
@@ -36,15 +36,18 @@ def by_released_file(
     own_table = _by_file(store, question_set, by_subtype)
     if own_table is None:
         return None
-    tables, names = [own_table], set(own_table["file"])
+    digests = {run.model: run.model_digest for run in question_set.runs}
+    tables, files_of = [own_table], {model: set(own_table["file"]) for model in digests}
     for sibling in _siblings(store, question_set):
         table = _by_file(store, sibling, estimates.estimates(store, sibling, "subtype"))
-        if table is None or names & set(table["file"]):
+        if table is None:
             continue
-        names |= set(table["file"])
-        digests = {run.model: run.model_digest for run in question_set.runs}
         same = {run.model for run in sibling.runs if digests.get(run.model) == run.model_digest}
-        tables.append(table.loc[table["model"].isin(list(same))])
+        for model in same:
+            of_model = table.loc[table["model"] == model]
+            new_files = set(of_model["file"]) - files_of[model]
+            files_of[model] |= new_files
+            tables.append(of_model.loc[of_model["file"].isin(list(new_files))])
     return pd.concat(tables, ignore_index=True)
 
 
@@ -85,7 +88,7 @@ def _identity(store: Store, question_set: QuestionSet) -> tuple[object, ...]:
             [store.files([question_set.runs[0].key], "scores")],
         ).fetchall()
     options = tuple(run["options"].get(name) for name in ("normalise", "approximate"))
-    return run["probe_version"], options, tuple(items)
+    return versions.version(run), options, tuple(items)
 
 
 def file_of(stem: str, names: Collection[str]) -> str:
