@@ -31,7 +31,7 @@ ALL = "all"
 
 def draw_page() -> None:
     """The pickers, what the table says in a sentence, the table, and it as a file."""
-    with st.container(horizontal=True, key="lab_subject"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="lab_subject"):
         papers = {
             probe: presented.title
             for probe, presented in presentations().items()
@@ -40,15 +40,16 @@ def draw_page() -> None:
         paper = choose("Paper", "paper", papers, next(iter(papers)))
         stored = _stored(paper)
         model = pick_model(stored) if stored else ""
-    cells = _cells(paper, stored, model)
+        cells = _cells(paper, stored, model)
+        with st.popover("Filters", icon=":material/filter_list:", key="printed_filters"):
+            tables = {str(number): f"Table {number}" for number in cells["table"].unique()}
+            table = choose("Table", "table", {ALL: "All tables"} | tables, ALL)
+            present = set(cells["mark"])
+            marks = {name: render_printed.WORDS[name] for name in MARKS if name in present}
+            mark = choose("Remarks", "remark", {ALL: "With and without"} | marks, ALL)
+            contains = search("Words", "words", "Such as a model or a number's name")
     st.title("Printed numbers", anchor=False)
     _summary(paper, cells, stored, model)
-    with st.container(horizontal=True):
-        tables = {str(number): f"Table {number}" for number in cells["table"].unique()}
-        table = choose("Table", "table", {ALL: "All tables"} | tables, ALL)
-        marks = {name: render_printed.WORDS[name] for name in MARKS if name in set(cells["mark"])}
-        mark = choose("Remarks", "remark", {ALL: "With and without"} | marks, ALL)
-        contains = search("Words", "words", "Such as a model or a number's name")
     cells = _matching(cells, table, mark, contains)
     if cells.empty:
         st.info("No printed number has these words and remarks.", icon=":material/info:")
