@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.lab import chart_panels, crossed, figures, paper_page
+from vlprobe.dashboard.lab import chart_panels, crossed, figures, paper_page, sizes
 
 frame.enter()
 begun = paper_page.begin("visla")
@@ -14,4 +14,6 @@ chart_panels.triplets(stored)
 figures.lexical(stored, begun.model)
 st.header("Both answers to one triplet")
 crossed.both_sides(stored)
+st.header("Size and training data")
+sizes.accuracy_over_size(stored)
 paper_page.end(stored, "triplets")

@@ -42,7 +42,7 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "breakdown": ("metric", "by"),
     "retrieval": ("edit", "measure", "reader", "captions", "looker", "failure", "number"),
     "pairs": ("subset", "score", "number"),
-    "triplets": ("subset", "number"),
+    "triplets": ("subset", "number", "accuracy", "size_subset", "over"),
     "rankings": ("number", "depth"),
     "published": ("paper", "table", "remark", "words"),
     "verdicts": ("edits", "sample", "seed"),

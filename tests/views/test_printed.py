@@ -85,7 +85,7 @@ def test_a_model_that_was_not_asked_is_refused(every_probe: Store):
     ],
 )
 def test_the_printed_model_is_known_by_its_preset(paper, model, cell, same):
-    assert (printed._plain(cell) in printed.printed_names(paper, model)) is same
+    assert (printed.plain(cell) in printed.printed_names(paper, model)) is same
 
 
 @pytest.mark.parametrize("paper", views.published.SOURCES)

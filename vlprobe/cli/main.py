@@ -146,7 +146,8 @@ def list_(
     default="all",
     show_default=True,
     help="subtype, rule, strength_bin, comparison, caption_length, word_frequency or tag:NAME; seeds: mean and spread "
-    "over draws of altered captions and pictures; crossed: triplets by both answers, of texts and of pictures.",
+    "over draws of altered captions and pictures; crossed: triplets by both answers, of texts and of "
+    "pictures; size: accuracy beside parameters and training data, with the printed models.",
 )
 @click.option(
     "--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True
@@ -191,6 +192,8 @@ def show(
             table = views.seeds.spread(store, question_set, averaging, unit)
         elif slice_by == "crossed":
             table = views.crossed.crossed_outcomes(store, question_set)
+        elif slice_by == "size":
+            table = views.sizes.all_sizes(store, question_set)
         else:
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
         print_table(table, how)

@@ -98,7 +98,7 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
     for row in records(PrintedCell, table):
         number = by_cell.get((row.table, row.dataset, row.split, row.metric), _UNKNOWN)
         scale = 1 / papers.SCALE.get(row.unit, 1.0)
-        rows.append([*(scale * value for value in number), _plain(row.model) in names])
+        rows.append([*(scale * value for value in number), plain(row.model) in names])
     columns = ["run", "low", "high", "same_weights"]
     numbers = pd.DataFrame(rows, columns=pd.Index(columns))
     return table.assign(**{name: numbers[name] for name in columns})
@@ -184,9 +184,9 @@ def printed_names(paper: str, model: str) -> set[str]:
         if model in (preset.weights, f"{family.PREFIX}:{short_name}")
     }
     # LGIP's table 4 leaves out whose weights they are
-    return {_plain(text) for name in names for text in (name, name.partition(" (")[0])}
+    return {plain(text) for name in names for text in (name, name.partition(" (")[0])}
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """One spelling of names that the tables of a paper spell differently."""
     return name.lower().replace("/", "-")

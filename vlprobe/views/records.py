@@ -282,6 +282,19 @@ class CellRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeRow:
+    """A model's accuracy with what it is; unknown numbers are NaN."""
+
+    source: str  # "run" or "published"
+    model: str
+    parameters: float  # millions
+    samples: float  # millions of pairs of pre-training
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class PrintedCell:
     """A cell that a paper prints, and the number of a run beside it, in the printed unit; unknown is
     NaN.

@@ -1,0 +1,118 @@
+"""Accuracy over size and data: printed facts read by hand, parameters counted from the model itself."""
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from vlprobe import registry, views
+from vlprobe.errors import NotFound
+from vlprobe.storage import shipped
+from vlprobe.storage.store import Store
+from vlprobe.views import sizes
+
+MODEL = "demo:weak"
+with (
+    Path(views.published.__file__)
+    .with_name("published.csv")
+    .open(encoding="utf-8", newline="") as _file
+):
+    ROWS = [row for row in csv.DictReader(_file) if row["paper"] == "visla"]
+
+
+@pytest.fixture(scope="module")
+def store() -> Store:
+    return Store(shipped.FOLDER)
+
+
+@pytest.fixture(scope="module")
+def visla(store: Store) -> views.runs.QuestionSet:
+    keys = views.runs.question_sets(store).set_index("probe")["case_key"]
+    return views.runs.question_set(store, keys["visla"])
+
+
+def test_a_runs_parameters_are_those_of_its_model_and_its_accuracy_is_the_estimate(store, visla):
+    model = registry.load_model(MODEL, "cpu")
+    counted = sum(weights.numel() for weights in model._model.parameters())
+    table = sizes.sizes(store, visla, "i2t_accuracy", "spatial")
+    (row,) = table[(table["source"] == "run") & (table["model"] == MODEL)].itertuples()
+    assert row.parameters == pytest.approx(counted / 1e6)
+    assert math.isnan(row.samples)  # no paper prints what it was trained on
+    estimates = views.estimates.estimates(store, visla, "subtype")
+    own = estimates.query("model == @MODEL and metric == 'i2t_accuracy' and slice == 'spatial'")
+    assert (row.value, row.low, row.high) == tuple(own[["value", "low", "high"]].iloc[0])
+
+
+@pytest.mark.parametrize(("metric", "kind"), [("t2t_accuracy", "t2t"), ("i2t_accuracy", "i2t")])
+@pytest.mark.parametrize(("subset", "number"), [("generic", "8"), ("spatial", "9")])
+def test_printed_models_have_the_size_and_data_that_their_table_prints(
+    store, visla, metric, kind, subset, number
+):
+    table = sizes.sizes(store, visla, metric, subset).query("source == 'published'")
+    million = {"million": 1, "billion": 1000}
+
+    def fact(model: str, name: str) -> float:
+        for row in ROWS:
+            if (row["table"], row["model"], row["metric"]) == (number, model, name):
+                return float(row["value"]) * million[row["unit"]]
+        return math.nan
+
+    expected = {
+        row["model"]: (
+            float(row["value"]) / 100,
+            fact(row["model"], "parameters"),
+            fact(row["model"], "pretraining_samples"),
+        )
+        for row in ROWS
+        if (row["table"], row["dataset"], row["split"], row["metric"])
+        == (number, f"visla_{subset}", kind, metric)
+    }
+    found = {row.model: (row.value, row.parameters, row.samples) for row in table.itertuples()}
+    assert len(expected) >= 30
+    for model, numbers in expected.items():
+        assert found[model] == pytest.approx(numbers, nan_ok=True)
+
+
+def test_text_encoders_are_printed_in_sizes_of_bert_base(store, visla):
+    """Caption of table 2: relative to BERT-base, 109.5 million parameters."""
+    table = sizes.sizes(store, visla, "t2t_accuracy", "generic").set_index("model")
+    (printed,) = (
+        row["value"]
+        for row in ROWS
+        if (row["table"], row["model"], row["metric"]) == ("2", "GTE-large", "parameters")
+    )
+    assert table.loc["GTE-large", "parameters"] == pytest.approx(float(printed) * 109.5)
+    assert table.loc["GTE-large", "samples"] != table.loc["GTE-large", "samples"]  # not printed
+    assert "GTE-large" not in set(sizes.sizes(store, visla, "i2t_accuracy", "generic")["model"])
+
+
+def test_the_data_of_a_printed_model_is_known_by_its_weights():
+    assert sizes._samples("openclip:RN50/openai") == 400
+    assert math.isnan(sizes._samples(MODEL))
+
+
+@pytest.mark.parametrize(
+    ("metric", "subset"), [("pair_accuracy", "generic"), ("t2t_accuracy", "x")]
+)
+def test_what_is_not_printed_is_refused(store, visla, metric, subset):
+    with pytest.raises(NotFound):
+        sizes.sizes(store, visla, metric, subset)
+
+
+def test_the_command_line_prints_all_of_them():
+    from tests.cli.test_main import call
+
+    store = Store(shipped.FOLDER)
+    manifest = next(
+        each
+        for each in store.runs()
+        if (each["run"]["probe"], each["run"]["model"]) == ("visla", MODEL)
+    )
+    words = ("show", manifest["key"], "--by", "size", "--format", "json")
+    listed = json.loads(call(shipped.FOLDER, *words).stdout)
+    assert {(row["metric"], row["slice"]) for row in listed} == {
+        (metric, subset) for metric in sizes.ACCURACIES for subset in sizes.TABLES
+    }
+    assert {row["source"] for row in listed} == {"run", "published"}
