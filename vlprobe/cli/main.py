@@ -16,6 +16,7 @@ from vlprobe.cli.ask import ask
 from vlprobe.cli.compare import compare, gate
 from vlprobe.cli.completion import complete_runs, completion
 from vlprobe.cli.edits import edits, sheet, verdicts
+from vlprobe.cli.first_lists import first_lists
 from vlprobe.cli.influence import influence
 from vlprobe.cli.inputs import check, doctor, perturb
 from vlprobe.cli.listing import PAPERS, metrics_table, names_table, published_table
@@ -321,6 +322,7 @@ main.add_command(completion)
 main.add_command(dashboard)
 main.add_command(doctor)
 main.add_command(edits)
+main.add_command(first_lists)
 main.add_command(gate)
 main.add_command(influence)
 main.add_command(options)

@@ -14,7 +14,7 @@ from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import span, watched
-from vlprobe.dashboard.lab import repaired_cases
+from vlprobe.dashboard.lab import first_lists, repaired_cases
 from vlprobe.dashboard.lab.training import other_seeds, trained
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import attempt, choose, model_name, plain, quiet, store, view
@@ -122,6 +122,7 @@ def changed(models: Three) -> None:
         moves = view(views.repair.repair_moves, *models, NUMBERS)
         levels = view(views.repair.repair_levels, models, NUMBERS)
     repaired_cases.draw(models[0], models[2])
+    first_lists.draw(models[0], models[2])
     with st.expander("What was gained and what was lost, in words", key="repair_in_words"):
         st.html(repair.in_words(moves, metrics))
     styles = charts.styles.styles(view(views.runs.models))

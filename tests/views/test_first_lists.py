@@ -1,0 +1,84 @@
+"""The first five before and after, against a loop over the stored rows of both runs."""
+
+import json
+
+from click.testing import CliRunner
+
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.render.html import strips
+from vlprobe.storage.store import Store
+
+BEFORE, AFTER = "hue:1", "hue:2"
+
+
+def rows_of(store: Store, question_set, model: str) -> list[list[str]]:
+    key = question_set.run(model).key
+    return store.run(key).table("fronts")["clean_items"].to_pylist()
+
+
+def by_hand(store: Store, question_set) -> dict[str, tuple]:
+    cases = store.cases(question_set.key).table("cases").to_pylist()
+    lists = [rows_of(store, question_set, model) for model in (BEFORE, AFTER)]
+    found = {}
+    for case, first, second in zip(cases, *lists, strict=True):
+        if case["kind"] == "t2i" and first[:5] != second[:5]:
+            places = [
+                (*items[:5], case["item"]).index(case["item"]) + 1
+                if case["item"] in items[:5]
+                else 6
+                for items in (first, second)
+            ]
+            found[case["texts"][0]] = (case["item"], tuple(first[:5]), tuple(second[:5]), *places)
+    return found
+
+
+def question_set_of(store: Store):
+    return views.runs.question_set(store, store.runs()[0]["case_key"])
+
+
+def test_lists_are_those_that_were_stored_and_the_most_risen_come_first(mixed_store: Store):
+    question_set = question_set_of(mixed_store)
+    expected = by_hand(mixed_store, question_set)
+    lists = views.first_lists.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000)
+    assert (
+        expected
+        and {
+            row.caption: (row.item, row.before, row.after, row.place_before, row.place_after)
+            for row in lists
+        }
+        == expected
+    )
+    risen = [row.place_before - row.place_after for row in lists]
+    assert risen == sorted(risen, reverse=True)
+    few = views.first_lists.first_lists(mixed_store, question_set, BEFORE, AFTER, 2)
+    assert few == lists[:2]
+    assert views.first_lists.first_lists(mixed_store, question_set, BEFORE, BEFORE, 9) == []
+
+
+def test_the_own_picture_and_new_ones_are_framed(mixed_store: Store):
+    question_set = question_set_of(mixed_store)
+    picture_of = views.first_lists.pictures(mixed_store, question_set)
+    for row in views.first_lists.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000):
+        source = {name: f"data:{item}" for item, name in picture_of.items()}
+        drawn = strips.before_and_after(row, picture_of, source, ["Before", "After"])
+        assert drawn.count("<img") == len(row.before) + len(row.after)
+        own = [*row.before, *row.after].count(row.item)
+        assert drawn.count('class="vp-right"') == own
+        new = len(set(row.after) - set(row.before) - {row.item})
+        assert drawn.count('class="vp-new"') == new
+
+
+def test_the_command_prints_both_lists_and_refuses_other_runs(mixed_store: Store):
+    question_set = question_set_of(mixed_store)
+    keys = [question_set.run(model).key for model in (BEFORE, AFTER)]
+    words = ["--cache", str(mixed_store.root), "first-lists", *keys, "--format", "json"]
+    answered = CliRunner().invoke(main, [*words, "--size", "3"])
+    assert answered.exit_code == 0, answered.output
+    rows = json.loads(answered.stdout)
+    lists = views.first_lists.first_lists(mixed_store, question_set, BEFORE, AFTER, 3)
+    assert [row["first_after"] for row in rows] == [" ".join(row.after) for row in lists]
+    lone = CliRunner().invoke(
+        main, ["--cache", str(mixed_store.root), "first-lists", keys[0], "nope"]
+    )
+    assert lone.exit_code == 1 and len(lone.stderr.splitlines()) == 1
