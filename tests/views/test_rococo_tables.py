@@ -8,12 +8,14 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from tests.conftest import make_tiny
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.render.charts import styles
 from vlprobe.render.html import papers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 RANDOM = "control:random"
 POLICIES = [
@@ -37,9 +39,16 @@ def cells_of(store, manifest, number):
     return question_set, [(columns[cell.column], cell) for cell in cells.itertuples()]
 
 
-@pytest.fixture
-def drawn(tiny, store):
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Store:
+    """One for all runs of this file."""
+    return Store(tmp_path_factory.mktemp("rococo_tables") / "cache")
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory, store):
     """A run with deletions and more words, three draws of each."""
+    tiny = make_tiny(tmp_path_factory.mktemp("drawn") / "tiny")
     options = {
         "policies": POLICIES,
         "pictures": ["mix:0.7"],
