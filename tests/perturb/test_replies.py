@@ -1,0 +1,111 @@
+"""What a language model answers is read without trust: each rule by an answer that it is for, and by real edits."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vlprobe.errors import NotFound
+from vlprobe.perturb import instructions, replies
+from vlprobe.perturb.instructions import KINDS, NEGATIVES
+
+CAPTION = "A red bus stops at the corner of a street."
+P1, LIE, PHOTO = KINDS["P1"], KINDS["negative:object"], KINDS["P2:photo"]
+RIGHT = [
+    ("A bus that is red stops at a street corner.", P1),
+    ('"A crimson bus halts at the corner of a street."', P1),
+    ("<think>What is a bus?\nHm.</think>\nA crimson bus halts at a street corner.", P1),
+    ("A red train stops at the corner of a street.", LIE),
+    ("a photo of a red bus stopping at the corner of a street.", PHOTO),
+]
+WRONG = [
+    ("NONE", P1, replies.NONE_POSSIBLE),
+    ("none.", LIE, replies.NONE_POSSIBLE),
+    ("", P1, replies.EMPTY),
+    (' "" ', P1, replies.EMPTY),
+    ("...", P1, replies.EMPTY),
+    ("A crimson bus.\nIt halts.", P1, replies.SEVERAL_LINES),
+    ("A crimson bus \x1b[31m halts.", P1, replies.UNPRINTABLE),
+    ("I'm sorry, I can't help with that.", P1, replies.REFUSAL),
+    ("As an AI language model, I have no eyes.", P1, replies.REFUSAL),
+    ("Sure! A crimson bus halts at a corner.", P1, replies.REMARK),
+    ("Paraphrased: A crimson bus halts at a corner.", P1, replies.REMARK),
+    ("Here's a caption of a crimson bus.", P1, replies.REMARK),
+    ("a red bus stops at the corner, of a street", P1, replies.UNCHANGED),
+    ("A scarlet bus stops here.", P1, replies.REPEATED),
+    ("A bus waits.", LIE, replies.TRUE_CAPTION),
+    ("A crimson bus halts at a corner " + "and goes on " * 20, P1, replies.TOO_LONG),
+    ("Ein roter Bus hält an der Straßenecke.", P1, replies.OTHER_LANGUAGE),
+    ("A picture of a red bus that stops at a corner.", PHOTO, replies.NO_OPENING),
+]
+
+
+def defect(reply: str, kind: instructions.EditKind, is_cut: bool = False) -> str:
+    known = {"earlier": {"a scarlet bus stops here"}, "true_captions": {"a bus waits"}}
+    return replies.defect(replies.text_of(reply), CAPTION, kind, is_cut=is_cut, **known)
+
+
+@pytest.mark.parametrize(("reply", "kind"), RIGHT)
+def test_an_edit_passes(reply: str, kind: instructions.EditKind):
+    assert defect(reply, kind) == ""
+    assert defect(reply, kind, is_cut=True) == replies.CUT_OFF
+
+
+@pytest.mark.parametrize(("reply", "kind", "reason"), WRONG)
+def test_what_is_no_edit_is_refused_with_its_reason(
+    reply: str, kind: instructions.EditKind, reason: str
+):
+    assert defect(reply, kind) == reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "meaning"),
+    [
+        ("same", "same"),
+        (" Different. ", "different"),
+        ("<think>same?</think>different", "different"),
+    ],
+)
+def test_a_verdict_is_one_word_and_agrees_or_not(reply: str, meaning: str):
+    for kind in (P1, LIE):
+        agrees = replies.judged_defect(reply, kind) == ""
+        assert agrees == (kind.meaning == meaning)
+    for reply in ("", "They are the same, or different.", "yes"):
+        assert replies.judged_defect(reply, P1) == replies.NO_VERDICT
+
+
+def test_rules_let_the_edits_pass_that_people_validated(shared_data: Path):
+    """SugarCrepe++: captions, second positives and negatives that people looked through."""
+    counts = {}
+    for file in sorted((shared_data / "scpp" / "data").glob("*.json")):
+        rows = json.loads(file.read_text("utf-8"))
+        for row in list(rows.values() if isinstance(rows, dict) else rows)[:100]:
+            for column, kind in (("caption2", KINDS["positive"]), ("negative_caption", LIE)):
+                text = replies.text_of(row[column])
+                reason = replies.defect(text, row["caption"], kind)
+                counts[reason] = counts.get(reason, 0) + 1
+    total = sum(counts.values())
+    assert total > 500 and counts[""] / total > 0.99, counts
+
+
+def test_a_negative_of_any_kind_is_drawn_evenly_and_the_next_one_follows():
+    drawn = [
+        instructions.kind_of(instructions.NEGATIVE, f"caption {n}", 0, 0).name for n in range(600)
+    ]
+    assert set(drawn) == {kind.name for kind in NEGATIVES}
+    assert min(map(drawn.count, set(drawn))) > 60
+    six = [instructions.kind_of(instructions.NEGATIVE, "x", 0, n) for n in range(6)]
+    assert set(six) == set(NEGATIVES)
+
+
+def test_a_question_says_neither_what_was_intended_nor_which_kind():
+    asked = instructions.question(CAPTION, "A red train stops.")[0]["content"]
+    words = [kind.rule for kind in KINDS.values() if len(kind.rule) > 6]
+    assert not [rule for rule in words if rule in asked] and "Answer with one word" in asked
+
+
+def test_an_unknown_kind_is_told_with_those_that_are_known():
+    with pytest.raises(NotFound, match="negative:swap"):
+        instructions.chosen(["negative:swop"])
+    assert instructions.chosen(["prsm", "P1"])[0] == "P1"
+    assert len(instructions.chosen(["prsm"])) == 1 + 4 + 3
