@@ -88,6 +88,20 @@ def test_text_encoders_are_printed_in_sizes_of_bert_base(store, visla):
     assert "GTE-large" not in set(sizes.sizes(store, visla, "i2t_accuracy", "generic")["model"])
 
 
+def test_facts_of_a_runs_model_stand_beside_the_printed_ones_in_their_unit(store, visla):
+    cells = views.printed.beside(store, visla, MODEL)
+    counted = views.printed.passport_facts(store, MODEL, visla.run(MODEL).model_digest)
+    facts = cells[(cells["dataset"] == "none") & (cells["table"] == 6)]
+    parameters = facts[(facts["metric"] == "parameters") & (facts["unit"] == "million")]
+    assert len(parameters) and (parameters["run"] == counted["parameters"]).all()
+    assert (facts[facts["metric"] == "embedding_dimension"]["run"] == 128).all()
+    assert facts[facts["metric"] == "pretraining_samples"]["run"].isna().all()
+    relative = cells[(cells["unit"] == "times BERT-base")]["run"]
+    assert len(relative) and relative.tolist() == pytest.approx(
+        [counted["parameters"] / 109.5] * len(relative)
+    )
+
+
 def test_the_data_of_a_printed_model_is_known_by_its_weights():
     assert sizes._samples("openclip:RN50/openai") == 400
     assert math.isnan(sizes._samples(MODEL))

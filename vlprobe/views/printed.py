@@ -6,12 +6,13 @@ column of `paper_tables` names.
 """
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 
 from vlprobe.models import presets
 from vlprobe.storage.store import Store
-from vlprobe.views import comparisons, estimates, papers, published
+from vlprobe.views import comparisons, estimates, papers, published, runs
 from vlprobe.views.paper_tables import TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, PrintedCell, records
 from vlprobe.views.runs import QuestionSet
@@ -20,6 +21,7 @@ COLUMNS = [
     *("paper", "table", "dataset", "split", "model", "metric", "unit"),
     *("printed", "run", "low", "high", "same_weights", "mark", "note"),
 ]
+FACTS = "none"  # the dataset of cells that are about a model alone
 MARKS = {  # what a note says of its cell; the first that fits
     "doubted": "the number itself is doubted",
     "differs": "another table, or the text, says otherwise",
@@ -29,6 +31,8 @@ DIFFERS = ("print", "the text says")
 _Place = tuple[int, str, str, str]  # table, dataset, split and metric of a cell
 _Interval = tuple[float, float, float]  # value, low, high
 _UNKNOWN: _Interval = (math.nan, math.nan, math.nan)
+BERT_BASE = 109.5  # million parameters, as the caption of VISLA's table 2 has it
+MILLIONS = {"million": 1.0, "billion": 1000.0, "times BERT-base": BERT_BASE}  # by the unit
 FAMILIES = {"rococo-clip": "rococo"}  # of presets whose prefix is not the name of the paper
 
 
@@ -82,11 +86,12 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
 
     Returns:
         As `cells`; `run`, `low`, `high` are the run's estimate and interval in the printed unit and
-        with its sign, NaN where nothing of the run means the same as the cell; `same_weights` says
-        that the run's model is the one that the cell is about.
+        with its sign, NaN where nothing of the run means the same as the cell; beside facts about a
+        model those of the run's model. `same_weights` says that it is the one that the cell is about.
     """
-    question_set.run(model)
+    digest = question_set.run(model).model_digest
     probe = question_set.probe
+    facts = passport_facts(store, model, digest)
     paper = paper or probe
     table = cells(paper)
     by_cell: dict[_Place, _Interval] = {}
@@ -98,6 +103,9 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
     for row in records(PrintedCell, table):
         number = by_cell.get((row.table, row.dataset, row.split, row.metric), _UNKNOWN)
         scale = 1 / papers.SCALE.get(row.unit, 1.0)
+        if row.dataset == FACTS:
+            fact = facts.get(row.metric, math.nan) / MILLIONS.get(row.unit, 1.0)
+            number, scale = (fact, math.nan, math.nan), 1.0
         rows.append([*(scale * value for value in number), plain(row.model) in names])
     columns = ["run", "low", "high", "same_weights"]
     numbers = pd.DataFrame(rows, columns=pd.Index(columns))
@@ -190,3 +198,20 @@ def printed_names(paper: str, model: str) -> set[str]:
 def plain(name: str) -> str:
     """One spelling of names that the tables of a paper spell differently."""
     return name.lower().replace("/", "-")
+
+
+def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]:
+    """What the doctor read of these weights: parameters (millions) and embedding_dimension; NaN
+    where nothing tells.
+    """
+    passport: Mapping[str, str] = {}
+    for examination in runs.examinations(store):
+        if (examination.model, examination.model_digest) == (model, digest):
+            passport = examination.passport
+            break
+    n_weights = passport.get("parameters", "").replace(",", "")
+    dimension = passport.get("embedding", "").partition(" ")[0]
+    return {
+        "parameters": int(n_weights) / 1e6 if n_weights.isdecimal() else math.nan,
+        "embedding_dimension": float(dimension) if dimension.isdecimal() else math.nan,
+    }

@@ -6,7 +6,6 @@ prints of the same weights; what neither tells is NaN.
 """
 
 import math
-from collections.abc import Mapping
 
 import pandas as pd
 
@@ -21,8 +20,6 @@ COLUMNS = ["source", "model", "parameters", "samples", "value", "low", "high", "
 ACCURACIES = ("t2t_accuracy", "i2t_accuracy")
 TABLES = {"generic": (8, 2), "spatial": (9, 2)}  # with accuracies: of models that see, of texts
 FACTS = {2: 5}  # tables whose models' parameters another one has, too
-BERT_BASE = 109.5  # million parameters, as the caption of table 2 has it
-MILLIONS = {"million": 1.0, "billion": 1000.0, "times BERT-base": BERT_BASE}
 
 
 def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> pd.DataFrame:
@@ -48,7 +45,7 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
         digest = question_set.run(row.model).model_digest
         rows.append(
             (
-                *("run", row.model, passport_facts(store, row.model, digest)["parameters"]),
+                *("run", row.model, printed.passport_facts(store, row.model, digest)["parameters"]),
                 *(_samples(row.model), row.value, row.low, row.high, ""),
             )
         )
@@ -64,23 +61,6 @@ def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
         for subset in TABLES
     ]
     return pd.concat(tables, ignore_index=True)
-
-
-def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]:
-    """What the doctor read of these weights: parameters (millions) and embedding_dimension; NaN
-    where nothing tells.
-    """
-    passport: Mapping[str, str] = {}
-    for examination in runs.examinations(store):
-        if (examination.model, examination.model_digest) == (model, digest):
-            passport = examination.passport
-            break
-    n_weights = passport.get("parameters", "").replace(",", "")
-    dimension = passport.get("embedding", "").partition(" ")[0]
-    return {
-        "parameters": int(n_weights) / 1e6 if n_weights.isdecimal() else math.nan,
-        "embedding_dimension": float(dimension) if dimension.isdecimal() else math.nan,
-    }
 
 
 def _published(metric: str, subset: str) -> list[tuple]:
@@ -109,7 +89,7 @@ def _fact(of_model: pd.DataFrame, name: str) -> float:
     """A printed fact in millions; NaN where the tables have none."""
     cells = of_model.loc[(of_model["metric"] == name) & (of_model["split"] == "all")]
     for cell in cells.to_dict("records"):
-        return cell["value"] * MILLIONS.get(cell["unit"], math.nan)
+        return cell["value"] * printed.MILLIONS.get(cell["unit"], math.nan)
     return math.nan
 
 
