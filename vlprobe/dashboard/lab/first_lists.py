@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import model_name, plain, questions, quiet, store, view
+from vlprobe.dashboard.state import model_name, questions, quiet, store, view
 from vlprobe.render.html import strips
 from vlprobe.scoring.thumbnails import addresses
 
@@ -24,7 +24,7 @@ def draw(before: str, after: str) -> None:
         picture_of = view(views.first_lists.pictures, stored)
         shown = {picture_of[item] for row in lists for item in (*row.before, *row.after)}
         source = addresses(store().root, shown)
-        names = [plain(model_name(model)) for model in (before, after)]
+        names = [model_name(model) for model in (before, after)]
         for row in lists:
             st.html(strips.before_and_after(row, picture_of, source, names))
         quiet(

@@ -30,4 +30,4 @@ def before_and_after(
             address = source.get(picture_of.get(item, ""), "")
             images.append(htpy.img(src=address, alt=alt, title=alt, class_=css))
         rows += [htpy.p(".vp-quiet.vp-small")[name], htpy.div(".vp-strip")[images]]
-    return str(htpy.div[rows])
+    return str(htpy.div(style="max-width:40rem")[rows])
