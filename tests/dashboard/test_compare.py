@@ -286,6 +286,7 @@ def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(sh
 
 
 NOT_STORED = [  # kinds of cases that no probe asks under the options of `every_probe`
+    ("series", "boundary"),
     ("eqben", "foil"),
     ("visla", "i2t-pair"),
     ("rococo", "clean_i2t"),

@@ -121,4 +121,5 @@ def test_the_kind_that_comes_first_fools_and_has_pictures_where_there_is_one(eve
         "eqben": "pair",
         "visla": "i2t",
         "prsm": "ranking",
+        "series": "order",
     }
