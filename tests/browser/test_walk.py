@@ -52,7 +52,7 @@ SCREENS = {
     "pairs": f"/pairs?set={SETS['eqben']}",
     "triplets": f"/triplets?set={SETS['visla']}",
     "rankings": f"/rankings?set={SETS['prsm']}",
-    "series": f"/series?set={SETS['series']}",
+    "series": "/series",
     "published": f"/published?{LGIP}",
     "verdicts": "/verdicts",
 }
