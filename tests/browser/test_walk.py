@@ -28,6 +28,7 @@ SETS = {
     "eqben": "f48bdd995cda2f2a",
     "visla": "eb366819f3e89ca3",
     "prsm": "5d36e1450f412d03",
+    "series": "be5650073439d882",
 }
 LGIP = f"set={SETS['lgip']}"
 EXPLORE = f"/explore?{LGIP}&model=demo:softmax&kind=flip"

@@ -29,7 +29,9 @@ def own_number(row: PrintedCell, value: float) -> str:
 def _line(row: PrintedCell) -> str:
     unit = UNITS.get(row.unit, "")
     where = " · ".join(
-        text.replace("_", " ") for text in (row.metric, row.dataset, row.split) if text != "all"
+        text.replace("_", " ")
+        for text in (row.metric, row.dataset, row.split)
+        if text not in ("all", "none")
     )
     number = own_number(row, row.run)
     if number != "-":
