@@ -25,7 +25,7 @@ from vlprobe.perturb.lexicon import PRESENT, SINGULARS, VERBS
 from vlprobe.perturb.tokens import words
 
 _VERBS = words(
-    "ride chase follow lead carry pull push feed pet brush groom wash hold lift walk drag tow herd "
+    "ride chase follow lead carry pull push feed pet brush groom wash lift walk drag tow herd "
     "photograph milk bathe kick lick"
 )
 _PLACED = words("sit stand lie lay rest")
@@ -46,7 +46,7 @@ _THINGS = words(
     "kitchen_objects food sports_equipment stationery musical_instruments tools"
 )
 # "Skis on a person" is true of a person on skis.
-_WORN = words("ski skis snowboard phone cellphone cell")
+_WORN = words("ski skis snowboard snowboards phone phones cellphone cellphones cell")
 _MORE = words("box suitcase laptop book plate bowl bag basket blanket tree")
 _PRONOUNS = POSSESSIVE | words(
     "it he she him them they itself himself herself each other another who which that"
