@@ -5,9 +5,9 @@ order task (arXiv 2210.01936) shuffles words until no sentence is left; a shuffl
 statement that could be false of a picture, and a language model without the picture tells it from the caption
 (SugarCrepe, arXiv 2306.14610). So the order here stays a sentence, whose meaning is another: a lie.
 
-Only relations that cannot hold both ways are turned round: riding, chasing, carrying; on, under, behind,
-inside. "Next to", "in front of" (each may face the other), "with", "watching" and "kissing" are left alone,
-and so are places ("on a beach").
+Only relations that cannot hold both ways are turned round: riding, chasing, carrying; on, under, inside. "Next to",
+"in front of" and "behind" (each may face the other, or stand behind it), "with", "holding", "watching" and
+"kissing" are left alone, and so are places ("on a beach").
 """
 
 from vlprobe.perturb.clauses import subject_phrases
@@ -38,7 +38,6 @@ _RELATIONS = {
     ("beneath",),
     ("below",),
     ("above",),
-    ("behind",),
     ("inside",),
 }
 _THINGS = words(
@@ -46,7 +45,7 @@ _THINGS = words(
     "kitchen_objects food sports_equipment stationery musical_instruments tools"
 )
 # "Skis on a person" is true of a person on skis.
-_WORN = words("ski skis snowboard snowboards phone phones cellphone cellphones cell")
+_WORN = words("ski skis snow snowboard snowboards phone phones cellphone cellphones cell")
 _MORE = words("box suitcase laptop book plate bowl bag basket blanket tree")
 _PRONOUNS = POSSESSIVE | words(
     "it he she him them they itself himself herself each other another who which that"
