@@ -42,7 +42,9 @@ def thumbnail(key: str) -> bytes | None:
 def write_thumbnails(path: Path, contents: Mapping[str, bytes]) -> None:
     """Writes small copies by their keys into one file of a folder of shipped results."""
     table = pa.table({"key": list(contents), "content": list(contents.values())})
-    pq.write_table(table, path / THUMBNAILS, compression="none")
+    pq.write_table(
+        table, path / THUMBNAILS, compression="zstd", compression_level=19, use_dictionary=False
+    )
 
 
 @functools.lru_cache(maxsize=4)
