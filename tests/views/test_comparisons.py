@@ -183,3 +183,21 @@ def test_every_released_prompt_has_its_comparisons():
             }
             row = prsm_comparisons.measured(item, setting, texts, pairs_of)
             assert row["comparison"] == list(pairs)
+
+
+def test_show_prints_them_and_rankings_draws_them_beside_the_printed_rows(asked, monkeypatch):
+    from tests.cli.test_main import call
+    from tests.dashboard.test_pages import open_page
+
+    store, manifests = asked
+    manifest = manifests["P3"]
+    words = ("show", manifest["key"], "--by", "comparison", "--format", "json")
+    listed = json.loads(call(store.root, *words).stdout)
+    assert {row["slice"] for row in listed} == set(PAIRS["P3"])
+    at = open_page(monkeypatch, store, "rankings", set=manifest["case_key"], depth="prsm_local_10")
+    assert not at.error
+    assert "comparisons" in [element.key for element in at.get("plotly_chart")]
+    parts = open_page(
+        monkeypatch, store, "breakdown", set=manifest["case_key"], by=comparisons.BREAKDOWN
+    )
+    assert not parts.error and not parts.exception
