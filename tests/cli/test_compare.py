@@ -13,6 +13,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 from tests.cli.test_main import call
 from tests.conftest import store_again
 from vlprobe import registry, views
+from vlprobe.cli import output
 from vlprobe.cli.tables import markdown_lines, text_lines
 from vlprobe.render.verdict import verdict
 from vlprobe.render.words import presentations
@@ -284,7 +285,7 @@ def test_shells_complete_keys_models_and_probes(cache, tmp_path):
 
 @pytest.mark.parametrize("columns", [60, 110])
 def test_a_table_fits_the_terminal(cache, monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(output, "terminal_width", lambda: columns)
     for words in (
         ("show",),
         ("compare", "guess", "control:random"),

@@ -34,6 +34,8 @@ OPTIONS = {
     ("rococo", "edits"): "file",
     ("prsm", "gallery"): "dataset",
     ("rococo", "influence"): "models",
+    ("rococo", "vocabulary"): "file",
+    ("rococo", "caption_seeds"): "",
     **dict.fromkeys([("lgip", name) for name in ("rules", "kinds", "k_same", "k_diff", "tag")], ""),
     **dict.fromkeys([("prsm", name) for name in ("group", "approximate")], ""),
     **dict.fromkeys(

@@ -1,6 +1,5 @@
 """A table as lines: text that fits a terminal, and Markdown for a model card."""
 
-import os
 import re
 import shutil
 import sys
@@ -34,8 +33,8 @@ def folded(text: str, width: int) -> str:
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that stdout is, or that COLUMNS says; None: there is none."""
-    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+    """Columns of the terminal that stdout is; None: it is none, and what reads it gets all."""
+    if sys.stdout.isatty():
         return shutil.get_terminal_size().columns or None
     return None
 

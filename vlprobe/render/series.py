@@ -59,6 +59,18 @@ def shown_positions(count: int, needed: set[int]) -> list[int]:
     return sorted(needed | spread)
 
 
+def text_labels(kind: str) -> tuple[str, str]:
+    """What stands before the first text of a case and before its second."""
+    return ("Before", "After") if kind == "boundary" else ("Query", "Its edit")
+
+
+def score_column(kind: str) -> tuple[str, str, int]:
+    """What the table of models says of an answer: the heading, the name of the number, and its decimals."""
+    return (
+        ("seconds off", "seconds_off", 2) if kind == "boundary" else ("agreement", "agreement", 3)
+    )
+
+
 def finding(kind: str, answer: AnswerRow | None) -> str:
     """What the model made of the case, a sentence; "" where that is not known."""
     if answer is None:

@@ -239,7 +239,7 @@ def _rankings(
 
 def _series(case: CaseRow, answer: AnswerRow, picture: Callable[[str], str]) -> list[str]:
     """Pictures in an order: the texts, and a strip with the right place and the model's framed."""
-    labels = ("Before", "After") if case.kind == "boundary" else ("Query", "Its edit")
+    labels = series.text_labels(case.kind)
     before, after = diff(case.texts[0], case.texts[-1])
     lines = [_text(labels[0], before)]
     if len(case.texts) > 1:
@@ -319,14 +319,13 @@ def columns(case: CaseRow, kind: KindPresentation) -> Mapping[str, Callable[[Ans
             "clean": lambda answer: rank(answer, "rank_clean"),
         }
     if kind.body == "series":
-        if case.kind == "boundary":
-            return {"seconds off": lambda answer: _seconds(answer.number("seconds_off"))}
-        return {"agreement": lambda answer: _correlation(answer.number("agreement"))}
+        heading, name, digits = series.score_column(case.kind)
+        return {heading: lambda answer: _rounded(answer.number(name), digits)}
     if kind.body == "rankings":
         return {
             "top 10": lambda answer: _share(answer.number("local_10")),
             "top 100": lambda answer: _share(answer.number("local_100")),
-            "corr.": lambda answer: _correlation(answer.number("global")),
+            "corr.": lambda answer: _rounded(answer.number("global"), 3),
         }
     return {}
 
@@ -339,12 +338,8 @@ def _share(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.0f} %"
 
 
-def _seconds(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-def _correlation(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}"
+def _rounded(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def diff(before: str, after: str) -> tuple[str, str]:
