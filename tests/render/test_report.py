@@ -19,7 +19,7 @@ from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.render import charts, numbers
 from vlprobe.render.report import case as report_case
-from vlprobe.render.report import figures, report, selection
+from vlprobe.render.report import figures, front, report, selection
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import annotations
@@ -128,6 +128,33 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: 
     assert "Because <b>I</b> say so." in words
     assert "=odd" in words
     assert f"Against {OTHER}, picture by picture" in words
+
+
+def test_a_report_begins_with_the_verdict_its_chart_and_failures_of_different_pictures(
+    compared: Store, key: str
+):
+    question_set = views.runs.question_set(compared, key)
+    first, rest = report.report(compared, question_set).split("<h2>Who was asked</h2>")
+    assert rest.startswith("<details><summary>")
+    articles = first.split("<article>")[1:]
+    pictures = [re.findall(r'src="([^"]+)"', article)[0] for article in articles]
+    assert 1 < len(pictures) <= front.FAILURES
+    assert len(set(pictures)) == len(pictures)
+    assert first.count('class="vp-figure"') == 1
+    (kind, *_) = views.showcase.kinds(compared, question_set)
+    kinds = pd.read_parquet(compared.files([key], "cases")[0])["kind"].to_numpy()
+    for run in question_set.runs:  # the chart's numbers, counted a case at a time
+        margins = pd.read_parquet(compared.files([run.key], "scores")[0])["margin"].to_numpy()
+        believed = [margin <= 0 for margin in margins[kinds == kind] if not math.isnan(margin)]
+        assert f">{numbers.number(sum(believed) / len(believed), 'rate')}</text>" in first
+
+
+def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):
+    key = views.runs.question_sets(nasty)["case_key"].iloc[0]
+    text = report.report(nasty, views.runs.question_set(nasty, key))
+    first, _ = text.split("<h2>Who was asked</h2>")
+    assert "<article>" in first
+    assert 'class="vp-figure"' not in first
 
 
 def test_a_caption_is_never_an_element(nasty: Store):

@@ -7,6 +7,7 @@ them.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 import htpy
@@ -58,6 +59,27 @@ def rows(
         chances: What guessing gets in each group; NaN or none where that is not defined.
     """
     value_unit = render_numbers.unit_of(metric, unit)
+    return shares(groups, charts.theme.axis(metric, unit), value_unit, styles, chances)
+
+
+def shares(
+    groups: Mapping[str, pd.DataFrame],
+    title: str,
+    value_unit: str,
+    styles: Looks,
+    chances: Mapping[str, float],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> htpy.Element:
+    """What `rows` draws, of values that are no metric.
+
+    Args:
+        groups: By the group's name in words, top to bottom; "" for one alone: model, value, low, high.
+        title: Of the axis.
+        value_unit: "rate", "cosine" or "spread".
+        styles: Of the models.
+        chances: What guessing gets in each group; NaN or none where that is not defined.
+        names: What models are called, where that is not their stored name.
+    """
     intervals_of = {
         name: records(
             IntervalRow,
@@ -86,7 +108,9 @@ def rows(
         if not math.isnan(chance):
             shapes.append(_line(x(chance), top + HEAD - 2, x(chance), top + HEAD + height, "guess"))
         for index, row in enumerate(_by_style(intervals, styles)):
-            shapes += _interval(row, x, top + HEAD + LINE * (index + 0.5), value_unit, styles)
+            name_of_model = names.get(row.model, row.model)
+            y = top + HEAD + LINE * (index + 0.5)
+            shapes += _interval(row, name_of_model, x, y, value_unit, styles)
         top += HEAD + height + 6
     grid = [_line(x(tick), 8, x(tick), top, "rule") for tick in ticks]
     labels = [
@@ -99,7 +123,6 @@ def rows(
         )
         for tick in ticks
     ]
-    title = charts.theme.axis(metric, unit)
     labels.append(_text((left + right) / 2, top + 34, title, anchor="middle"))
     return _figure(
         [*grid, *shapes, *labels],
@@ -115,6 +138,7 @@ def _by_style(model_rows: Sequence[ModelRow], styles: Looks) -> list[ModelRow]:
 
 def _interval(
     row: IntervalRow,
+    name: str,
     x: Callable[[float], float],
     y: float,
     unit: str,
@@ -122,7 +146,7 @@ def _interval(
 ) -> list[htpy.Element]:
     """A model's line: name, interval, mark and value."""
     color, symbol = styles[row.model].css, styles[row.model].symbol
-    shapes = [_text(8, y, _short(row.model))]
+    shapes = [_text(8, y, _short(name))]
     if not math.isnan(row.low) and not math.isnan(row.high):
         shapes.append(
             htpy.path(

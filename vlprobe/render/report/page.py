@@ -24,6 +24,7 @@ pre { background: var(--vp-mat); padding: .7rem .9rem; border-radius: .4rem; whi
 figure { margin: 0; min-width: 0; flex: 1 1 0; }
 .vp-grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); }
 .vp-wide { grid-template-columns: repeat(auto-fill, minmax(min(100%, 23rem), 1fr)); }
+.vp-thirds { grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); }
 .vp-grid > article { border: 1px solid var(--vp-line); border-radius: .5rem; padding: .8rem; min-width: 0;
   break-inside: avoid; }
 .vp-one-case { max-width: 44rem; margin-top: .8rem; }

@@ -7,25 +7,26 @@ import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import htpy
 import pandas as pd
 
 from vlprobe import registry, views
-from vlprobe.render.charts.styles import Looks, styles
+from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards, papers, tables
 from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html.elements import breakable, mark, ordered
 from vlprobe.render.report import figures
 from vlprobe.render.report.embed import embed
+from vlprobe.render.report.front import first_page
 from vlprobe.render.report.page import commands, page, remark, table
+from vlprobe.render.report.subject import LARGE, SMALL, UNIT, Subject
+from vlprobe.render.sentences import counted
 from vlprobe.render.words import AGREED, presentations, slice_order, value_label
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
-from vlprobe.types import Metric
-from vlprobe.types.presentation import KindPresentation, Presentation
+from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.compare import compare
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaders import leaders
@@ -37,21 +38,6 @@ from vlprobe.views.tradeoff import trade_off
 
 WORST = 4  # cases a model and kind of question
 NOTED = 40  # cases with tags or a note
-LARGE, SMALL = 320, 112  # pixels a side, of a picture of its own and of one in a row of five
-UNIT = "cosine"
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a report is about; every section of it takes this."""
-
-    store: Store
-    question_set: QuestionSet
-    models: tuple[str, ...]  # by name, controls last
-    presentation: Presentation
-    metrics: Mapping[str, Metric]
-    chances: Mapping[str, float]  # what guessing gets on each metric
-    styles: Looks
 
 
 def report(store: Store, question_set: QuestionSet) -> str:
@@ -69,6 +55,7 @@ def report(store: Store, question_set: QuestionSet) -> str:
         question_set.label,
         [
             htpy.p[_with_bold(subject.presentation.sentence)],
+            first_page(subject),
             _models(subject),
             _numbers(subject),
             _figures(subject),
@@ -108,7 +95,10 @@ def _models(subject: Subject) -> list[htpy.Node]:
         )
     return [
         htpy.h2["Who was asked"],
-        table("Models", ["Model", "Answered", "Took", "Run", "What to know"], rows),
+        htpy.details[
+            htpy.summary[f"{counted(len(rows), 'model')}, and what their checks say"],
+            table("Models", ["Model", "Answered", "Took", "Run", "What to know"], rows),
+        ],
     ]
 
 
