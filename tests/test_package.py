@@ -298,6 +298,42 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
     assert (home / "cache").is_dir()  # of the folder that it was started in
 
 
+@pytest.fixture
+def new_home(installed: Path) -> Path:
+    """An empty home of the user who runs the dashboard."""
+    home = installed.parent / "visitor"
+    home.mkdir()
+    if (user := stranger(installed)) is not None:
+        os.chown(home, user, -1)
+    return home
+
+
+def test_the_entry_command_of_the_public_demo_serves_everybody_and_writes_nothing_where_it_is_installed(
+    installed, new_home
+):
+    demo = ROOT / "docs" / "demo"
+    container = (demo / "Dockerfile").read_text()
+    program, command, *options = json.loads(re.findall(r"^CMD (.*)$", container, re.MULTILINE)[-1])
+    port = options.pop(options.index("--port") + 1)
+    options.remove("--port")
+    assert (program, command) == ("vlprobe", "dashboard")
+    assert f"\nEXPOSE {port}\n" in container
+    assert f"\napp_port: {port}\n" in (demo / "README.md").read_text().split("---")[1]
+    before = set(installed.rglob("*"))
+    with serving(installed, new_home, *options) as (pid, port):
+        assert listening(port) == {"00000000"}  # every address
+        assert "VLPROBE_READ_ONLY=1" in Path(f"/proc/{pid}/environ").read_text().split("\0")
+        with connect(
+            f"ws://127.0.0.1:{port}/_stcore/stream",
+            origin=f"http://127.0.0.1:{port}",
+            subprotocols=["streamlit"],
+            max_size=None,
+        ) as visitor:
+            assert drawn(visitor)
+    assert "Traceback" not in (installed.parent / "log.txt").read_text()
+    assert set(installed.rglob("*")) == before
+
+
 def interpreter(minor: int) -> Path | None:
     """A Python of that version: on the path, or beside the others that pyenv has."""
     on_path = shutil.which(f"python3.{minor}")
