@@ -24,6 +24,8 @@ from vlprobe.storage.store import Store
 
 PAGE = Path(__file__).parents[2] / "docs" / "elsewhere.md"
 OPTIONS = {"rococo": {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}}
+ALSO = {"series": "demo-series"}  # has boundaries, which the other data has not
+SAMPLE = 12  # items of that
 SCALES = ("", "+cosine", "+probability")
 WAYS = ("scores", "matrix", "embeddings", "pictures", "chat")
 
@@ -31,7 +33,7 @@ WAYS = ("scores", "matrix", "embeddings", "pictures", "chat")
 def table() -> dict[tuple[str, str], dict[str, str]]:
     """Cells by probe and metric, by way."""
     rows = re.findall(
-        r"^\| `(\w+)` \| `(\w+)`" + r" \| (.+?)" * len(WAYS) + r" \|$",
+        r"^\| `(\w+)` \| `([\w.]+)`" + r" \| (.+?)" * len(WAYS) + r" \|$",
         PAGE.read_text(encoding="utf-8"),
         re.M,
     )
@@ -73,10 +75,18 @@ def options(probe: str, folder: Path) -> dict:
     return {"gallery": f"csv:{folder}/gallery/captions.csv"}
 
 
-def written(folder: Path, probe: str, store: Store) -> tuple[Request, dict[str, str]]:
-    """Questions with answers of all three sorts; a request, and the models by way."""
-    data, out = dataset(probe, folder / "data"), folder / "out"
-    request = Request((), data, probe, options(probe, folder / "data"), examine=False)
+def requests(probe: str, folder: Path, limit: int = 0) -> list[Request]:
+    """What is asked without a model: all that the probe has metrics of."""
+    name, of_probe = dataset(probe, folder), options(probe, folder)
+    every = [Request((), name, probe, of_probe, examine=False, limit=limit)]
+    if probe in ALSO:
+        every.append(Request((), ALSO[probe], probe, of_probe, examine=False, sample=SAMPLE))
+    return every
+
+
+def written(folder: Path, request: Request, store: Store) -> dict[str, str]:
+    """Questions with answers of all three sorts: the models by way."""
+    out = folder / "out"
     ask(request, out, store)
     images, texts = answered.vectors(out)
     matrix = (1 + images @ texts.T) / 2  # cosines or probabilities, as one likes
@@ -93,11 +103,21 @@ def written(folder: Path, probe: str, store: Store) -> tuple[Request, dict[str, 
         for c, text in enumerate(case["texts"])
     ]
     (folder / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in labelled))
-    return request, {
+    return {
         "scores": f"scores:{folder}/s.jsonl",
         "matrix": f"scores:{out}",
         "embeddings": f"embeddings:{out}",
     }
+
+
+def known_values(every: list[tuple[Request, str]], store: Store) -> dict[str, float]:
+    """Each metric's value in the first of these requests of these models that knows it."""
+    merged: dict[str, float] = {}
+    for request, name in every:
+        for metric, value in metrics(request, name, store).items():
+            if math.isnan(merged.get(metric, math.nan)):
+                merged[metric] = value
+    return merged
 
 
 def metrics(request: Request, name: str, store: Store) -> dict[str, float]:
@@ -113,11 +133,15 @@ def metrics(request: Request, name: str, store: Store) -> dict[str, float]:
 def cells(probe: str, folder: Path) -> dict[str, dict[str, str]]:
     """What runs give, in the words of the table."""
     store = Store(folder / "cache")
-    request, names = written(folder, probe, store)
+    every = requests(probe, folder / "data")
+    names = [written(folder / str(n), request, store) for n, request in enumerate(every)]
     by_metric: dict[str, dict[str, str]] = {}
-    for way, name in names.items():
+    for way in names[0]:
         by_scale = {
-            scale: metrics(request, name + scale, store)
+            scale: known_values(
+                [(request, of[way] + scale) for request, of in zip(every, names, strict=True)],
+                store,
+            )
             for scale in (SCALES if way != "embeddings" else ("",))
         }
         for metric in (metric.name for metric in registry.load_probe(probe).metrics):

@@ -9,7 +9,6 @@ from tests.models.endpoint.conftest import Server
 from tests.models.endpoint.test_served_chat import chat_folder  # noqa: F401 (fixture)
 from tests.probes.test_common import PROBES
 from vlprobe import registry
-from vlprobe.runs.request import Request
 from vlprobe.storage.store import Store
 
 WAYS = {"pictures": ("",), "chat": ("", "+probability")}
@@ -20,9 +19,7 @@ WAYS = {"pictures": ("",), "chat": ("", "+probability")}
 def test_each_cell_is_what_a_run_gives(probe: str, server: Server, tmp_path_factory):
     folder = tmp_path_factory.mktemp(probe)
     store, data = Store(folder / "cache"), folder / "data"
-    name = test_elsewhere.dataset(probe, data)
-    options = test_elsewhere.options(probe, data)
-    request = Request((), name, probe, options, examine=False, limit=6 if probe == "prsm" else 0)
+    requests = test_elsewhere.requests(probe, data, limit=6 if probe == "prsm" else 0)
     names = {
         "pictures": f"{server.name('demo:softmax')}+pictures",
         "chat": f"{server.name('chat')}+chat",
@@ -30,7 +27,10 @@ def test_each_cell_is_what_a_run_gives(probe: str, server: Server, tmp_path_fact
     cells = {}
     for way, scales in WAYS.items():
         by_scale = {
-            scale: test_elsewhere.metrics(request, names[way] + scale, store) for scale in scales
+            scale: test_elsewhere.known_values(
+                [(request, names[way] + scale) for request in requests], store
+            )
+            for scale in scales
         }
         for metric in registry.load_probe(probe).metrics:
             known = [
@@ -49,7 +49,7 @@ def test_each_cell_is_what_a_run_gives(probe: str, server: Server, tmp_path_fact
         if of_probe == probe
     }
     assert cells == expected
-    texts = test_elsewhere.metrics(request, server.name("demo:softmax"), store)
+    texts = test_elsewhere.metrics(requests[0], server.name("demo:softmax"), store)
     known = {metric for metric, value in texts.items() if not math.isnan(value)}
     is_of_texts = {metric for metric in texts if "t2t" in metric}
     assert known == (is_of_texts if probe == "visla" else set()), "without +pictures"
