@@ -57,6 +57,16 @@ def test_boundary_metrics_count_what_is_within_each_distance():
     assert METRICS["boundary_accuracy"].value(rows).mean() == pytest.approx(mean)
 
 
+def test_half_a_frame_from_a_boundary_on_a_frame_is_within_a_tenth_of_a_second():
+    times = tuple(number / 5 for number in range(20))
+    for index in range(1, 20):
+        scores = np.zeros((20, 2))
+        scores[index - 1, 0] = scores[index, 1] = 1.0
+        found = probe._boundary(Series((), times, times[index]), scores)
+        assert found["margin"] > 0
+        assert METRICS["boundary_within_0.1"].value(rows_of([found])).tolist() == [1.0]
+
+
 @pytest.mark.parametrize("ties", [False, True])
 def test_orders_are_compared_by_scipy_s_rank_correlation(ties):
     rng = np.random.default_rng(1)

@@ -25,7 +25,7 @@ Pairs are made of
 and what follows goes with any of them, or alone:
 
     +boundaries   no pairs: an item is a boundary, with all frames of its video, for the probe `series` (A.6)
-    +graph        captions are written from `object`, `spatial` and `contacting` by EqBen's template (section 4.1)
+    +graph        captions are written from `object`, `spatial` and `contacting` by EqBen's template (4.1, B.1)
     +video        frames are taken out of the file FOLDER/video, with PyAV (vlprobe[data]): at
                   the row's `time`; rows without one are segments, cut into 5 frames a second (A.6). The column
                   `frame` is not read; frames are kept in the cache.

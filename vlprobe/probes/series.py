@@ -160,7 +160,8 @@ def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
     fit, index = metrics.boundary_scores(scores), series.boundary_index
     best = np.flatnonzero(fit == fit.max())
     moments = (np.array(series.times)[:-1] + np.array(series.times)[1:]) / 2
-    off = np.abs(moments[best] - series.boundary)
+    # Without the last bits of floats: .1 s off is within .1 s.
+    off = np.abs(moments[best] - series.boundary).round(9)
     return {
         "margin": fit[index] - np.delete(fit, index).max(),
         "right_index": index,

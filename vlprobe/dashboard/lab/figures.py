@@ -324,8 +324,8 @@ def boundaries(stored: Questions) -> None:
     chart_of_cases(make, "boundaries", alt, stored, metric.kinds)
     quiet(
         "How to read it: up is better, and to the left is harder. A short video is forgiving: at the "
-        "length of it every guess counts. Hollow and grey: as table 12 prints models on videos of "
-        f"GEBC. {ARMS}"
+        "length of it every guess counts. Hollow and grey: as table 12 prints models, presumably on "
+        f"videos of GEBC. {ARMS}"
     )
 
 

@@ -1,7 +1,8 @@
 """Captions of frames from their scene graphs, by EqBen's slot-filling template.
 
-Source: EqBen, section 4.1; the template is read off the captions of figures 5 and 16, such as "The
-person is sitting on the sofa which is behind him/her."
+Source: EqBen, section 4.1. Appendix B.1 prints the template with the attention relation in the first
+place; all captions of figures 5 and 16 have the contacting one there, such as "The person is sitting on
+the sofa which is behind him/her.", and so has ours.
 """
 
 from collections.abc import Sequence

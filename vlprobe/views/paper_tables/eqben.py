@@ -113,8 +113,8 @@ TABLES = (
     PaperTable(
         7,
         "A generative model",
-        f"{_EQBEN} 20 samples of each, both pictures side by side, free answers read by people; here the probability "
-        "of the answer's first word decides.",
+        f"{_EQBEN} 20 samples of each subset (60 of Kubric), both pictures side by side, free answers "
+        "read by people; here the probability of the answer's first word decides.",
         tuple(
             Column(
                 heading,
@@ -170,8 +170,8 @@ SERIES_TABLES = (
     PaperTable(
         12,
         "Boundaries found",
-        "Their videos: GEBC's, five frames a second. Rows are FIBER fine-tuned on these data, by analogy: the table "
-        "names no model. A boundary is nearer in a short video.",
+        "Their videos: presumably GEBC's, five frames a second. Rows are FIBER fine-tuned on these data, by analogy: "
+        "the table names no model. A boundary is nearer in a short video.",
         (
             *(
                 Column(

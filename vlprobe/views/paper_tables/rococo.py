@@ -64,7 +64,7 @@ TABLES = (
     PaperTable(
         5,
         "A noun left out",
-        f"{_COCO} {_DROP} On the noun voted VSRN, CLIP, VSE∞ and BLIP; here those of the option influence.",
+        f"{_COCO} {_DROP} On the noun voted presumably VSRN, CLIP, VSE∞ and BLIP; here those of the option influence.",
         _rococo(
             "i2t",
             {
