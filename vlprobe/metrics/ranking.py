@@ -143,7 +143,7 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
     Two rankings that differ by one exchange at the top already disagree in every place after it,
     and the numbers of the candidates mean nothing. It is offered because the correlations that PRSM
     prints (.02 to .04 beside overlaps of .64 to .89) are of the size that this reading gives, and
-    cannot be correlations of ranks.
+    can hardly be correlations of ranks.
     """
     rows, n = rankings.order, rankings.order.shape[1]
     is_ranked = [bool(row.any()) for row in rankings.centred]

@@ -1,7 +1,8 @@
 """Both answers to one triplet: the text side (t2t) against the picture side (i2t).
 
-VISLA's figures 9 and 10 show triplets that a model gets wrong beside a picture, and triplets that it
-gets right there and wrong by the texts alone. A case of one kind and its counterpart of another have
+VISLA's figure 9 shows triplets that a model gets wrong both ways (in the paper the false caption is
+nearer than both true ones; here than one of them), its figure 10 those that it gets wrong by the
+texts alone. A case of one kind and its counterpart of another have
 ids that differ in the kind at their end alone.
 """
 

@@ -44,9 +44,9 @@ def both_sides(stored: Questions) -> None:
     show("Both answers to one triplet", heads, lines)
     quiet(
         "How to read it: each triplet is asked twice, by its three texts alone and beside its "
-        "picture, and counted once. Texts wrong and picture right is what VISLA's figure 10 shows, "
-        "picture wrong its figure 9. A tie is wrong. A number opens its triplets; figures 9 and 10 "
-        "print examples and no counts."
+        "picture, and counted once. Texts wrong and picture right is what VISLA's figure 10 shows; "
+        "both wrong its figure 9, whose false captions are nearer than both true ones. A tie is "
+        "wrong. A number opens its triplets; the figures print examples and no counts."
     )
     export.download(table, "both_sides", "Both answers as CSV")
 

@@ -70,7 +70,8 @@ TABLES = (
     PaperTable(
         5,
         "Weak, medium and strong flips",
-        f"{_ABOUT} Strength is that which the model itself sees; quarters of its own flips are weak and strong.",
+        f"{_ABOUT} Strength is that which the model itself sees; quarters of its own flips are weak and "
+        "strong, as we read the paper's global quantiles.",
         _sliced(
             "positive_rate",
             "strength_bin",

@@ -33,10 +33,11 @@ TABLES = (
     PaperTable(
         1,
         "Overlap",
-        "Their gallery: 170,832 pictures of SocialCounterfactuals, and 72,876 of women or men. An overlap depends "
-        "on the size of the gallery, so compare only with equal ones. The paper's rank correlations (0.02 to 0.04) "
-        "cannot be correlations of ranks beside such overlaps; yours are. Runs of before single comparisons were "
-        "stored have a dash there: remove such a run and ask again to see them.",
+        "Their gallery: 170,832 pictures of SocialCounterfactuals and 72,876 of women or men, as we read the n "
+        "that it prints (it also speaks of 170k query-result pairs). An overlap depends on the size of the "
+        "gallery, so compare only with equal ones. The paper's rank correlations (0.02 to 0.04) can hardly be "
+        "correlations of ranks beside such overlaps; yours are. Runs of before single comparisons were stored "
+        "have a dash there: remove such a run and ask again to see them.",
         _columns(),
         {"overall": "CLIP, everyone", "female": "CLIP, women", "male": "CLIP, men"},
         groups={"female": "gender=female", "male": "gender=male"},
