@@ -2,18 +2,23 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import edits_file
 from vlprobe.perturb.edits_file import EditsFile
-from vlprobe.scoring import pictures
-from vlprobe.storage import files
-from vlprobe.storage.access import refuse_outside
+from vlprobe.probes.file_option import FileOption
 from vlprobe.types import Item
 from vlprobe.types.options import Option
 
-MAX_BYTES = 512 << 20
+_FILE = FileOption(
+    name="edits",
+    kind="the edits",
+    called="Edits",
+    is_plural=True,
+    max_bytes=512 << 20,
+    when_large="Expected a smaller file; cut it in parts.",
+    when_unreadable="Write some: vlprobe perturb.",
+)
 
 
 def option(uses: str) -> Option:
@@ -38,21 +43,7 @@ def pinned(options: Mapping[str, object]) -> dict[str, object]:
 
 def with_digest(options: Mapping[str, object]) -> dict[str, object]:
     """The options with the whole path of the file, and its digest. Raises InvalidInput where it cannot be read."""
-    path = files.parse_path(str(options["edits"]))
-    try:
-        path = path.resolve()
-        refuse_outside(path)
-        files.require_utf8(path, "the edits")
-        if path.stat().st_size > MAX_BYTES:
-            raise InvalidInput(
-                f"Edits '{path}' have more than {MAX_BYTES >> 20} MiB. Expected a smaller file; cut it in parts."
-            )
-        digest = pictures.digest(files.read(path))
-        return {**options, "edits": str(path), "edits_digest": digest}
-    except OSError as error:
-        raise InvalidInput(
-            f"Edits '{path}' cannot be read ({error.strerror}). Write some: vlprobe perturb."
-        ) from None
+    return _FILE.with_digest(options)
 
 
 def loaded(options: Mapping[str, object]) -> EditsFile | None:
@@ -82,7 +73,5 @@ def check_items(items: Sequence[Item], options: Mapping[str, object]) -> None:
 @functools.lru_cache(maxsize=2)
 def _loaded(path: str, digest: str) -> EditsFile | None:
     """The file's edits, None in LGIP's form; one that changed is not read for another."""
-    content = files.read(Path(path))
-    if pictures.digest(content) != digest:
-        raise InvalidInput(f"Edits '{path}' were changed meanwhile. Start the run again.")
+    content = _FILE.content(path, digest)
     return None if edits_file.is_lgip_form(content) else edits_file.read(content, path)

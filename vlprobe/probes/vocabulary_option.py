@@ -2,16 +2,21 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import substitution
-from vlprobe.scoring import pictures
-from vlprobe.storage import files
-from vlprobe.storage.access import refuse_outside
+from vlprobe.probes.file_option import FileOption
 from vlprobe.types.options import Option
 
-MAX_BYTES = 16 << 20  # BERT's list has 0.2 MB
+_FILE = FileOption(
+    name="vocabulary",
+    kind="the vocabulary",
+    called="The vocabulary",
+    is_plural=False,
+    max_bytes=16 << 20,  # BERT's list has 0.2 MB
+    when_large="Expected a word a line.",
+    when_unreadable="Expected a text file with a word a line.",
+)
 POLICY = "rand-voca"
 OPTION = Option(
     name="vocabulary",
@@ -36,22 +41,9 @@ def with_digest(options: Mapping[str, object]) -> dict[str, object]:
     """The options with the whole path of the file, and its digest. Raises InvalidInput where it cannot be
     read or has fewer than two nouns.
     """
-    path = files.parse_path(str(options["vocabulary"]))
-    try:
-        path = path.resolve()
-        refuse_outside(path)
-        files.require_utf8(path, "the vocabulary")
-        if path.stat().st_size > MAX_BYTES:
-            raise InvalidInput(
-                f"The vocabulary '{path}' has more than {MAX_BYTES >> 20} MiB. Expected a word a line."
-            )
-        digest = pictures.digest(files.read(path))
-    except OSError as error:
-        raise InvalidInput(
-            f"The vocabulary '{path}' cannot be read ({error.strerror}). Expected a text file with a word a line."
-        ) from None
-    _loaded(str(path), digest)
-    return {**options, "vocabulary": str(path), "vocabulary_digest": digest}
+    pinned = _FILE.with_digest(options)
+    _loaded(str(pinned["vocabulary"]), str(pinned["vocabulary_digest"]))
+    return pinned
 
 
 def loaded(options: Mapping[str, object]) -> substitution.Vocabulary | None:
@@ -64,9 +56,7 @@ def loaded(options: Mapping[str, object]) -> substitution.Vocabulary | None:
 @functools.lru_cache(maxsize=2)
 def _loaded(path: str, digest: str) -> substitution.Vocabulary:
     """The file's words; one that changed is not read for another."""
-    content = files.read(Path(path))
-    if pictures.digest(content) != digest:
-        raise InvalidInput(f"The vocabulary '{path}' was changed meanwhile. Start the run again.")
+    content = _FILE.content(path, digest)
     try:
         words = content.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:

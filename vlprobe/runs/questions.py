@@ -136,7 +136,7 @@ def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
     """Where to cut the cases: the number of the first case and the end of each part.
 
     A part has at least `size` cases and ends where an item ends. The first has a tenth of all cases,
-    or FIRST_PART_CASES, if that is less: what is known so far is shown from then on. The last has
+    and at least FIRST_PART_CASES of them: what is known so far is shown from then on. The last has
     what is left.
     """
     counts = np.zeros(case_entry.manifest()["n_items"], dtype=np.int64)
