@@ -2,6 +2,7 @@
 
 import functools
 import json
+import threading
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -62,9 +63,8 @@ def test_another_one_opens_the_next_case_and_the_address_keeps_it(shown, compare
 
 
 def test_the_next_case_is_made_ready_while_one_is_looked_at(shown, compared: Store, monkeypatch):
-    asked_for: list[str] = []
-    monkeypatch.setattr(page, "ahead", lambda task, *arguments: task(*arguments))
-    monkeypatch.setattr(page, "large_picture", lambda name, side: asked_for.append(name) or "")
+    prepared: list[tuple] = []
+    monkeypatch.setattr(page, "ahead", lambda *task: prepared.append(task))
     shown(compared, "present", kind="flip")
     question_set = views.runs.question_set(
         compared, views.runs.question_sets(compared)["case_key"].iloc[0]
@@ -72,7 +72,15 @@ def test_the_next_case_is_made_ready_while_one_is_looked_at(shown, compared: Sto
     first = opener(compared, question_set, "flip")
     assert first is not None
     following = opener(compared, question_set, "flip", first.next)
-    assert following is not None and asked_for[-1] == following.card.images[-1]
+    assert following is not None
+    opened: list[tuple[int, str]] = []  # thread, picture: an earlier page's task may still run
+    monkeypatch.setattr(
+        page, "large_picture", lambda name, side: opened.append((threading.get_ident(), name)) or ""
+    )
+    ((task, *arguments),) = prepared
+    task(*arguments)
+    names = [name for thread, name in opened if thread == threading.get_ident()]
+    assert names == list(following.card.images)
 
 
 def test_only_the_case_that_it_begins_with_is_looked_up_again(shown, compared: Store):
