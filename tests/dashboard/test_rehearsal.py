@@ -18,6 +18,7 @@ from streamlit.runtime.dataframe_source_manager import DataframeSourceManager
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.pages_manager import PagesManager
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import vlprobe.dashboard
 from tests.dashboard.test_pages import open_page
@@ -207,6 +208,21 @@ def test_a_page_that_nobody_looks_at_is_no_visit(monkeypatch):
     monkeypatch.setattr(visits._changed, "wait_for", lambda *_: pytest.fail("it waits for itself"))
     with visits.drawing():
         visits.let_pass()
+
+
+def test_the_server_multiplies_matrices_in_one_thread_beside_its_visitors(monkeypatch):
+    def n_blas_threads() -> set[int]:
+        return {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
+
+    while_serving: list[set[int]] = []
+    with threadpool_limits(2, "blas"):
+        before = n_blas_threads()
+        monkeypatch.setattr(dashboard_server, "_prepare", lambda: None)
+        monkeypatch.setattr(
+            dashboard_server.cli, "main", lambda prog_name: while_serving.append(n_blas_threads())
+        )
+        dashboard_server.main()
+    assert before == {2} and while_serving == [{1}]
 
 
 @pytest.mark.parametrize("moved", ["streamlit.runtime.scriptrunner.script_cache", "ScriptRunner"])

@@ -12,7 +12,9 @@ rate, the exact bound for as many items is given instead.
 
 import functools
 import math
+import os
 from collections.abc import Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +27,8 @@ EXCHANGES = 20_000  # so that the smallest p, 1 in 20,001, stays below .05 in a 
 GROUPS = 1024  # more items than this are compared in so many random groups
 NO_SPREAD = 1e-9  # an interval narrower than this has no width but for rounding
 ITEM_BLOCK = 1024  # items whose draws are multiplied at once
-EXCHANGE_BLOCK = 1000  # exchanges held in memory at once
+EXCHANGE_BLOCK = 1000  # exchanges held in memory at once, by each thread
+_exchangers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # exchange blocks in parallel
 
 
 def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[float, float]:
@@ -328,17 +331,21 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     observed = np.abs(value) - 1e-9 * np.abs(sums[0]).sum(axis=(1, 2)) / np.maximum(
         pooled[1, 0], 1e-300
     )
-    large = np.ones(len(value))
-    for start_exchange in range(0, EXCHANGES, EXCHANGE_BLOCK):
-        size = min(EXCHANGE_BLOCK, EXCHANGES - start_exchange)
+
+    def n_large(first: int) -> np.ndarray:
+        """How many of a block of exchanges, from this one on, give a difference as large."""
+        size = min(EXCHANGE_BLOCK, EXCHANGES - first)
         coins = np.frombuffer(
-            np.random.default_rng([n_groups, start_exchange]).bytes(size * -(-n_groups // 8)),
-            np.uint8,
+            np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8
         )
         exchange = np.unpackbits(coins.reshape(size, -1), axis=1, count=n_groups).astype(np.float64)
         left = start + exchange @ moved
         exchanged = np.abs(_difference(*np.stack([left, pooled - left], axis=-1)))
-        large += (~(exchanged < observed)).sum(axis=0)  # NaN counts too
+        return (~(exchanged < observed)).sum(axis=0)  # NaN counts too
+
+    large = np.ones(len(value))
+    for block_large in _exchangers.map(n_large, range(0, EXCHANGES, EXCHANGE_BLOCK)):
+        large += block_large
     return large / (EXCHANGES + 1)
 
 
