@@ -1,6 +1,8 @@
 """Several probes in one plan: each picture and text through the model once, and the bytes of single runs."""
 
 import json
+import os
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -168,3 +170,21 @@ def test_a_profile_counts_the_seconds_of_each_stage_and_of_the_model(monkeypatch
     assert lines["encode and score"] == ["20.00", "62.5%", "14.00", "15.00", "75.0%"]
     assert lines["judge, intervals, write"][0] == "2.00"
     assert lines["all"] == ["32.00", "100.0%", "21.00", "15.00", "46.9%"]
+
+
+def test_the_stages_of_a_real_profile_add_up_to_all_of_it(tiny, tmp_path):
+    began, spent = time.perf_counter(), sum(os.times()[:4])
+    words = ["--model", "control:random", "--dataset", tiny, "--probe", "lgip", "--profile"]
+    lines = call(tmp_path, *words).stderr.splitlines()
+    wall, cpu = time.perf_counter() - began, sum(os.times()[:4]) - spent
+    first = next(number for number, line in enumerate(lines) if line.startswith("stage "))
+    rows = {line[:26].strip(): line[26:].split() for line in lines[first + 1 :]}
+    of_all = rows.pop("all")
+    assert {"doctor", "judge, intervals, write", "encode and score"} <= set(rows)
+    for column in (0, 2, 3):  # seconds: of the wall, of processors, of the model
+        total = sum(float(row[column]) for row in rows.values())
+        assert total == pytest.approx(float(of_all[column]), abs=0.006 * len(rows))
+    shares = sum(float(row[1].rstrip("%")) for row in rows.values())
+    assert shares == pytest.approx(100, abs=0.06 * len(rows))
+    assert float(of_all[0]) <= wall + 0.01
+    assert float(of_all[2]) <= cpu + 0.01

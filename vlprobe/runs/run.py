@@ -2,7 +2,7 @@
 results.
 
 The stages of a run, each skipped where its output is stored: `check_data`, `write_cases`, `answer`
-(score, then judge) and `_examine`. The cases are shared by all models; each model scores them part
+(score, then judge) and `examination`. The cases are shared by all models; each model scores them part
 by part. A part that is on the disk is not scored again, so that the same call resumes after a
 crash, a cancel or a full disk.
 """
@@ -19,12 +19,11 @@ from vlprobe import registry
 from vlprobe.datasets.audit import NOT_ENGLISH
 from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput, Misfit
-from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.endpoint.served import ServedModel
 from vlprobe.probes.fit import check_fit, check_pictures
 from vlprobe.registry import model_memo
-from vlprobe.runs import questions, ray_pool, selection
+from vlprobe.runs import examination, questions, ray_pool, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import Executor, LocalExecutor, SharedEncoder
@@ -158,7 +157,7 @@ def _stored_answer(
         return None
     if is_writable and not (
         questions.stored(context)
-        and (not request.examine or _is_examined(context, prepared.dataset))
+        and (not request.examine or examination.is_stored(context, prepared.dataset))
     ):
         return None
     return context.run_entry.manifest()
@@ -305,7 +304,7 @@ def _run_stages(
                 with open_executor(context, model, progress, shared) as executor:
                     answer(context, model, executor)
     if context.request.examine:
-        _examine(context, dataset, model, progress)
+        examination.examine(context, dataset, model, progress, shared)
 
 
 def open_executor(
@@ -315,23 +314,6 @@ def open_executor(
     if context.request.executor == "ray" and not isinstance(model, ServedModel):
         return RayExecutor(context, progress)
     return LocalExecutor(context, model, progress, shared)
-
-
-def _examine(context: RunContext, dataset: Dataset, model: Model, progress: Progress) -> None:
-    """Puts the model to the doctor's checks on this dataset, unless that was done before."""
-    if _is_examined(context, dataset):
-        return
-    if looks_up(model):
-        is_judged = model.is_bound  # else nothing was asked now, and nobody told it what is whose
-    else:
-        is_judged = answers_cases(model) or bool(doctor_examine.sample(dataset.items, model))
-    if is_judged:
-        doctor_examine.examine(model, dataset, context.store.root, progress.update)
-
-
-def _is_examined(context: RunContext, dataset: Dataset) -> bool:
-    examinations = doctor_examine.load(context.store, context.run.model_digest)
-    return any(examination.dataset_digest == dataset.digest for examination in examinations)
 
 
 def _write_error(store: Store) -> InvalidInput | None:

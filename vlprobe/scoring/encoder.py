@@ -192,6 +192,11 @@ class Encoder:
                     self.progress("images", n_done, len(distinct))
         return self._images.get([batches.keys[picture] for picture in images])
 
+    def stored_images(self, images: Sequence[Picture]) -> np.ndarray | None:
+        """As `images`, where each of them has an embedding already; else None."""
+        keys = self._keys_of(images)
+        return self._images.get(keys) if all(map(self.stores_image, keys)) else None
+
     def _encode_images(self, pixels: np.ndarray) -> np.ndarray:
         model: DualEncoder = self._picture_model()
         return self._device.run_checked(

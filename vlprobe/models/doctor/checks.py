@@ -13,6 +13,7 @@ from vlprobe.metrics import estimate
 from vlprobe.metrics.resampling import resample_counts
 from vlprobe.models.doctor import passport
 from vlprobe.scoring import pictures
+from vlprobe.scoring.batches import BATCH_MULTIPLES
 from vlprobe.types import (
     CaseAnswerer,
     DualEncoder,
@@ -45,6 +46,9 @@ LOOKED_UP = "Not judged: a file cannot be asked for again."
 PAID = "Not judged: it takes requests to a server beyond those of the run."
 NOT_FINITE = "Not judged: what it gives are not finite numbers."
 
+# embeddings of pictures, shape (n, image_dim); None where any of them is not stored
+StoredPictures = Callable[[Sequence[Picture]], np.ndarray | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -73,6 +77,7 @@ def similarities(
     model: Model,
     items: Sequence[Item],
     progress: Callable[[int, int], None] = lambda done, total: None,
+    stored_pictures: StoredPictures | None = None,
 ) -> Similarities:
     """Pictures beside first captions, or second captions where the items have no picture. Raises
     InvalidInput.
@@ -81,6 +86,7 @@ def similarities(
         model: A pair scorer gives the scores of pairs; of any other, embeddings are compared.
         items: One or more, all with a picture or all without.
         progress: Called with (done, total); may raise to stop.
+        stored_pictures: See `examine`.
     """
     images = [item.image for item in items if item.image]
     captions = model.tokenize([item.captions[0] for item in items])
@@ -88,7 +94,8 @@ def similarities(
         return _pair_similarities(model, images, captions, progress)
     encode_captions = _token_encoder(model)
     if images:
-        names, encode_left = ("pictures", "captions"), _picture_encoder(model, images)
+        names = ("pictures", "captions")
+        encode_left = _picture_encoder(model, images, stored_pictures)
     else:
         second_captions = model.tokenize([item.captions[1] for item in items])
         names, encode_left = (
@@ -139,13 +146,24 @@ def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
     return model.encode_texts
 
 
-def _picture_encoder(model: Model, images: Sequence[Picture]) -> Callable[[slice], np.ndarray]:
+def _picture_encoder(
+    model: Model, images: Sequence[Picture], stored_pictures: StoredPictures | None
+) -> Callable[[slice], np.ndarray]:
     """Rows of the pictures to their embeddings. Raises InvalidInput where the model has none."""
     if not embeds_images(model):
         raise InvalidInput(
             f"'{model.name}' has no embeddings of pictures. Choose data of captions alone."
         )
-    return lambda rows: model.encode_images(np.stack(_pixels(model, images[rows])))
+
+    def encode(rows: slice) -> np.ndarray:
+        # a processor may add up a smaller batch in another order than those that are stored
+        is_whole = len(images[rows]) % BATCH_MULTIPLES["images"] == 0
+        stored = stored_pictures(images[rows]) if stored_pictures and is_whole else None
+        if stored is not None:
+            return stored
+        return model.encode_images(np.stack(_pixels(model, images[rows])))
+
+    return encode
 
 
 def _pixels(model: DualEncoder | PairScorer, images: Sequence[Picture]) -> list[np.ndarray]:
@@ -267,19 +285,12 @@ def matching(similarity: Similarities) -> list[Check]:
     against chance.
     """
     n, (rows, columns) = len(similarity.scores), similarity.names
+    nearest = "Of all {}, the nearest to one of the {} is its own more often than by chance."
+    alike = f"{rows.capitalize()} are more like their own {columns} than like those of others."
     plan = [
-        (
-            "matched_auc",
-            f"{rows.capitalize()} are more like their own {columns} than like those of others.",
-        ),
-        (
-            "r1_forth",
-            f"Of all {columns}, the nearest to one of the {rows} is its own more often than by chance.",
-        ),
-        (
-            "r1_back",
-            f"Of all {rows}, the nearest to one of the {columns} is its own more often than by chance.",
-        ),
+        ("matched_auc", alike),
+        ("r1_forth", nearest.format(columns, rows)),
+        ("r1_back", nearest.format(rows, columns)),
     ]
     if n < 2 or similarity.not_finite:
         reason = NOT_FINITE if n > 1 else "Not judged: fewer than two items to compare."

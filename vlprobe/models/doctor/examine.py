@@ -19,7 +19,7 @@ import pyarrow as pa
 from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.models.doctor import checks as doctor_checks
 from vlprobe.models.doctor import passport as doctor_passport
-from vlprobe.models.doctor.checks import Check
+from vlprobe.models.doctor.checks import Check, StoredPictures
 from vlprobe.models.doctor.erased import Erased, erased
 from vlprobe.scoring.inputs import of_items
 from vlprobe.storage import objects
@@ -63,6 +63,7 @@ def examine(
     dataset: Dataset,
     cache: Path,
     progress: Progress = lambda label, done, total: None,
+    stored_pictures: StoredPictures | None = None,
 ) -> Examination:
     """Reads the model's passport, tries it on some of the dataset's items, and stores the outcome.
 
@@ -72,6 +73,8 @@ def examine(
             none, two captions.
         cache: The store's folder.
         progress: Called with (label, done, total); may raise to stop.
+        stored_pictures: The model's embeddings of these pictures, None where any is not stored;
+            what is not is computed.
 
     Raises:
         InvalidInput: the dataset has no such item, or a picture cannot be read.
@@ -96,7 +99,9 @@ def examine(
     elif looks_up(model):
         checks = doctor_checks.of_lookup(model, looked_up(model, dataset, cache))
     else:
-        checks = _checks(model, items, lambda done, total: progress(label, done, total))
+        checks = _checks(
+            model, items, lambda done, total: progress(label, done, total), stored_pictures
+        )
     examination = Examination(
         model=model.name,
         model_digest=model.digest,
@@ -116,10 +121,13 @@ def examine(
 
 
 def _checks(
-    model: Model, items: Sequence[Item], progress: Callable[[int, int], None]
+    model: Model,
+    items: Sequence[Item],
+    progress: Callable[[int, int], None],
+    stored_pictures: StoredPictures | None,
 ) -> list[Check]:
     """All checks of a model that can be asked."""
-    similarity = doctor_checks.similarities(model, items, progress)
+    similarity = doctor_checks.similarities(model, items, progress, stored_pictures)
     return [
         doctor_checks.preprocessing(model),
         doctor_checks.activation(model),

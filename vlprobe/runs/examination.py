@@ -1,0 +1,68 @@
+"""The doctor's checks as a stage of a run: on its dataset, once for a model."""
+
+import contextlib
+
+from vlprobe.models.doctor import examine as doctor_examine
+from vlprobe.runs.context import RunContext
+from vlprobe.runs.executor import SharedEncoder
+from vlprobe.runs.request import Progress
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.types import Dataset, Model, answers_cases, looks_up
+from vlprobe.types.protocols import embeds_images
+
+
+def examine(
+    context: RunContext,
+    dataset: Dataset,
+    model: Model,
+    progress: Progress,
+    shared: SharedEncoder | None = None,
+) -> None:
+    """Puts the model to the doctor's checks on this dataset, unless that was done before.
+
+    Pictures that the run has embedded are not embedded again.
+    """
+    if is_stored(context, dataset):
+        return
+    if looks_up(model):
+        is_judged = model.is_bound  # else nothing was asked now, and nobody told it what is whose
+    else:
+        is_judged = answers_cases(model) or bool(doctor_examine.sample(dataset.items, model))
+    if not is_judged:
+        return
+    with contextlib.ExitStack() as stack:
+        encoder = shared.encoder if shared else None
+        if encoder is None and _keeps_pictures(context, model):
+            encoder = stack.enter_context(contextlib.closing(_encoder(context, model)))
+        doctor_examine.examine(
+            model,
+            dataset,
+            context.store.root,
+            progress.update,
+            encoder.stored_images if encoder and embeds_images(model) else None,
+        )
+
+
+def is_stored(context: RunContext, dataset: Dataset) -> bool:
+    """Whether the model was put to the doctor's checks on this dataset."""
+    examinations = doctor_examine.load(context.store, context.run.model_digest)
+    return any(examination.dataset_digest == dataset.digest for examination in examinations)
+
+
+def _keeps_pictures(context: RunContext, model: Model) -> bool:
+    return (
+        context.request.keep_embeddings
+        and embeds_images(model)
+        and not (looks_up(model) or answers_cases(model))
+    )
+
+
+def _encoder(context: RunContext, model: Model) -> Encoder:
+    """One that knows the embeddings which the store has now."""
+    request = context.request
+    return Encoder(
+        model,
+        context.store.root / "embeddings",
+        workers=request.workers,
+        memory=request.memory << 20,
+    )
