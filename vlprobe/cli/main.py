@@ -32,6 +32,7 @@ from vlprobe.cli.plugins import require, require_servers
 from vlprobe.cli.report import report
 from vlprobe.cli.run import run
 from vlprobe.cli.serve import dashboard
+from vlprobe.cli.site import site
 from vlprobe.cli.stored import remove, rename
 from vlprobe.cli.train import train, train_demo
 from vlprobe.cli.verify import verify
@@ -332,6 +333,7 @@ main.add_command(rename)
 main.add_command(report)
 main.add_command(run)
 main.add_command(sheet)
+main.add_command(site)
 main.add_command(train)
 main.add_command(train_demo)
 main.add_command(verdicts)

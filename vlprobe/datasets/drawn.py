@@ -88,6 +88,11 @@ def scene_of(path: Path) -> Scene | None:
     return None
 
 
+def is_drawing(path: Path) -> bool:
+    """Whether a file shows what its name says that the renderer drew, or would, where it is gone."""
+    return _scene_of_file(path) is not None
+
+
 def _scene_of_file(path: Path) -> Scene | None:
     """The scene of a name whose file, if there is one, shows it."""
     scene = scene_of(path)

@@ -12,16 +12,13 @@ from vlprobe.dashboard.home.subject import Link, Subject
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import model_name, view
-from vlprobe.render import showcase as words
-from vlprobe.render.marks import mark_values
+from vlprobe.render import home
 from vlprobe.render.words import movement_kinds, presentations
-from vlprobe.types import Picture
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.showcase import Showcase
 
 SHIPPED_SEED = 196  # of the order in which shipped failures are shown; own ones change with the day
 AHEAD = 3  # failures that the browser has, the one that is shown among them
-MOST_MARKS = 9  # of models, side by side
 KEY = "hero"
 SIDE = 860  # pixels of a photograph, at most: twice those of its place on the page
 DRAWN_SIDE = 672  # of a drawn scene: three times those that models see
@@ -44,8 +41,9 @@ def draw_hero(about: Subject) -> None:
         (at, showcases[at % len(showcases)])
         for at in range(position, position + min(AHEAD, len(showcases)))
     ]
+    presentation = presentations()[about.questions.probe]
     values = {
-        "kicker": _kicker(about),
+        "kicker": home.kicker(presentation, presentation.kind(about.kind), question_set.shipped),
         "cases": [_case(about, showcase) | {"place": at} for at, showcase in window],
         "only": len(showcases) == 1,
     }
@@ -80,52 +78,20 @@ def _place(about: Subject) -> int:
     return position
 
 
-def _kicker(about: Subject) -> str:
-    kind = presentations()[about.questions.probe].kind(about.kind)
-    if not about.questions.question_set.shipped:
-        return "Failure of the day, from your results"
-    if kind.body in ("edit", "captions"):
-        return "Two captions, one picture. Which one is true?"
-    return presentations()[about.questions.probe].asks
-
-
 def _link(about: Subject, showcase: Showcase) -> Link:
     return about.link("explore", case=showcase.card.id)
 
 
 def _case(about: Subject, showcase: Showcase) -> dict[str, object]:
     """One failure as the component draws it."""
-    card = showcase.card
     kind = presentations()[about.questions.probe].kind(about.kind)
     rated = views.showcase.rated_models(about.questions.question_set)
-    names = {name: model_name(name) for name in rated}
-    fooled = [
-        verdict.model
-        for verdict in card.verdicts
-        if verdict.model in names and verdict.verdict in ("fooled", "tied")
-    ]
-    marked = [] if kind.is_movement else fooled
-    return {
-        "id": card.id,
-        "heading": list(words.heading(showcase, kind, names[about.model])),
-        "pictures": [
-            {
-                "source": picture_source(shot.name),
-                "name": Picture.from_name(shot.name).path.name,
-                "alt": shot.alt,
-                "label": shot.label,
-            }
-            for shot in words.shots(card, kind)
-        ],
-        "boxes": [
-            {"line": box.line, "label": box.label, "style": box.style}
-            for box in words.boxes(card, kind, names[about.model])
-        ],
-        "marks": [
-            {"name": names[name]} | mark_values(about.questions.looks[name])
-            for name in marked[:MOST_MARKS]
-        ],
-        "more": len(marked) - MOST_MARKS if len(marked) > MOST_MARKS else 0,
-        "verdict": words.verdict(showcase, kind, names, about.model),
-        "href": _link(about, showcase).href,
-    }
+    return home.failure(
+        showcase,
+        kind,
+        about.model,
+        {name: model_name(name) for name in rated},
+        about.questions.looks,
+        picture_source,
+        _link(about, showcase).href,
+    )

@@ -1,0 +1,158 @@
+"""A site: its numbers are those of the stored answers, its words are data, what is private stays here."""
+
+import html
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.test_main import call
+from vlprobe import registry, views
+from vlprobe.render.site import bundle, pages, scripts
+from vlprobe.render.site.subject import Limits
+from vlprobe.storage import annotations, shipped
+from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.store import Store
+
+KEY = "f48bdd995cda2f2a"  # pairs of drawn scenes
+NOTE = "Seen by Anna"
+
+
+def tables(files: dict[str, bytes] | Path) -> dict[str, dict]:
+    """The values of a site's scripts by their names, read as a browser reads them: by what is assigned."""
+    if isinstance(files, Path):
+        files = {f"data/{path.name}": path.read_bytes() for path in files.glob("data/*.js")}
+    values = {}
+    for path, content in files.items():
+        if path.startswith("data/"):
+            name, text = content.decode().removesuffix(";\n").split("] = ", 1)
+            values[json.loads(name.removeprefix("window.vlprobe.tables["))] = json.loads(text)
+    return values
+
+
+@pytest.fixture(scope="module")
+def drawn() -> bundle.Site:
+    """The shipped answers about pairs of drawn scenes, few of them."""
+    store = Store(shipped.FOLDER)
+    return bundle.site(store, [views.runs.question_set(store, KEY)], Limits(n_cases=3))
+
+
+@pytest.fixture
+def cache(compared, tmp_path):
+    """A cache with lgip's answers of two models about pictures that vlprobe did not draw, one of them tagged."""
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    key = store.runs()[0]["case_key"]
+    question_set = views.runs.question_set(store, key)
+    row = views.cases.questions(store, question_set, [0]).iloc[0]
+    annotations.write(store, key, Annotation(0, row["id"], ("ambiguous",), NOTE))
+    return store.root
+
+
+def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_asked(drawn):
+    stored = tables(drawn.files)
+    explore, about = stored["f48bdd99-explore-0"], stored["index"]["sets"][0]
+    store = Store(shipped.FOLDER)
+    manifests = [one for one in store.runs() if one["case_key"] == KEY]
+    manifests.sort(key=lambda one: registry.model_order(one["run"]["model"]))
+    assert len(manifests) == len(about["models"]) == 6
+    questions = store.cases(KEY).table("cases").to_pandas().set_index("case")
+    for number, manifest in enumerate(manifests):
+        scores = store.run(manifest["key"]).table("scores").to_pandas()
+        ids = questions.loc[scores["case"], "id"]
+        margins = dict(zip(ids, scores["margin"].tolist(), strict=True))
+        every = [(entry["margins"][number], entry["case"]["id"]) for entry in explore["cases"]]
+        assert all(np.float32(margin) == np.float32(margins[case_id]) for margin, case_id in every)
+        n_fooled = int(np.count_nonzero(scores["margin"] <= 0))
+        assert explore["lines"][f"m{number}"][":fooled"][2] == n_fooled
+        assert np.float32(min(every)[0]) == np.float32(min(margins.values()))
+        assert sum(margin <= 0 for margin, _ in every) >= min(3, n_fooled)
+
+
+def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(drawn):
+    for page in pages.PAGES:
+        text = drawn.files[f"{page.name}.html"].decode()
+        named = [part.split('"')[0] for part in text.replace("href=", "src=").split('src="')[1:]]
+        assert named and {name.partition("#")[0] for name in named} <= set(drawn.files)
+        assert "http:" not in text.replace("http-equiv", "") and "https:" not in text
+        assert pages.POLICY in html.unescape(text) and "unsafe" not in pages.POLICY
+    for path, content in drawn.files.items():
+        if path.startswith("data/"):
+            assert not set(b"<>&") & set(content), path
+    assert drawn.n_bytes == sum(map(len, drawn.files.values()))
+
+
+def test_a_component_becomes_a_function_and_stays_the_file_that_it_is():
+    for page in pages.PAGES:
+        for name, *parts in page.components:
+            text = (scripts.COMPONENTS / f"{name}.js").read_text("utf-8")
+            script = scripts.component(name, *parts)
+            assert text.partition("export default function")[0].strip() in script
+            assert "export " not in script
+    for module in ("import a from 'b';\nexport default function () {}", "const a = 1;"):
+        with pytest.raises(ValueError, match="imports nothing"):
+            scripts.classic(module)
+
+
+def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp_path):
+    said = call(cache, "site", str(tmp_path / "closed"), "--cases", "5").stderr
+    assert "pictures stay here" in said
+    everything = b"".join(path.read_bytes() for path in (tmp_path / "closed").rglob("*.js"))
+    assert b"data:image/webp" not in everything and NOTE.encode() not in everything
+    assert b"ambiguous" not in everything
+    for private in (
+        str(cache),
+        str(cache.parent),
+        str(Path.home()),
+        str(Store(cache).runs()[0]["run"]["dataset"]),
+    ):
+        assert private.encode() not in everything
+    words = ["site", str(tmp_path / "open"), "--set", Store(cache).runs()[0]["key"]]
+    assert "stay here" not in call(cache, *words, "--with-notes", "--i-may-publish").stderr
+    open_tables = tables(tmp_path / "open")
+    assert any(
+        entry["case"]["note"] == NOTE for entry in open_tables[_explore(open_tables)]["cases"]
+    )
+    assert open_tables["pictures-0"][0].startswith("data:image/webp;base64,")
+
+
+def _explore(stored: dict[str, dict]) -> str:
+    """The name of the values about the case with a note."""
+    return next(
+        name
+        for name, values in stored.items()
+        if "-explore-" in name and any(entry["case"]["note"] for entry in values["cases"])
+    )
+
+
+def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_path, monkeypatch):
+    goal = tmp_path / "site"
+    said = call(cache, "site", str(goal), "--dry-run").stderr
+    assert "MB" in said and not goal.exists()
+    for words, line in (
+        ([str(goal), "--max-size", "0.001"], "--max-size"),
+        ([str(goal), "--set", "0000"], "0000"),
+        ([str(goal), "--set", ""], "Error"),
+        ([str(cache)], "there already"),
+        ([str(tmp_path / "no" / "site")], "is no folder"),
+    ):
+        answer = call(cache, "site", *words, code=1)
+        assert line in answer.stderr.splitlines()[-1] and "Traceback" not in answer.output
+        assert answer.stderr.splitlines()[-1].startswith("Error: ")
+    assert call(tmp_path / "empty", "site", str(goal), code=1).stderr.count("\n") == 1
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    assert "too little space" in call(cache, "site", str(goal), code=1).stderr
+    monkeypatch.undo()
+    written = []
+
+    def full(path: Path, content: bytes) -> None:
+        written.append(path)
+        if len(written) > 3:
+            raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert "No space left" in call(cache, "site", str(goal), code=1).stderr
+    assert len(written) == 4 and {path.name for path in tmp_path.iterdir()} <= {"cache", "empty"}

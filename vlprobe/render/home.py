@@ -1,0 +1,199 @@
+"""What Home draws, as the components `home` and `figures` take it: a failure, how often which lie is
+believed, every model with its share.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from vlprobe.render import showcase as words
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.marks import mark_values
+from vlprobe.render.sentences import share, shortened
+from vlprobe.render.wall import BELIEVED
+from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
+from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation, Presentation
+from vlprobe.views.showcase import LieCount, Showcase
+
+NUMBERS = 3  # types of lies that have a number
+MOST_MODELS = 12  # in the strip
+MOST_MARKS = 9  # of models, side by side
+SCALES = (0.1, 0.25, 0.5, 1.0)  # shares at which a bar may be full
+Values = dict[str, object]
+# The address of a page of cases, by the key of what is pressed and what its address says.
+Address = Callable[[str, Mapping[str, str]], str]
+
+
+def kicker(presentation: Presentation, kind: KindPresentation, is_shipped: bool) -> str:
+    """The line above a failure."""
+    if not is_shipped:
+        return "Failure of the day, from your results"
+    return asked(presentation, kind)
+
+
+def asked(presentation: Presentation, kind: KindPresentation) -> str:
+    """What is asked, in a line."""
+    if kind.body in ("edit", "captions"):
+        return "Two captions, one picture. Which one is true?"
+    return presentation.asks
+
+
+def failure(
+    showcase: Showcase,
+    kind: KindPresentation,
+    model: str,
+    names: Mapping[str, str],
+    model_looks: Looks,
+    picture: Callable[[str], str],
+    href: str,
+) -> Values:
+    """One failure as the component draws it.
+
+    Args:
+        showcase: The case, and how many models it fools.
+        kind: Of the case.
+        model: The one that is looked at.
+        names: What the models that count are called.
+        model_looks: Their marks.
+        picture: Gives a picture's source by its name; "" where there is none.
+        href: Where the case is shown whole.
+    """
+    card = showcase.card
+    fooled = [
+        verdict.model
+        for verdict in card.verdicts
+        if verdict.model in names and verdict.verdict in ("fooled", "tied")
+    ]
+    marked = [] if kind.is_movement else fooled
+    return {
+        "id": card.id,
+        "heading": list(words.heading(showcase, kind, names[model])),
+        "pictures": [
+            {
+                "source": picture(shot.name),
+                "name": Picture.from_name(shot.name).path.name,
+                "alt": shot.alt,
+                "label": shot.label,
+            }
+            for shot in words.shots(card, kind)
+        ],
+        "boxes": [
+            {"line": box.line, "label": box.label, "style": box.style}
+            for box in words.boxes(card, kind, names[model])
+        ],
+        "marks": [
+            {"name": names[name]} | mark_values(model_looks[name]) for name in marked[:MOST_MARKS]
+        ],
+        "more": len(marked) - MOST_MARKS if len(marked) > MOST_MARKS else 0,
+        "verdict": words.verdict(showcase, kind, names, model),
+        "href": href,
+    }
+
+
+def numbers(
+    counts: Sequence[LieCount], model: str, name: str, kind: KindPresentation, address: Address
+) -> list[Values]:
+    """The types of lies that the model believes least, in between and most.
+
+    Args:
+        counts: Of all models.
+        model: The one that is looked at.
+        name: What it is called.
+        kind: Of the lies.
+        address: Of the cases behind a number.
+    """
+    lie_counts = [count for count in counts if count.model == model and count.n_lies]
+    if not lie_counts or not math.isnan(lie_counts[0].moved):
+        return []
+    lie_counts.sort(key=lambda count: (count.n_believed / count.n_lies, count.subtype))
+    if len(lie_counts) > NUMBERS:
+        lie_counts = [lie_counts[0], lie_counts[len(lie_counts) // 2], lie_counts[-1]]
+    phrases = [_phrase(count.subtype, kind) for count in lie_counts]
+    rates = [count.n_believed / count.n_lies for count in lie_counts]
+    sentences = words.number_sentences(phrases, rates, shortened(name))
+    entries = []
+    for count, phrase, sentence in zip(lie_counts, phrases, sentences, strict=True):
+        key = f"number:{count.subtype}"
+        entries.append(
+            {
+                "key": key,
+                "href": address(key, {"type": count.subtype}),
+                "big": words.one_in(count.n_believed, count.n_lies),
+                "sentence": sentence,
+                "strong": phrase.split()[-1] if phrase.startswith("a wrong ") else "",
+                "exact": f"{count.n_believed:,} of {count.n_lies:,} {kind.lies} {_believed(kind)}",
+            }
+        )
+    return entries
+
+
+def strip(
+    counts: Sequence[LieCount],
+    names: Mapping[str, str],
+    kind: KindPresentation,
+    model_looks: Looks,
+    address: Address,
+) -> Values:
+    """Every model with the share of lies that it believes, or how far it is moved; without those
+    that have no room, and without the way to them.
+
+    Args:
+        counts: Of all models.
+        names: What the models that count are called, in their order.
+        kind: Of the lies.
+        model_looks: The models' marks.
+        address: Of a model's cases.
+    """
+    totals = {name: [count for count in counts if count.model == name] for name in names}
+    rates = {name: _rate(model_counts) for name, model_counts in totals.items()}
+    known_rates = [rate for rate in rates.values() if not math.isnan(rate)]
+    full = next((scale for scale in SCALES if max(known_rates, default=0) <= scale), 1.0)
+    is_share = not kind.is_movement or kind.is_share
+    models = [
+        {
+            "key": f"model:{name}",
+            "href": address(f"model:{name}", {"model": name}),
+            "name": names[name],
+            "stored": name,
+            "mark": mark_values(model_looks[name]),
+            "value": share(rates[name]) if is_share else _cosine(rates[name]),
+            "width": 0 if math.isnan(rates[name]) else min(rates[name] / full, 1),
+        }
+        for name in list(names)[:MOST_MODELS]
+    ]
+    n_lies = {sum(count.n_lies for count in model_counts) for model_counts in totals.values()}
+    lies = kind.lies[:1].upper() + kind.lies[1:]
+    return {
+        "label": "Moved on average" if kind.is_movement else f"{lies} {_believed(kind)}",
+        "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
+        "models": models,
+        "more": "",
+        "more_href": "",
+    }
+
+
+def _phrase(subtype: str, kind: KindPresentation) -> str:
+    """What is wrong with lies of a type, for a sentence."""
+    if not subtype:
+        return kind.lie
+    is_known = subtype in WRONG_SUBTYPES or ":" in subtype
+    return wrong(subtype) if is_known else f"{kind.lie} ({value_label(subtype).lower()})"
+
+
+def _believed(kind: KindPresentation) -> str:
+    """What happened to the lies that are counted, as Explore says it."""
+    return BELIEVED.get(kind.body, "believed")
+
+
+def _rate(lie_counts: list[LieCount]) -> float:
+    """The share of a model's lies that it believes, or its mean movement."""
+    n_lies = sum(count.n_lies for count in lie_counts)
+    if not n_lies:
+        return math.nan
+    if math.isnan(lie_counts[0].moved):
+        return sum(count.n_believed for count in lie_counts) / n_lies
+    return sum(count.moved * count.n_lies for count in lie_counts) / n_lies
+
+
+def _cosine(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3f}"

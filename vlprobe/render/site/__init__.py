@@ -1,0 +1,1 @@
+"""Question sets as a folder of web pages that open from a file or any web server, without Python."""

@@ -1,0 +1,162 @@
+"""All files of a site, made in memory, so that their size is known before one is written; and the writing,
+into a folder beside the place that takes its name once it is whole.
+"""
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+from vlprobe.render.sentences import counted
+from vlprobe.render.site import pages, scripts
+from vlprobe.render.site.explore import explore_values
+from vlprobe.render.site.home import home_values
+from vlprobe.render.site.privacy import Privacy
+from vlprobe.render.site.shelf import Shelf
+from vlprobe.render.site.subject import Limits, Subject, Values, subject
+from vlprobe.render.words import dataset_name, distinct
+from vlprobe.storage import display_names
+from vlprobe.storage.store import Store
+from vlprobe.views.runs import QuestionSet
+
+TITLE = "vlprobe"
+ALLOWANCE = 4096  # bytes that a file takes on the disk beside its own, at most
+
+
+@dataclass(frozen=True)
+class Site:
+    """The files of a site by their paths, and what they are about."""
+
+    files: Mapping[str, bytes]
+    n_cases: int
+    n_pictures: int
+    n_held_back: int  # pictures that stay here because nobody said that they may go out
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all files."""
+        return sum(map(len, self.files.values()))
+
+
+def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> Site:
+    """The site of some question sets.
+
+    Args:
+        store: Where results are.
+        question_sets: In the order of the site; the first is shown first.
+        limits: What goes out.
+    """
+    shelf = Shelf(store.root, limits.may_publish)
+    subjects = [subject(store, question_set, shelf, limits) for question_set in question_sets]
+    tables: dict[str, Values] = {}
+    n_cases = 0
+    for about in subjects:
+        for kind in about.kinds:
+            tables[about.name(kind, "index")] = home_values(about, kind, {"explore": "Explore"})
+            explore = explore_values(about, kind)
+            tables[about.name(kind, "explore")] = explore
+            n_cases += len(_list(explore["cases"]))
+    labels = _labels(subjects)
+    tables["index"] = {
+        "sets": [_about(about, labels[about.question_set.key]) for about in subjects]
+    }
+    privacy = Privacy(subjects, limits.with_notes)
+    texts = {
+        f"data/{name}.js": scripts.table(name, privacy.of(values))
+        for name, values in tables.items()
+    }
+    for number, chunk in enumerate(shelf.chunks):
+        texts[f"data/pictures-{number}.js"] = scripts.table(f"pictures-{number}", list(chunk))
+    texts |= pages.files(TITLE, pages.PAGES)
+    files = {path: text.encode() for path, text in sorted(texts.items())}
+    return Site(files, n_cases, shelf.n_pictures, shelf.n_held_back)
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
+    """What the site's pickers call the question sets, by their keys; no two are called alike."""
+    labels = {}
+    for about in subjects:
+        run = about.question_set.runs[0]
+        renamed = display_names.read(about.store)
+        name = about.presentation.name or run.probe
+        labels[about.question_set.key] = (
+            f"{dataset_name(run.dataset, renamed)} · {name}{run.options}"
+        )
+    return distinct(labels)
+
+
+def _about(about: Subject, label: str) -> Values:
+    """What the site's index says of a question set."""
+    run = about.question_set.runs[0]
+    models = counted(len(about.rated), "model")
+    return {
+        "key": about.key,
+        "label": label,
+        "about": f"{label} · {counted(run.n_items, 'picture')} · {models}"
+        f"{'' if not about.shelf.n_held_back else ' · Photographs that may be under others’ rights are left out.'}",
+        "models": about.marks(),
+        "kinds": [
+            {
+                "key": kind,
+                "label": about.presentation.kind(kind).lie or about.presentation.kind(kind).label,
+                "pages": ["index", "explore"],
+            }
+            for kind in about.kinds
+        ],
+    }
+
+
+def check_output(output: Path) -> None:
+    """Raises InvalidInput where something is there already, or no folder can hold the site."""
+    if os.path.lexists(output):
+        raise InvalidInput(
+            f"'{output}' is there already, and a site replaces nothing. Remove it or choose another place."
+        )
+    if not output.absolute().parent.is_dir():
+        raise InvalidInput(
+            f"'{output.absolute().parent}' is no folder. Make it, or choose another place for the site."
+        )
+
+
+def check_size(contents: Site, output: Path, max_bytes: int) -> None:
+    """Raises InvalidInput where the site is larger than it may be, or than there is space."""
+    if contents.n_bytes > max_bytes:
+        raise InvalidInput(
+            f"The site takes {contents.n_bytes / 1e6:,.1f} MB, and {max_bytes / 1e6:,.1f} MB are allowed. Take fewer "
+            "cases (--cases) or question sets (--set), or allow more (--max-size)."
+        )
+    needed = contents.n_bytes + ALLOWANCE * len(contents.files)
+    free = shutil.disk_usage(output.absolute().parent).free
+    if free < needed:
+        raise InvalidInput(
+            f"There is too little space for '{output}': it takes {needed / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are "
+            "free. Choose another place or free some space."
+        )
+
+
+def write(contents: Site, output: Path) -> None:
+    """Writes the site; whole, or nothing of it. Raises InvalidInput."""
+    check_output(output)
+    growing = output.absolute().parent / f".{output.name}.{uuid.uuid4().hex}.tmp"
+    try:
+        for path, content in contents.files.items():
+            file = growing / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        check_output(output)
+        growing.rename(output)
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write '{output}' ({error.strerror}). Choose another place or free some space."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(growing)

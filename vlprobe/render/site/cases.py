@@ -1,0 +1,210 @@
+"""Cases as the wall and the drawer of a site take them.
+
+What all models have in common stands once; a model's answer adds what differs.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from vlprobe import views
+from vlprobe.render import case_lines, wall
+from vlprobe.render.html import cases as html_cases
+from vlprobe.render.site.subject import Subject, Values
+from vlprobe.render.words import value_label
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
+from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.filter import Filter
+from vlprobe.views.wall import WallCard
+
+CREDITS = {  # tags of a dataset that say whose a picture is
+    "licence": "Licence",
+    "license": "Licence",
+    "author": "Author",
+    "photographer": "Author",
+    "credit": "Credit",
+    "attribution": "Credit",
+    "rights": "Rights",
+}
+
+
+def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> list[Values]:
+    """Every case with what each model did, in the order of the numbers.
+
+    Returns:
+        Of each: case (what all models see), models (what differs, by the model's key), margins (in
+        the order of models, None where unknown), outcomes, picture (the number of its picture),
+        type, and texts.
+    """
+    kind = subject.presentation.kind(kind_name)
+    by_model = {
+        model: views.wall.cards(
+            subject.store, subject.question_set, Filter(model, kind_name), list(numbers)
+        )
+        for model in subject.models
+    }
+    shared = by_model[subject.models[0]]
+    names = [
+        name for cards in by_model.values() for card in cards for name in _pictures(card, kind)
+    ]
+    subject.shelf.add(names)
+    noted = _noted(subject)
+    codes = views.rows.picture_codes(subject.store, subject.question_set.key)[list(numbers)]
+    entries = []
+    for index, card in enumerate(shared):
+        values_by_model = {
+            model: _case(subject, cards[index], kind, noted.get(card.case))
+            for model, cards in by_model.items()
+        }
+        common = values_by_model[subject.models[0]]
+        entries.append(
+            {
+                "case": common,
+                "models": {
+                    subject.keys[model]: {
+                        name: value for name, value in values.items() if value != common[name]
+                    }
+                    for model, values in values_by_model.items()
+                    if values != common
+                },
+                "margins": [_number(verdict.margin) for verdict in card.verdicts],
+                "picture": int(codes[index]),
+                "type": card.subtype,
+                "texts": list(card.texts),
+            }
+        )
+    return entries
+
+
+def _number(margin: float) -> float | None:
+    """None where it is unknown. Margins are float32: as few digits as name them."""
+    return None if math.isnan(margin) else float(str(np.float32(margin)))
+
+
+def _noted(subject: Subject) -> Mapping[int, Annotation]:
+    """What people said of cases, where it goes out."""
+    if not subject.limits.with_notes:
+        return {}
+    written = annotations.read(subject.store, subject.question_set.key).current
+    return {annotation.case: annotation for annotation in written}
+
+
+def _pictures(card: WallCard, kind: KindPresentation) -> list[str]:
+    """Names of all pictures of a case, in its drawer too."""
+    shots = [*card.images[:2], *([card.wrong_image] if card.wrong_image else [])]
+    return [
+        *shots,
+        *(shot.name for strip in case_lines.strips(card, kind) for shot in strip.pictures),
+    ]
+
+
+def _case(
+    subject: Subject, card: WallCard, kind: KindPresentation, annotation: Annotation | None
+) -> Values:
+    """A case as the wall draws it, and what its drawer adds."""
+    tags = annotation.tags if annotation else ()
+    bars = case_lines.bars(card, kind)
+    return {
+        **wall.card_data(
+            card, kind, subject.shelf.key, tags=tags, renamed=subject.names, badge=False
+        ),
+        "shots": _shots(subject, card, kind),
+        "captions": [
+            [line.style, line.label, line.icon, [list(run) for run in line.runs]]
+            for line in case_lines.caption_lines(card, kind)
+        ],
+        "strips": [
+            [
+                strip.label,
+                strip.note,
+                [
+                    {"source": subject.shelf.key(shot.name), "alt": shot.words, "style": shot.css}
+                    for shot in strip.pictures
+                ],
+            ]
+            for strip in case_lines.strips(card, kind)
+        ],
+        "bars": {
+            "title": bars.title,
+            "titleAt": round(100 * bars.title_at, 1),
+            "zero": round(100 * bars.zero, 1),
+            "lines": [
+                [
+                    round(100 * line.begin, 1),
+                    round(100 * line.width, 1),
+                    line.is_lie,
+                    line.style,
+                    case_lines.ICONS[line.style],
+                    line.word,
+                    line.size,
+                ]
+                for line in bars.lines
+            ],
+        },
+        "facts": _facts(card, kind),
+        "credit": credit(card.tags),
+        "note": annotation.note if annotation else "",
+    }
+
+
+def _shots(subject: Subject, card: WallCard, kind: KindPresentation) -> list[Values]:
+    """The pictures above the texts, each with the caption that is true of it."""
+    if kind.body == "series":
+        return []  # a strip below the texts
+    shots: list[tuple[str, str, str, str]] = []
+    if kind.body == "picture_search":
+        shots.append((card.images[0], right_label(card), card.true_text, "right"))
+        if card.wrong_image:
+            is_wrong = card.margin <= 0
+            label = "Ranked 1st instead" if is_wrong else "Best of the others"
+            style = "wrong" if is_wrong else ""
+            shots.append((card.wrong_image, label, "Another picture, or a mixed one", style))
+    elif kind.body == "pair":
+        shots = [(name, "", card.texts[number], "") for number, name in enumerate(card.images[:2])]
+    else:
+        shots = [(name, "", card.true_text, "") for name in card.images[:1]]
+    return [
+        {
+            "source": subject.shelf.key(name),
+            "name": Picture.from_name(name).path.name,
+            "label": label,
+            "alt": alt,
+            "style": style,
+        }
+        for name, label, alt, style in shots
+    ]
+
+
+def right_label(card: WallCard) -> str:
+    """Where the right picture came, and where it was without mixed ones."""
+    if card.answer is None:
+        return "The right picture"
+    rank, clean = (html_cases.rank(card.answer, name) for name in ("rank", "rank_clean"))
+    mixed = bool(card.wrong_image and Picture.from_name(card.wrong_image).edit)
+    return f"The right picture: rank {rank}" + (f", without mixtures {clean}" if mixed else "")
+
+
+def credit(tags: Mapping[str, str]) -> str:
+    """Whose the picture is, as the tags of its dataset say; "" where they say nothing."""
+    lines = [
+        f"{CREDITS[name.lower()]}: {value}"
+        for name, value in tags.items()
+        if name.lower() in CREDITS and value
+    ]
+    return " · ".join(dict.fromkeys(lines))
+
+
+def _facts(card: WallCard, kind: KindPresentation) -> list[list[str]]:
+    """What a case is, a line each: a name and a value."""
+    lines = [["Question", kind.label]]
+    if card.subtype:
+        lines.append(["Type", value_label(card.subtype)])
+    lines += [["Rule", card.rule], ["Case", card.id]]
+    names = [Picture.from_name(name).path.name for name in card.images]
+    if names:
+        lines.append(["Pictures", ", ".join(names[:6]) + (" …" if len(names) > 6 else "")])
+    lines += [[f"Tag {name}", value] for name, value in card.tags.items() if value]
+    return [line for line in lines if line[1]]

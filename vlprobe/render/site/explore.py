@@ -1,0 +1,147 @@
+"""Explore on a site: the wall of one kind of question, for every model, with its filters.
+
+A site has the first cases of each model and outcome, those of each pattern, and says of how many. All counts
+are of everything that was asked.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from vlprobe import views
+from vlprobe.render import wall
+from vlprobe.render.site.cases import case_entries
+from vlprobe.render.site.subject import Subject, Values
+from vlprobe.render.words import slice_order, value_label
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.filter import Filter
+from vlprobe.views.patterns import Pattern
+
+MOST_PATTERNS = 12  # of a model
+OF_PATTERN = 8  # cases
+MOST_TYPES = 24
+NARROW = {"fooled": 1.0, "tied": 0.5, "held": 0.5}  # shares of the limit, by the outcome
+OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
+
+
+def types_of(subject: Subject, kind_name: str) -> list[str]:
+    """Types of the cases of a kind in their order; the site's addresses number them."""
+    counts = views.showcase.lie_counts(subject.store, subject.question_set, kind_name)
+    return sorted({count.subtype for count in counts if count.subtype}, key=slice_order)[
+        :MOST_TYPES
+    ]
+
+
+def explore_values(subject: Subject, kind_name: str) -> Values:
+    """All that the page needs of a kind."""
+    kind = subject.presentation.kind(kind_name)
+    types = types_of(subject, kind_name)
+    patterns = {}
+    if not kind.is_movement:
+        patterns = {model: _patterns(subject, model, kind_name) for model in subject.models}
+    numbers = _numbers(subject, kind_name, patterns)
+    case_filter = Filter(subject.models[0], kind_name)
+    cards = views.wall.cards(subject.store, subject.question_set, case_filter, numbers)
+    return {
+        "lies": kind.lies,
+        "movement": kind.is_movement,
+        "outcomes": [] if kind.is_movement else list(OUTCOMES.items()),
+        "types": [[number, value_label(subtype)] for number, subtype in enumerate(types)],
+        "cases": [
+            entry | {"type": types.index(card.subtype) if card.subtype in types else -1}
+            for entry, card in zip(case_entries(subject, kind_name, numbers), cards, strict=True)
+        ],
+        "lines": {
+            subject.keys[model]: _lines(subject, model, kind_name, types)
+            for model in subject.models
+        },
+        "legend": wall.legend(kind, cards),
+        "patterns": {
+            subject.keys[model]: [
+                _chip(subject, model, kind_name, pattern, numbers) for pattern in clear
+            ]
+            for model, clear in patterns.items()
+        },
+    }
+
+
+def _patterns(subject: Subject, model: str, kind_name: str) -> Sequence[Pattern]:
+    summary = views.patterns.patterns(subject.store, subject.question_set, Filter(model, kind_name))
+    return summary.patterns[:MOST_PATTERNS]
+
+
+def _numbers(
+    subject: Subject, kind_name: str, patterns: Mapping[str, Sequence[Pattern]]
+) -> list[int]:
+    """Numbers of the cases that go out: for every model the first of each outcome, the worst first,
+    and of each pattern.
+    """
+    filters = []
+    outcomes = {"all": 1.0} if not patterns else NARROW
+    for model, (outcome, share) in product(subject.models, outcomes.items()):
+        count = max(1, math.ceil(share * subject.limits.n_cases))
+        filters.append((Filter(model, kind_name, outcome=outcome), count))
+    for model, clear in patterns.items():
+        filters += [
+            (Filter(model, kind_name, pair=(pattern.key,)), OF_PATTERN) for pattern in clear
+        ]
+    numbers: dict[int, None] = {}
+    for case_filter, count in filters:
+        for is_grouped in (True, False):  # of many pictures, and the worst of all
+            cards, _, _ = views.wall.wall(
+                subject.store, subject.question_set, case_filter, 1, count, is_grouped
+            )
+            numbers |= dict.fromkeys(card.case for card in cards)
+    return list(numbers)
+
+
+def _lines(subject: Subject, model: str, kind_name: str, types: Sequence[str]) -> Values:
+    """Heading, rate and number of cases of every type and outcome, of all that was asked."""
+    kind = subject.presentation.kind(kind_name)
+    outcomes = ["all"] if kind.is_movement else list(OUTCOMES)
+    lines: Values = {}
+    for number, subtype in (("", ""), *enumerate(types)):
+        counts = views.cases.outcomes(
+            subject.store, subject.question_set, Filter(model, kind_name, subtype, outcome="all")
+        )
+        for outcome in outcomes:
+            case_filter = Filter(model, kind_name, subtype, outcome=outcome)
+            lines[f"{number}:{outcome}"] = _line(subject, kind, case_filter, counts)
+    return lines
+
+
+def _line(
+    subject: Subject, kind: KindPresentation, case_filter: Filter, counted: Mapping[str, int]
+) -> list[object]:
+    cards, n_pictures, n_cases = views.wall.wall(
+        subject.store, subject.question_set, case_filter, 1, 1
+    )
+    heading = wall.heading(
+        kind, case_filter.outcome, n_cases, n_pictures, any(card.images for card in cards)
+    )
+    rate = ""
+    if not kind.is_movement and counted["all"]:
+        ties = f", {counted['tied']:,} by a tie" if counted["tied"] else ""
+        share = 100 * counted["fooled"] / counted["all"]
+        rate = f"{counted['fooled']:,} of {counted['all']:,} believed ({share:.1f} %){ties}"
+    return [heading, rate, n_cases]
+
+
+def _chip(
+    subject: Subject, model: str, kind_name: str, pattern: Pattern, numbers: Sequence[int]
+) -> Values:
+    """A pattern as the component draws it, and which of the cases here are its own."""
+    source, target = wall.pattern_words(pattern.key)
+    case_filter = Filter(model, kind_name, outcome="all", pair=(pattern.key,))
+    members, _, _ = views.cases.matching(subject.store, subject.question_set, case_filter)
+    return {
+        "source": source,
+        "target": target,
+        "rate": pattern.rate,
+        "counts": f"{pattern.n_believed:,} of {pattern.n_asked:,}",
+        "tip": f"Believed {pattern.lift:.1f} times as often as the average lie, "
+        f"on {pattern.n_pictures:,} pictures",
+        "cases": np.flatnonzero(np.isin(numbers, members)).tolist(),
+    }

@@ -1,0 +1,102 @@
+"""Home on a site: failures, how often which lie is believed, every model, the way to the other pages."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from vlprobe import views
+from vlprobe.render import home
+from vlprobe.render import showcase as words
+from vlprobe.render.sentences import counted
+from vlprobe.render.site.explore import types_of
+from vlprobe.render.site.subject import Subject, Values
+
+FAILURES = 24
+SEED = 196  # of the order of failures, as that of shipped ones in the dashboard
+
+
+def page(name: str, **query: str) -> str:
+    """The address of a page of the site; what it is about stands behind the number sign."""
+    return f"{name}.html#{urlencode(query, quote_via=quote)}"
+
+
+def home_values(subject: Subject, kind_name: str, pages: Mapping[str, str]) -> Values:
+    """Failures of a kind, and the figures of it.
+
+    Args:
+        subject: The question set.
+        kind_name: Of the cases.
+        pages: The other pages that the site has of this kind, by what they are called.
+    """
+    store, question_set = subject.store, subject.question_set
+    kind = subject.presentation.kind(kind_name)
+    model = subject.rated[0]
+    about = {"set": subject.key, "kind": kind_name}
+    showcases = views.showcase.showcases(store, question_set, kind_name, model, SEED, FAILURES)
+    subject.shelf.add(
+        shot.name for showcase in showcases for shot in words.shots(showcase.card, kind)
+    )
+    rated = {name: subject.names[name] for name in subject.rated}
+    counts = views.showcase.lie_counts(store, question_set, kind_name)
+
+    types = types_of(subject, kind_name)
+
+    def address(key: str, query: Mapping[str, str]) -> str:
+        named_model = {"model": subject.keys[query.get("model", model)]}
+        if query.get("type") in types:
+            named_model["type"] = str(types.index(query["type"]))
+        return page("explore", **about, **named_model)
+
+    strip = home.strip(counts, rated, kind, subject.model_looks, address)
+    fooled = views.showcase.n_fooling_pictures(store, question_set, kind_name, model)
+    behind = {
+        "explore": f"{counted(fooled, 'picture')} that fool{'s' if fooled == 1 else ''} {rated[model]}"
+        if not kind.is_movement
+        else f"Every case of {rated[model]}",
+        "compare": "Who is better, and on what",
+        "tradeoff": "How steady, and how alert",
+        "present": "The story in slides",
+    }
+    return {
+        "hero": {
+            "kicker": home.asked(subject.presentation, kind),
+            "cases": [
+                home.failure(
+                    showcase,
+                    kind,
+                    model,
+                    rated,
+                    subject.model_looks,
+                    subject.shelf.key,
+                    page("explore", **about, model=subject.keys[model], case=showcase.card.id),
+                )
+                | {"place": number}
+                for number, showcase in enumerate(showcases)
+            ],
+            "only": len(showcases) == 1,
+        },
+        "nothing": "Nothing moves here." if kind.is_movement else "No lie is believed here.",
+        "figures": {
+            "numbers": home.numbers(counts, model, rated[model], kind, address),
+            "strip": strip | {"models": _models(strip)},
+            "doors": [
+                {
+                    "key": f"door:{name}",
+                    "href": page(name, **about),
+                    "title": title,
+                    "sentence": behind[name],
+                }
+                for name, title in pages.items()
+                if name in behind
+            ],
+        },
+    }
+
+
+def _models(strip: Values) -> list[Values]:
+    """The models of the strip without their stored names."""
+    models = strip["models"]
+    entries = models if isinstance(models, list) else []
+    return [
+        entry | {"stored": entry["name"], "key": f"model:{number}"}
+        for number, entry in enumerate(entries)
+    ]

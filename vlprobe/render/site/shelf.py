@@ -1,0 +1,70 @@
+"""The pictures of a site: each once, as small copies in scripts of a bounded size, by short keys.
+
+What vlprobe drew goes out; photographs and all others only where somebody says that they may.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from vlprobe.datasets import drawn
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.types import Picture
+
+CHUNK = 64  # pictures of one script: about 600 kB
+
+
+class Shelf:
+    """Gives every picture a key, and remembers which pictures are not here and which may not go out."""
+
+    def __init__(self, root: Path, may_publish: bool) -> None:
+        self._root, self._may_publish = root, may_publish
+        self._keys: dict[str, str] = {}
+        self._chunks: list[list[str]] = []
+        self._held_back: set[str] = set()
+
+    @property
+    def n_held_back(self) -> int:
+        """How many pictures stay here because nobody said that they may go out."""
+        return len(self._held_back)
+
+    @property
+    def n_pictures(self) -> int:
+        """How many pictures go out."""
+        return sum(map(len, self._chunks))
+
+    @property
+    def chunks(self) -> Sequence[Sequence[str]]:
+        """Data addresses, in scripts; a picture's key is the number of its script and its place."""
+        return self._chunks
+
+    def add(self, names: Iterable[str]) -> None:
+        """Takes pictures in, so that many are read at once."""
+        new = [name for name in dict.fromkeys(names) if name and name not in self._keys]
+        free = [name for name in new if self._may_publish or is_drawn(name)]
+        self._held_back.update(set(new) - set(free))
+        sources = addresses(self._root, free)
+        for name in new:
+            self._keys[name] = self._placed(sources.get(name, ""))
+
+    def key(self, name: str) -> str:
+        """The key of a picture; "" of one that is not here or does not go out."""
+        if name not in self._keys:
+            self.add([name])
+        return self._keys.get(name, "")
+
+    def _placed(self, source: str) -> str:
+        if not source:
+            return ""
+        if not self._chunks or len(self._chunks[-1]) == CHUNK:
+            self._chunks.append([])
+        self._chunks[-1].append(source)
+        return f"{len(self._chunks) - 1}/{len(self._chunks[-1]) - 1}"
+
+
+def is_drawn(name: str) -> bool:
+    """Whether vlprobe drew the picture, and what is mixed into it: their files show the scenes that
+    their names say.
+    """
+    picture = Picture.from_name(name)
+    partner = picture.edit.partner if picture.edit else picture.path
+    return all(drawn.is_drawing(path) for path in (picture.path, partner))

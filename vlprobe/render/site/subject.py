@@ -1,0 +1,81 @@
+"""What a site tells of one question set, and what of it goes out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vlprobe import views
+from vlprobe.render.charts.styles import Looks, styles
+from vlprobe.render.marks import mark_values
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.site.shelf import Shelf
+from vlprobe.render.words import presentations
+from vlprobe.storage import display_names
+from vlprobe.storage.store import Store
+from vlprobe.types.presentation import Presentation
+from vlprobe.views.runs import QuestionSet
+
+Values = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What goes out, and how much."""
+
+    n_cases: int = 60  # of each model, kind and outcome
+    with_notes: bool = False  # tags, notes, paths
+    may_publish: bool = False  # pictures that vlprobe did not draw
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One question set of a site."""
+
+    store: Store
+    question_set: QuestionSet
+    presentation: Presentation
+    models: tuple[str, ...]  # in the order of pages, controls last
+    rated: tuple[str, ...]  # those that count
+    names: Mapping[str, str]  # what each model is called
+    keys: Mapping[str, str]  # what the site's addresses call each model: no stored name goes out
+    model_looks: Looks
+    kinds: tuple[str, ...]  # that have cases, those first that people see best
+    shelf: Shelf
+    limits: Limits
+
+    @property
+    def key(self) -> str:
+        """What the site's addresses call the question set."""
+        return self.question_set.key[:8]
+
+    def name(self, kind: str, page: str) -> str:
+        """What the values of a page about a kind are stored under."""
+        return f"{self.key}-{page}-{self.kinds.index(kind)}"
+
+    def marks(self) -> list[Values]:
+        """Every model: its key, its name and its mark."""
+        return [
+            {
+                "key": self.keys[model],
+                "name": self.names[model],
+                **mark_values(self.model_looks[model]),
+            }
+            for model in self.models
+        ]
+
+
+def subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limits) -> Subject:
+    """The question set with all that its pages need."""
+    models = question_set.ordered_models
+    return Subject(
+        store,
+        question_set,
+        presentations()[question_set.probe],
+        models,
+        views.showcase.rated_models(question_set),
+        sentence_names(models, display_names.read(store)),
+        {model: f"m{number}" for number, model in enumerate(models)},
+        styles(views.runs.models(store)),
+        views.showcase.kinds(store, question_set),
+        shelf,
+        limits,
+    )
