@@ -135,6 +135,7 @@ def test_a_group_s_queries_alone_are_those_with_the_tag(asked):
         (Item("1", None, ("b", "a", "a"), {"versions": "o,c1,c2"}, setting="P1"), "P1", ("b", "a"), ["o-c1", "o-c2"]),
         (Item("1", None, ("a", "a", "b"), {"versions": "o,c1,c2"}, setting="P1"), "P1", ("a", "b"), ["o-c2"]),
         (Item("1", None, ("a", "b", "c")), "P1", ("a", "b", "c"), ["o-c1", "o-c2"]),
+        (Item("1", None, ("a", "a", "b")), "P1", ("a", "b"), ["o-c1"]),  # no tag: numbered without the repeat
         (Item("1", None, ("a",)), "P2", ("a", "A photo of a"), []),
         (Item("1", None, ("a",)), "P2", ("a", "A picture of a", "An image of a"), ["p1-p2", "p1-np"]),
         (Item("1", None, ("a",)), "P3", ("a", "b"), []),

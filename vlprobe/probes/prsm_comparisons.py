@@ -5,7 +5,9 @@
 P1: the query against its first and second paraphrase. P2: "an image of" against "a picture of" and
 against no prefix. P3: the query against its first, second, and both attributes replaced. A query
 without one of the two versions, or whose two are the same text, lacks the
-comparison. Source: PRSM, section 3 and table 1.
+comparison. Where no tag names the versions (captions of a picture, a file of edits), those of P1 are
+numbered as they come, a text that came before left out: of "a dog", "a dog", "one dog" the last is c1.
+Source: PRSM, section 3 and table 1.
 """
 
 from collections.abc import Mapping, Sequence

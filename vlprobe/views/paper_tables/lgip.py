@@ -71,7 +71,8 @@ TABLES = (
         5,
         "Weak, medium and strong flips",
         f"{_ABOUT} Strength is that which the model itself sees; quarters of its own flips are weak and "
-        "strong, as we read the paper's global quantiles.",
+        "strong, as we read the paper's global quantiles; quarters of the printed rates do not give those of "
+        "table 2.",
         _sliced(
             "positive_rate",
             "strength_bin",

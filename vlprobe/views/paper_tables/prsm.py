@@ -36,8 +36,11 @@ TABLES = (
         "Their gallery: 170,832 pictures of SocialCounterfactuals and 72,876 of women or men, as we read the n "
         "that it prints (it also speaks of 170k query-result pairs). An overlap depends on the size of the "
         "gallery, so compare only with equal ones. The paper's rank correlations (0.02 to 0.04) can hardly be "
-        "correlations of ranks beside such overlaps; yours are. Runs of before single comparisons were stored "
-        "have a dash there: remove such a run and ask again to see them.",
+        "correlations of ranks beside such overlaps; yours are. The last columns of P1, P2 and P3 are means over "
+        "three, four and four versions of a query in print, and over as many as it has in yours. Where captions "
+        "or a file of edits are the versions of P1, a text that comes twice counts once, so that c2 may be the "
+        "third paraphrase. Runs of before single comparisons were stored have a dash there: remove such a run "
+        "and ask again to see them.",
         _columns(),
         {"overall": "CLIP, everyone", "female": "CLIP, women", "male": "CLIP, men"},
         groups={"female": "gender=female", "male": "gender=male"},
