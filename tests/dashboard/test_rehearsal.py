@@ -4,6 +4,7 @@ import importlib
 import itertools
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,13 @@ from vlprobe.dashboard.navigation import ROW
 from vlprobe.storage import access, shipped
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.shipped import StoreAboveShipped
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has looked at a page, and after the next one nothing waits."""
+    monkeypatch.setattr(visits, "REST", 0.0)
+    monkeypatch.setattr(visits, "_rests_until", 0.0)
 
 
 @pytest.fixture
@@ -203,9 +211,24 @@ def test_a_page_that_nobody_looks_at_waits_while_a_visitor_s_is_drawn(monkeypatc
     assert passed.is_set()
 
 
+def test_it_also_waits_a_moment_after_it_for_the_visitor_s_browser(monkeypatch):
+    monkeypatch.setattr(visits, "REST", 30.0)
+    monkeypatch.setattr(visits, "PATIENCE", 0.05)
+    began = time.monotonic()
+    visits.let_pass()
+    assert visits._rests_until == 0.0  # nobody has looked at anything
+    with visits.drawing():
+        visits.let_pass()
+    assert time.monotonic() - began < 30
+    monkeypatch.setattr(visits, "is_ahead", lambda: True)
+    resting = time.monotonic()
+    visits.let_pass()
+    assert 0.05 <= time.monotonic() - resting < 30  # and no longer than its patience
+
+
 def test_a_page_that_nobody_looks_at_is_no_visit(monkeypatch):
     monkeypatch.setattr(visits, "is_ahead", lambda: True)
-    monkeypatch.setattr(visits._changed, "wait_for", lambda *_: pytest.fail("it waits for itself"))
+    monkeypatch.setattr(visits._changed, "wait", lambda *_: pytest.fail("it waits for itself"))
     with visits.drawing():
         visits.let_pass()
 

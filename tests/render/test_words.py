@@ -1,9 +1,11 @@
 """Labels of a picker: no two of them are alike."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlprobe.render.words import distinct
+from vlprobe import registry
+from vlprobe.render.words import dataset_name, distinct
 
 NAMES = st.text("ab/ ·(", min_size=1, max_size=6)
 
@@ -23,3 +25,15 @@ def test_twins_are_told_apart_by_the_folders_that_they_are_in():
         "Photographs (val) · 2014/val",
         "Photographs (val) · 2017/val",
     ]
+
+
+@pytest.mark.parametrize("name", registry.names("datasets"))
+def test_every_way_in_for_data_has_a_name_for_people(name: str):
+    concrete = (
+        name.partition("+")[0].replace("FILE", "/data/mine.json").replace("DIR", "/data/mine")
+    )
+    for placeholder in ("URL", "TABLE"):
+        concrete = concrete.replace(placeholder, "/data/mine.csv")
+    said = dataset_name(concrete)
+    assert said != concrete and "/" not in said
+    assert (":" in name) == ("(mine" in said)

@@ -2,21 +2,24 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 AHEAD = "ahead of time"  # the session of pages that nobody looks at
 PATIENCE = 2.0  # seconds that a step waits at most: a visitor may be waiting for what it has begun
+REST = 1.0  # seconds after a visitor's page: its browser, which may be on this machine, draws it
 _changed = threading.Condition()
 _drawing = 0
 _n_drawn = 0
+_rests_until = 0.0  # on the monotonic clock
 
 
 @contextlib.contextmanager
 def drawing() -> Iterator[None]:
     """While a page is drawn."""
-    global _drawing, _n_drawn
+    global _drawing, _n_drawn, _rests_until
     counted = not is_ahead()
     with _changed:
         _drawing += counted
@@ -26,6 +29,8 @@ def drawing() -> Iterator[None]:
         with _changed:
             _drawing -= counted
             _n_drawn += counted
+            if counted:
+                _rests_until = time.monotonic() + REST
             _changed.notify_all()
 
 
@@ -37,11 +42,14 @@ def is_ahead() -> bool:
 
 def let_pass() -> None:
     """Called before each piece of work: of a page that nobody looks at it waits until no visitor's
-    is drawn.
+    is drawn, nor was a moment ago.
     """
-    if _drawing and is_ahead():
-        with _changed:
-            _changed.wait_for(lambda: not _drawing, PATIENCE)
+    if not is_ahead():
+        return
+    until = time.monotonic() + PATIENCE
+    with _changed:
+        while (now := time.monotonic()) < until and (_drawing or now < _rests_until):
+            _changed.wait(until - now if _drawing else min(until, _rests_until) - now)
 
 
 def await_first(seconds: float) -> None:
