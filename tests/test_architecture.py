@@ -306,6 +306,7 @@ def test_the_top_level_is_what_the_user_fixed():
         "CONTRIBUTING.md",
         "benchmarks",
         "docs",
+        "properdocs.yml",
     }
     beside |= {"requirements-models.txt", "requirements-ray.txt"}
     assert entries - {"__pycache__", "build", "venv"} <= fixed | beside

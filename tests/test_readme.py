@@ -1,20 +1,199 @@
-"""The README says what is there: its tree, its commands, its metrics and its links."""
+"""README and the pages of docs/ say what is there: trees, commands, metrics and links; the site builds of them."""
 
 import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import click
 import pytest
 
 from vlprobe import registry, views
 from vlprobe.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(path for path in DOCS.rglob("*.md") if path.parent.name not in ("demo", "example")),
+]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+LAYOUT = (DOCS / "layout.md").read_text(encoding="utf-8")
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`([^`\n]+)`")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+PLACEHOLDERS = {"COMMAND", "NAME"}  # that a sentence has where a command's name goes
+OF_OTHERS = {"ray", "export", "docker"}  # programs whose words are not ours
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def parts(line: str) -> Iterator[list[str]]:
+    """The commands of a line of a shell, as words: without its comment and without files that its output goes to."""
+    words = shlex.split(re.split(r"\s+#\s", line)[0])
+    command: list[str] = []
+    for word in [*words, "&&"]:
+        if word in ("&&", "|"):
+            yield command
+            command = []
+        else:
+            command.append(word)
+
+
+def shown() -> list:
+    """Each command of each block for a shell, with the page it stands on."""
+    found = []
+    for page in PAGES:
+        for block in SHELL.findall(text_of(page)):
+            for line in block.splitlines():
+                if line.split(" #")[0].strip() and not line.startswith("#"):
+                    found += [
+                        pytest.param(command, id=f"{page_id(page)}: {line[:60]}")
+                        for command in parts(line)
+                    ]
+    return found
+
+
+def parse(words: list[str]) -> None:
+    """Parses a command as the command line does, without running it. Raises click.ClickException."""
+    group = main.main
+    with group.make_context("vlprobe", list(words)) as context:
+        name, command, rest = group.resolve_command(
+            context, [*context._protected_args, *context.args]
+        )
+        assert command, name
+        with command.make_context(name, rest, parent=context):
+            pass
+
+
+@pytest.mark.parametrize("command", shown())
+def test_a_command_that_is_shown_is_one_that_the_command_line_takes(command: list[str]):
+    program = Path(command[0]).name
+    if ">" in command:
+        command = command[: command.index(">")]
+    if program == "vlprobe":
+        parse(command[1:])
+    elif program == "pip":
+        check_pip(command)
+    elif program in ("python", "python3"):
+        check_python(command[1:])
+    elif program == "properdocs":
+        assert command[1] == "build" and (ROOT / "properdocs.yml").is_file()
+    else:
+        assert program in OF_OTHERS, program
+
+
+def check_pip(words: list[str]) -> None:
+    """Whether the requirements files and extras that a call of pip names are there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    files = [words[n + 1] for n, word in enumerate(words) if word == "-r"]
+    assert all((ROOT / name).is_file() for name in files), files
+    named = re.findall(r"(?:^|\s)(?:vlprobe|\.)\[([\w,]+)\]", " ".join(words))
+    assert {extra for names in named for extra in names.split(",")} <= set(
+        project["optional-dependencies"]
+    )
+
+
+def check_python(words: list[str]) -> None:
+    """Whether a script of ours is there; a module is pytest or venv."""
+    if words[0] == "-m":
+        assert words[1] in ("pytest", "venv")
+        words = words[2:]
+    ours = [word for word in words if word.startswith(("benchmarks/", "tests/"))]
+    assert all((ROOT / word).exists() for word in ours), ours
+
+
+def test_a_command_with_an_option_that_is_not_there_is_found():
+    with pytest.raises(click.NoSuchOption):
+        parse(["run", "--model", "demo:weak", "--no-such"])
+    with pytest.raises(click.UsageError):
+        parse(["no-such-command"])
+
+
+def options_of(command: click.Command) -> set[str]:
+    return {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
+
+
+KNOWN = options_of(main.main).union(*(options_of(c) for c in main.main.commands.values()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_command_that_a_sentence_names_is_there_with_its_options(page: Path):
+    for code in CODE.findall(FENCED.sub("", text_of(page))):
+        words = code.split()
+        if words[0] != "vlprobe" or len(words) == 1:
+            continue
+        names = [w for w in words[1:] if w in main.main.commands or w in PLACEHOLDERS]
+        options = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert names or options <= {"--help", "--version"}, code
+        command = main.main.commands.get(names[0]) if names else None
+        known = options_of(command) | options_of(main.main) if command else KNOWN
+        assert options <= known | {"--help"}, code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_file_of_ours_that_a_sentence_names_is_there(page: Path):
+    named = re.findall(r"`((?:vlprobe|docs|tests|benchmarks|pages|\.ci)/[\w./-]+)`", text_of(page))
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert not missing, missing
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in an address."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", text_of(page)), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_link_leads_somewhere(page: Path):
+    for link in LINK.findall(FENCED.sub("", text_of(page))):
+        if ":" in link.partition("#")[0]:
+            address = urlsplit(link)
+            assert address.scheme == "https" and "." in address.netloc, link
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_file() and target.is_relative_to(ROOT), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_reached_from_the_readme():
+    for page in PAGES[3:]:
+        assert page == DOCS / "index.md" or reaches(ROOT / "README.md", page), page
+
+
+def reaches(start: Path, page: Path, steps: int = 2) -> bool:
+    """Whether so many links lead from one page to another."""
+    links = {
+        (start.parent / link.partition("#")[0]).resolve()
+        for link in LINK.findall(text_of(start))
+        if ":" not in link
+    }
+    nearer = [link for link in links if link.suffix == ".md" and link.is_file()]
+    return page in links or (steps > 1 and any(reaches(link, page, steps - 1) for link in nearer))
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 130
 
 
 def test_every_path_of_the_tree_exists():
     named = re.findall(
-        r"^    ((?:vlprobe|tests|pages|benchmarks|app)[\w/.*]*)  ", README, re.MULTILINE
+        r"^    ((?:vlprobe|tests|pages|benchmarks|app)[\w/.*]*)  ", LAYOUT, re.MULTILINE
     )
     assert len(named) > 20
     for path in named:
@@ -26,22 +205,13 @@ def test_every_module_of_the_package_is_in_the_tree():
         if path.name.startswith("__") or path.suffix not in ("", ".py"):
             continue
         name = f"vlprobe/{path.name}"
-        assert name in README, name
+        assert name in LAYOUT, name
 
 
-def test_every_command_it_shows_exists():
-    block = README[README.index("## On the command line") : README.index("**Datasets**")]
-    used = set(re.findall(r"^vlprobe ([\w-]+)", block, re.MULTILINE))
-    assert used
-    assert used <= set(main.main.commands)
-    for option in set(re.findall(r" (--[\w-]+)", block)):
-        known = {
-            name
-            for command in main.main.commands.values()
-            for p in command.params
-            for name in p.opts
-        }
-        assert option in known | {"--cache"}, option
+def test_every_command_of_the_command_line_is_shown():
+    page = text_of(DOCS / "cli.md")
+    shown_names = set(re.findall(r"\bvlprobe(?: --cache \S+)? ([a-z][\w-]+)", page))
+    assert set(main.main.commands) <= shown_names
 
 
 def test_there_are_exactly_two_installing_commands_and_ci_uses_the_second():
@@ -50,18 +220,47 @@ def test_there_are_exactly_two_installing_commands_and_ci_uses_the_second():
     assert "vlprobe dashboard" in installing[0]
     assert "pytest" in installing[1]
     assert "test command" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert all(line in text_of(DOCS / "start.md") for line in installing)
 
 
-def test_the_table_names_every_metric_of_lgip():
-    for name, metric in views.runs.metrics("lgip").items():
-        assert f"`{name}`" in README, metric.label
-
-
-def test_the_table_of_probes_is_complete():
+def test_the_tables_of_probes_are_complete():
     for name in registry.names("probes"):
         assert f"| `{name}` |" in README
+        assert f"| `{name}` |" in text_of(DOCS / "index.md")
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#:]+)\)", README))
-def test_every_link_leads_somewhere(link: str):
-    assert (ROOT / link).exists()
+@pytest.mark.parametrize("page", sorted((DOCS / "numbers").glob("[!i]*.md")), ids=page_id)
+def test_a_page_of_numbers_has_every_metric_of_its_probe_with_unit_direction_and_chance(page: Path):
+    rows = re.findall(
+        r"^\| `(\w[\w.]*)` \| .+ \| (\w+) \| (higher|lower|-) \| (\S+) \| .+ \|$",
+        text_of(page),
+        re.MULTILINE,
+    )
+    better = {"up": "higher", "down": "lower", "none": "-"}
+    metrics = views.runs.metrics(page.stem)
+    assert [name for name, *_ in rows] == list(metrics)
+    for name, unit, direction, chance in rows:
+        metric = metrics[name]
+        assert (unit, direction) == (metric.unit, better[metric.direction]), name
+        over = [float(number) for number in chance.split("/")] if chance != "-" else []
+        value = over[0] / over[1] if len(over) == 2 else over[0] if over else float("nan")
+        assert value == pytest.approx(metric.chance, abs=5e-4, nan_ok=True), name
+
+
+def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path):
+    if not find_spec("properdocs"):
+        pytest.skip("properdocs is not installed: pip install -r requirements.txt")
+    command = [
+        sys.executable,
+        "-m",
+        "properdocs",
+        "build",
+        "--strict",
+        "-d",
+        str(tmp_path / "site"),
+    ]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    for page in PAGES[3:]:
+        html = text_of((tmp_path / "site" / page.relative_to(DOCS)).with_suffix(".html"))
+        assert not re.findall(r"(?:src=|<link[^>]+href=)\"(?:https?:)?//[^\"]+", html), page

@@ -1,6 +1,6 @@
 """README's pictures are those of the pages as they are now, on the results that come with vlprobe.
 
-With VLPROBE_SCREENSHOTS=FOLDER they are written there; `.github` is where README looks for them.
+With VLPROBE_SCREENSHOTS=FOLDER they are written there; `docs/pictures` is where README and the tour look for them.
 """
 
 import io
@@ -57,8 +57,8 @@ def test_a_picture_of_the_readme_is_of_the_page_as_it_is(fresh, name: str):
     if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
         colours = shot.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
         colours.save(Path(folder) / f"{name}-light.png", optimize=True)
-    kept = ROOT / ".github" / f"{name}-light.png"
+    kept = ROOT / "docs" / "pictures" / f"{name}-light.png"
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert re.search(rf"!\[[^\]]{{20,}}\]\(\.github/{kept.name}\)", text)
+    assert re.search(rf"!\[[^\]]{{20,}}\]\(docs/pictures/{kept.name}\)", text)
     difference = np.abs(small(shot) - small(Image.open(kept))).mean()
     assert difference < DIFFERENCE, f"{kept}: see CONTRIBUTING.md for how it is made again"

@@ -48,7 +48,7 @@ QUOTE = '"'  # of a word as JSON, which an argument goes without
     "people",
     multiple=True,
     metavar="WHO",
-    help="Ask people to sign in (README, Security): an address, @domain, or * for all whom the provider lets in.",
+    help="Ask people to sign in (docs/security.md): an address, @domain, or * for all whom the provider lets in.",
 )
 @click.option(
     "--quiz", is_flag=True, help="Rooms for a class: many people take the quiz on Play at once."
