@@ -12,7 +12,8 @@ from vlprobe.metrics import pairs, retrieval, triplets
 from vlprobe.metrics.judge import Judge
 from vlprobe.scoring import approximate_gallery
 from vlprobe.scoring import nearest as scoring_nearest
-from vlprobe.scoring.gallery import Gallery, retrieve
+from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.retrieval import retrieve
 from vlprobe.storage.store import Store
 
 N = 400

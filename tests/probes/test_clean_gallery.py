@@ -13,7 +13,8 @@ from vlprobe.errors import InvalidInput
 from vlprobe.runs.ask import ask
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring.gallery import Gallery, retrieve_clean
+from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.retrieval import retrieve_clean
 from vlprobe.storage.store import Store
 
 CLEAN = {"policies": [], "pictures": []}

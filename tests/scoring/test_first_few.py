@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vlprobe.scoring.first_few import FIRST, GalleryFronts, first_few
+from vlprobe.scoring.first_few import FIRST, FirstFew, best_columns, best_first, padded
 
 
 def sorted_row(scores: np.ndarray, is_own: np.ndarray) -> list[int]:
@@ -14,6 +14,12 @@ def sorted_row(scores: np.ndarray, is_own: np.ndarray) -> list[int]:
         return bool(missing), 0.0 if missing else -scores[number], is_own[number], number
 
     return sorted(range(len(scores)), key=key)
+
+
+def first_few(scores: np.ndarray, is_own: np.ndarray, most_own: int) -> FirstFew:
+    columns = best_columns(scores, min(FIRST + most_own, scores.shape[1]))
+    shown, owned = (np.take_along_axis(values, columns, 1) for values in (scores, is_own))
+    return padded(*best_first(columns, shown, owned))
 
 
 @pytest.mark.parametrize("n", [3, 6, 31, 200, 1000, 1001])
@@ -39,32 +45,3 @@ def test_what_has_no_score_comes_last():
     few = first_few(scores, np.zeros(scores.shape, dtype=bool), 1)
     assert few.numbers[0].tolist() == [401, 400, 402, 0, 1, 2]
     assert few.numbers[1].tolist() == [0, 1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize("mingled", [False, True])
-def test_originals_are_told_apart_wherever_they_stand(mingled: bool):
-    rng = np.random.default_rng(7)
-    order = rng.permutation(160) if mingled else np.arange(160)
-    owner, altered = np.tile(np.arange(80), 2)[order], (np.arange(160) >= 80)[order]
-    altered_of = dict(zip(owner[altered].tolist(), np.flatnonzero(altered).tolist(), strict=True))
-    scores = rng.integers(0, 40, (80, 160)).astype(np.float32)
-    is_own = (owner == np.arange(80)[:, None]) & ~altered
-    columns = GalleryFronts(owner, altered).columns(scores, scores, is_own, np.arange(80))
-    for query in range(80):
-        whole = sorted_row(scores[query], is_own[query])
-        assert columns["first"][query].tolist() == whole[:FIRST]
-        clean = [number for number in whole if not altered[number]][:FIRST]
-        assert columns["first_clean"][query].tolist() == clean
-        assert columns["first_clean_scores"][query].tolist() == scores[query, clean].tolist()
-        own_value = scores[query, altered_of[query]]
-        assert columns["own_altered"][query] == own_value
-        assert columns["own_altered_rank"][query] == 1 + (scores[query] > own_value).sum()
-
-
-def test_an_item_without_altered_candidates_has_no_rank_of_one():
-    owner, altered = np.array([0, 1, 1]), np.array([False, False, True])
-    scores = np.array([[0.5, 0.2, 0.9], [0.1, 0.4, 0.3]], dtype=np.float32)
-    is_own = (owner == np.arange(2)[:, None]) & ~altered
-    columns = GalleryFronts(owner, altered).columns(scores, scores, is_own, np.arange(2))
-    assert np.isnan(columns["own_altered"][0]) and np.isnan(columns["own_altered_rank"][0])
-    assert (columns["own_altered"][1], columns["own_altered_rank"][1]) == (np.float32(0.3), 2)

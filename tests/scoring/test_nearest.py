@@ -17,8 +17,9 @@ from vlprobe.probes import prsm_ranking
 from vlprobe.render.html import cases
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring import approximate_gallery, gallery
+from vlprobe.scoring import approximate_gallery
 from vlprobe.scoring import nearest as scoring_nearest
+from vlprobe.scoring import retrieval as retrieval_ranks
 from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.types import Run
@@ -162,7 +163,7 @@ def test_lists_that_hold_too_few_of_those_that_count_are_not_all_that_is_read(fe
 def test_all_candidates_looked_up_give_the_exact_numbers(few_lists, monkeypatch):
     monkeypatch.setattr(approximate_gallery, "MIN_PROBED_LISTS", 10**6)
     queries, item, vectors, owner, altered = world(300)
-    exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
+    exact = retrieval_ranks.retrieve(queries, item, Gallery(vectors), owner, altered)
     nearest = ApproximateGallery(Gallery(vectors), len(vectors), MEMORY, 2)
     found = scoring_nearest.retrieve(queries, item, nearest, owner, altered)
     names = ("rank_clean", "rank", "top_altered", "which_altered", "first_clean", "first")
@@ -181,7 +182,7 @@ def test_a_rank_is_exact_or_unknown_and_then_beyond_k(few_lists, monkeypatch, k:
     queries = unit(
         np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)]
     )
-    exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
+    exact = retrieval_ranks.retrieve(queries, item, Gallery(vectors), owner, altered)
     found = scoring_nearest.retrieve(
         queries, item, ApproximateGallery(Gallery(vectors), k, MEMORY, 1), owner, altered
     )
@@ -214,7 +215,7 @@ def test_what_is_missed_can_only_improve_a_rank(few_lists, monkeypatch):
     queries = unit(
         np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)]
     )
-    exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
+    exact = retrieval_ranks.retrieve(queries, item, Gallery(vectors), owner, altered)
     found = scoring_nearest.retrieve(
         queries, item, ApproximateGallery(Gallery(vectors), 10, MEMORY, 1), owner, altered
     )

@@ -4,7 +4,7 @@ rankings agree.
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -63,20 +63,19 @@ class GroupGallery:
         self, gallery: Gallery, queries: Sequence[Sequence[str]]
     ) -> Iterator[QueryRanking]:
         with ThreadPoolExecutor(self.encoder.workers) as threads:
-            for block in query_blocks(queries, gallery.block):
+            for block in query_blocks(queries, gallery.product_queries):
                 texts = [text for versions in block for text in versions]
                 match = scoring_cases.pair_matcher(
                     self.encoder, self.pictures, texts, query_side="texts"
                 )
-                similarities = gallery.similarities(self.encoder.texts(texts), match)
-                scores = np.concatenate([scores for _, scores in similarities])
-                scores_of_query = np.split(scores, _ends(block))
-                n_share = -(-len(block) // self.encoder.workers)
-                shares = [
-                    scores_of_query[start : start + n_share]
-                    for start in range(0, len(block), n_share)
-                ]
-                yield from itertools.chain.from_iterable(threads.map(_rankings, shares))
+                rows = gallery.similarities(self.encoder.texts(texts), match)
+                for scores_of_query in _by_query(rows, [len(versions) for versions in block]):
+                    n_share = -(-len(scores_of_query) // self.encoder.workers)
+                    shares = [
+                        scores_of_query[start : start + n_share]
+                        for start in range(0, len(scores_of_query), n_share)
+                    ]
+                    yield from itertools.chain.from_iterable(threads.map(_rankings, shares))
 
     def _rank_approximately(
         self, gallery: ApproximateGallery, queries: Sequence[Sequence[str]]
@@ -240,6 +239,27 @@ def query_blocks(
         block.append(versions)
     if block:
         yield block
+
+
+def _by_query(
+    rows: Iterable[tuple[slice, np.ndarray]], n_versions: Sequence[int]
+) -> Iterator[list[np.ndarray]]:
+    """The similarities of each query's versions, float32 of shape (n_versions, n_candidates): as
+    many queries at once as end in a block of rows.
+    """
+    waiting: list[np.ndarray] = []
+    sizes = iter(n_versions)
+    size = next(sizes)
+    for _, scores in rows:
+        waiting.append(scores)
+        n_waiting, ends = sum(map(len, waiting)), []
+        while size and (ends[-1] if ends else 0) + size <= n_waiting:
+            ends.append((ends[-1] if ends else 0) + size)
+            size = next(sizes, 0)
+        if ends:
+            together = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
+            waiting = [together[ends[-1] :]] if ends[-1] < n_waiting else []
+            yield np.split(together[: ends[-1]], ends[:-1])
 
 
 def _ends(queries: Sequence[Sequence[str]]) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from vlprobe.scoring.gallery import RetrievalRanks
+from vlprobe.scoring.retrieval import RetrievalRanks
 
 TABLE = "fronts"
 _WORDS, _NUMBERS = pa.list_(pa.string()), pa.list_(pa.float32())

@@ -17,7 +17,9 @@ from vlprobe.probes.rococo_fronts import CandidateNames
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.approximate_gallery import ApproximateGallery
-from vlprobe.scoring.gallery import Gallery, Match, RetrievalRanks, retrieve, retrieve_clean
+from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.retrieval import RetrievalRanks, retrieve, retrieve_clean
+from vlprobe.scoring.short_list import Match
 from vlprobe.types import Encoder, Picture, Reader
 
 TEXT_KINDS = ("i2t", CAPTIONS)  # kinds of searches for a caption

@@ -18,10 +18,10 @@ import numpy as np
 from vlprobe.scoring.gallery import (
     MEMORY_SHARES,
     Gallery,
-    VectorFile,
     distinct_rows,
     similarity_matrix,
 )
+from vlprobe.scoring.vector_file import VectorFile
 
 if TYPE_CHECKING:
     import faiss

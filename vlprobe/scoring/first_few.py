@@ -15,21 +15,15 @@ class FirstFew(NamedTuple):
     scores: np.ndarray  # float32 of the same shape; NaN: there are no more
 
 
-def first_few(scores: np.ndarray, is_own: np.ndarray, most_own: int) -> FirstFew:
-    """The FIRST best candidates of each query.
-
-    Of equal ones the query's own come last, as in its rank, and else the lower number first. What
-    has no similarity (NaN) comes after all others.
-
-    Args:
-        scores: Shape (n_queries, n_candidates).
-        is_own: Whether a candidate is the query's own, of the same shape.
-        most_own: How many own candidates a query has at most.
+def best_first(
+    numbers: np.ndarray, scores: np.ndarray, is_own: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates of queries, and their similarities, best first; of equal ones the query's own come
+    last, and else the lower number first. All of shape (n_queries, k).
     """
-    columns = _best_columns(scores, min(FIRST + most_own, scores.shape[1]))
-    values = np.take_along_axis(scores, columns, 1)
-    order = np.lexsort((columns, np.take_along_axis(is_own, columns, 1), -values))[:, :FIRST]
-    return padded(np.take_along_axis(columns, order, 1), np.take_along_axis(values, order, 1))
+    own_last = (is_own,) if is_own is not None else ()
+    order = np.lexsort((numbers, *own_last, -scores))
+    return np.take_along_axis(numbers, order, 1), np.take_along_axis(scores, order, 1)
 
 
 def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
@@ -41,7 +35,7 @@ def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
     )
 
 
-def _best_columns(scores: np.ndarray, k: int) -> np.ndarray:
+def best_columns(scores: np.ndarray, k: int) -> np.ndarray:
     """The k best columns of each row, of equal ones the lower first; shape (n_queries, k).
 
     The k best are within the k chunks of columns whose highest value is best, of equal ones the
@@ -69,51 +63,6 @@ def _highest(values: np.ndarray, k: int) -> np.ndarray:
         order[:, place] = remaining.argmax(axis=1)
         remaining[rows, order[:, place]] = -np.inf
     return order
-
-
-class GalleryFronts:
-    """What stands first for a query in a gallery, and in the same one without its altered
-    candidates; where the query's own altered candidate stands.
-
-    Args:
-        owner: The item of each candidate, shape (n_candidates,).
-        altered: Whether a candidate was altered, of the same shape.
-    """
-
-    def __init__(self, owner: np.ndarray, altered: np.ndarray) -> None:
-        self._originals = np.flatnonzero(~altered)
-        self._most_own = int(np.bincount(owner[self._originals]).max())
-        n_originals = len(self._originals)
-        come_first = self._originals[-1] < n_originals  # then a slice of a matrix is no copy
-        self._clean: slice | np.ndarray = slice(0, n_originals) if come_first else self._originals
-        self._own_altered = own_candidates(owner, altered)
-
-    def columns(
-        self, scores: np.ndarray, clean: np.ndarray, is_own: np.ndarray, query_item: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """The columns of `RetrievalRanks` from `first_clean` on, for a block of queries.
-
-        Args:
-            scores: Similarities in the whole gallery, shape (n_queries, n_candidates).
-            clean: Those in the gallery of originals, of the same shape.
-            is_own: Whether a candidate is an original of the query's item, of the same shape.
-            query_item: The item of each query, shape (n_queries,).
-        """
-        few_clean = first_few(clean[:, self._clean], is_own[:, self._clean], self._most_own)
-        few = first_few(scores, is_own, self._most_own)
-        numbers = np.append(self._originals, -1)[few_clean.numbers]  # of all candidates
-        own = self._own_altered[query_item]
-        values = np.where(own < 0, -np.inf, np.take_along_axis(scores, own, 1)).max(axis=1)
-        rank = 1.0 + (scores > values[:, None]).sum(axis=1)
-        has_none = (own < 0).all(axis=1)
-        return {
-            "first_clean": numbers,
-            "first_clean_scores": few_clean.scores,
-            "first": few.numbers,
-            "first_scores": few.scores,
-            "own_altered": np.where(has_none, np.nan, values),
-            "own_altered_rank": np.where(has_none, np.nan, rank),
-        }
 
 
 def own_candidates(owner: np.ndarray, altered: np.ndarray) -> np.ndarray:

@@ -1,49 +1,78 @@
-"""Queries against thousands of candidates, a block of queries at a time: the whole matrix is never
-held.
+"""Queries against any number of candidates: neither the candidates nor the matrix is ever held whole.
 
-Candidates with equal embeddings share one column of the product, so that what the model cannot tell
-apart ties to the bit, wherever in the gallery it stands. A model that also looks at pairs ranks the
-short-list of each query again; where altered candidates hide in the gallery, the originals alone
-are a gallery with a short-list of its own. A gallery larger than its share of the memory is read
-from a file, block by block.
+Similarities are products of fixed shape: PRODUCT_BYTES of candidates, some hundred queries. Which
+candidates share a product depends on the candidates alone, not on the memory, on who holds how
+many, or on how many processes rank them: a similarity has the same bits everywhere. Candidates with
+equal embeddings share one column of a product, so that what the model cannot tell apart ties to the
+bit, wherever in the gallery it stands. A gallery larger than its share of the memory is read from a
+file, product by product; so are whole rows of similarities that memory does not hold.
 """
 
+import functools
 import hashlib
-import os
-import tempfile
-import weakref
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
-from vlprobe.scoring.first_few import GalleryFronts
+from vlprobe.scoring.short_list import Match, raised, reranked, short_listed
+from vlprobe.scoring.vector_file import VectorFile
 
 BLOCK_BYTES = 64 << 20  # of similarities at once
-ENCODE_CHUNK = 8192  # candidates that are encoded at once, where a file holds them
+PRODUCT_BYTES = 64 << 20  # of the candidates of one product
+PRODUCT_CANDIDATES = 32_768  # more of them make no fewer queries of a product
+ENCODE_CHUNK = 8192  # candidates that are encoded or read at once, where a file holds them
 MEMORY_SHARES = 32  # of the memory: what one gallery of several may take of it
-SHORT_LIST = 256  # candidates a query that a matching head looks at: BLIP's released k
 
-# Numbers of queries and of candidates, each of shape (n,), to the logit of each pair
-Match = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class Rows(Protocol):
+    """Embeddings by the number of their row."""
+
+    def __getitem__(self, rows: slice, /) -> np.ndarray:
+        """Float32 of shape (n, width)."""
+        ...
+
+
+class Piece(NamedTuple):
+    """Some queries against some candidates."""
+
+    queries: slice
+    candidates: slice | np.ndarray  # their numbers, rising
+    scores: np.ndarray  # shape (n_queries, n_candidates)
+    clean: np.ndarray  # the same in the smaller gallery; the same array without a matching head
 
 
 class Gallery:
     """Candidates as embeddings, float32 of shape (n, dim)."""
 
-    def __init__(
-        self,
-        vectors: np.ndarray,
-        similarity: "Callable[[np.ndarray, np.ndarray], np.ndarray] | None" = None,
-    ) -> None:
-        self.n = len(vectors)
-        self._similarity = similarity or similarity_matrix
-        self.representatives, self.column_of = distinct_rows(vectors)
-        self._rows: np.ndarray | VectorFile = (
-            vectors if len(self.representatives) == len(vectors) else vectors[self.representatives]
+    def __init__(self, vectors: np.ndarray, similarity: Similarity | None = None) -> None:
+        products = _Columns.of_vectors(vectors)
+        self._fill(vectors, products, vectors.shape[1], similarity)
+        if len(self.representatives) < self.n:  # the others are of no more use
+            self._rows, self._is_compact = vectors[self.representatives], True
+
+    @classmethod
+    def of_rows(
+        cls, rows: Rows, digests: np.ndarray, width: int, similarity: Similarity | None = None
+    ) -> "Gallery":
+        """A gallery of candidates that are read when they are needed.
+
+        Args:
+            rows: The embeddings of all candidates.
+            digests: As `row_digests` gives them.
+            width: Numbers in a row.
+            similarity: As in `encode`.
+        """
+        gallery = cls.__new__(cls)
+        fits = len(digests) <= product_rows(width)
+        columns = (
+            _Columns.of_vectors(rows[0 : len(digests)]) if fits else _Columns.of_digests(digests)
         )
-        self._room = max(1, len(self._rows))
+        gallery._fill(rows, columns, width, similarity)
+        return gallery
 
     @classmethod
     def encode(
@@ -52,7 +81,7 @@ class Gallery:
         n: int,
         width: int,
         memory: int,
-        similarity: "Callable[[np.ndarray, np.ndarray], np.ndarray] | None" = None,
+        similarity: Similarity | None = None,
     ) -> "Gallery":
         """A gallery of candidates that are encoded when it is made.
 
@@ -68,41 +97,122 @@ class Gallery:
         """
         if 4 * n * width <= memory // MEMORY_SHARES:
             return cls(encode(slice(0, n)), similarity)
-        rows = VectorFile(width)
-        row_of: dict[bytes, int] = {}
-        representatives: list[int] = []
-        column_of = np.empty(n, dtype=np.int64)
+        rows, digests = VectorFile(width), np.empty((n, 2), dtype=np.uint64)
         for start in range(0, n, ENCODE_CHUNK):
-            vectors = np.ascontiguousarray(encode(slice(start, min(start + ENCODE_CHUNK, n))))
-            n_written = len(representatives)
-            for number, row in enumerate(vectors, start):
-                key = hashlib.blake2b(row.tobytes(), digest_size=16).digest()
-                if key not in row_of:
-                    row_of[key] = len(representatives)
-                    representatives.append(number)
-                column_of[number] = row_of[key]
-            rows.write(
-                n_written, vectors[np.array(representatives[n_written:], dtype=np.int64) - start]
-            )
-        gallery = cls.__new__(cls)
-        gallery.n = n
-        gallery._similarity = similarity or similarity_matrix
-        gallery.representatives = np.array(representatives)
-        gallery.column_of = column_of if len(representatives) < n else slice(None)
-        gallery._rows, gallery._room = rows, max(1, memory // MEMORY_SHARES // (4 * width))
-        return gallery
+            chunk = slice(start, min(start + ENCODE_CHUNK, n))
+            vectors = encode(chunk)
+            rows.write(start, vectors)
+            digests[chunk] = row_digests(vectors)
+        return cls.of_rows(rows, digests, width, similarity)
+
+    def _fill(
+        self, rows: Rows, columns: "_Columns", width: int, similarity: Similarity | None
+    ) -> None:
+        self._rows, self._is_compact = rows, isinstance(columns.column_of, slice)
+        self.representatives, self.column_of = columns
+        self.n = columns.n_candidates
+        self._similarity = similarity or similarity_matrix
+        self._room = product_rows(width)
+
+    @property
+    def n_products(self) -> int:
+        """How many products of fixed shape a query takes."""
+        return max(1, -(-len(self.representatives) // self._room))
+
+    def shares(self, n: int) -> list[range]:
+        """The numbers of the products, in `n` shares of about one size."""
+        ends = np.linspace(0, self.n_products, n + 1).round().astype(int).tolist()
+        return [range(start, stop) for start, stop in itertools.pairwise(ends)]
 
     @property
     def block(self) -> int:
-        """How many queries are asked at once."""
+        """How many whole rows of similarities are handed out at once."""
         return max(1, BLOCK_BYTES // (4 * max(self.n, 1)))
 
+    @property
+    def product_queries(self) -> int:
+        """How many queries a product has."""
+        widest = max(PRODUCT_CANDIDATES, self._room)
+        return max(1, BLOCK_BYTES // (4 * max(1, min(self.n, widest))))
+
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """The distinct candidates, as many at once as there is room for, and the number of the
-        first of these.
+        """The distinct candidates, those of one product at once, and the number of the first of
+        these.
         """
-        for start in range(0, len(self._rows), self._room):
-            yield start, self._rows[start : start + self._room]
+        for number in range(self.n_products):
+            yield number * self._room, self._vectors(number)
+
+    def _vectors(self, product: int) -> np.ndarray:
+        """The distinct candidates of a product."""
+        columns = slice(product * self._room, (product + 1) * self._room)
+        if self._is_compact:
+            return self._rows[columns]
+        numbers = self.representatives[columns]
+        order = np.argsort(numbers, kind="stable")
+        rising, pieces = numbers[order], []
+        for start in range(int(rising[0]), int(rising[-1]) + 1, ENCODE_CHUNK):
+            stop = min(start + ENCODE_CHUNK, int(rising[-1]) + 1)
+            within = rising[slice(*np.searchsorted(rising, [start, stop]))]
+            if len(within):
+                pieces.append(self._rows[start:stop][within - start])
+        vectors = np.concatenate(pieces)
+        if (order[:-1] < order[1:]).all():
+            return vectors
+        return vectors[np.argsort(order)]
+
+    def pieces(
+        self, queries: np.ndarray, products: range, among: np.ndarray | None = None
+    ) -> Iterator[Piece]:
+        """The similarities of all queries in some products, each candidate of these once.
+
+        Float32; equal queries have equal rows, to the bit.
+
+        Args:
+            queries: Shape (q, dim).
+            products: Their numbers.
+            among: Which blocks of `product_queries` are asked in which product, bool of shape
+                (n_blocks, n_products); None: all.
+        """
+        distinct = _Distinct.blocks(queries, self.product_queries)
+        for product in products:
+            blocks = [
+                block
+                for number, block in enumerate(distinct)
+                if among is None or among[number, product]
+            ]
+            if not blocks:
+                continue
+            vectors, holders = self._vectors(product), list(self._holders(product))
+            for block in blocks:
+                scores = self._similarity(block.vectors, vectors)[block.row_of]
+                for candidates, columns in holders:
+                    values = scores[:, columns]
+                    yield Piece(block.queries, candidates, values, values)
+
+    def _holders(self, product: int) -> Iterator[tuple[slice | np.ndarray, slice | np.ndarray]]:
+        """The numbers of the candidates in a product's columns, and these columns."""
+        start = product * self._room
+        stop = min(start + self._room, len(self.representatives))
+        if isinstance(self.column_of, slice):
+            yield slice(start, stop), slice(None)
+            return
+        by_column, firsts = self._by_column
+        numbers = np.sort(by_column[firsts[start] : firsts[stop]])
+        for offset in range(0, len(numbers), self._room):
+            candidates = numbers[offset : offset + self._room]
+            yield candidates, self.column_of[candidates] - start
+
+    @functools.cached_property
+    def _by_column(self) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates column by column, and where those of each column begin."""
+        column_of = np.arange(self.n)[self.column_of]
+        order = np.argsort(column_of, kind="stable")
+        return order, np.searchsorted(column_of[order], np.arange(len(self.representatives) + 1))
+
+    def products_of(self, numbers: np.ndarray) -> np.ndarray:
+        """The product that each of these candidates is in."""
+        columns = numbers if isinstance(self.column_of, slice) else self.column_of[numbers]
+        return columns // self._room
 
     def similarities(
         self, queries: np.ndarray, match: Match | None = None
@@ -114,12 +224,12 @@ class Gallery:
         """
         for block, cosines in self._cosines(queries):
             if match:
-                cosines = reranked(cosines, self._numbered(match, block, self.representatives))
+                cosines = reranked(cosines, _numbered(match, block, self.representatives))
             yield block, cosines[:, self.column_of]
 
     def similarities_within(
         self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
-    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    ) -> Iterator[Piece]:
         """As `similarities`, and those of the gallery that consists of some of the candidates
         alone.
 
@@ -131,10 +241,9 @@ class Gallery:
                 it does not depend on the others.
 
         Yields:
-            The block; the similarities in the whole gallery; those in the smaller one, of the same
-            shape, of which only the columns of its candidates mean anything. Without `match` both
-            are the same array.
+            Of `clean`, only the columns of the smaller gallery's candidates mean anything.
         """
+        everything = slice(0, self.n)
         column_of = np.arange(len(self.representatives))[self.column_of]
         smaller = np.flatnonzero(among)[::-1]
         inside = np.zeros(len(self.representatives), dtype=bool)
@@ -146,59 +255,111 @@ class Gallery:
         for block, cosines in self._cosines(queries):
             if not match:
                 scores = cosines[:, self.column_of]
-                yield block, scores, scores
+                yield Piece(block, everything, scores, scores)
                 continue
             listed = short_listed(cosines)
             listed_within = np.zeros_like(listed)
             listed_within[:, inside] = short_listed(cosines[:, inside])
             either = listed | listed_within
             logits = np.zeros_like(cosines)
-            logits[either] = self._numbered(match, block, representative)(*np.nonzero(either))
-            yield (
-                block,
-                _raised(cosines, listed, logits)[:, self.column_of],
-                _raised(cosines, listed_within, logits)[:, self.column_of],
+            logits[either] = _numbered(match, block, representative)(*np.nonzero(either))
+            scores, clean = (
+                raised(cosines, on_list, logits)[:, self.column_of]
+                for on_list in (listed, listed_within)
             )
+            yield Piece(block, everything, scores, clean)
 
     def _cosines(self, queries: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of queries and their cosines with every distinct candidate."""
-        for start in range(0, len(queries), self.block):
-            block = slice(start, min(start + self.block, len(queries)))
+        """Blocks of queries and their cosines with every distinct candidate; those that memory does
+        not hold are written to a file, product by product, and read from it, query by query.
+        """
+        n_columns = len(self.representatives)
+        for block in _Distinct.blocks(queries, self.product_queries):
+            if self.n_products == 1:
+                cosines = self._similarity(block.vectors, self._vectors(0))
+                yield block.queries, cosines[block.row_of]
+                continue
+            spill = VectorFile(n_columns)
+            for start, vectors in self.blocks():
+                spill.write_columns(0, start, self._similarity(block.vectors, vectors))
+            row_of = np.arange(len(block.vectors))[block.row_of]
+            for start in range(0, len(row_of), self.block):
+                rows = row_of[start : start + self.block]
+                cosines = np.concatenate([spill[row : row + 1] for row in rows.tolist()])
+                query = block.queries.start + start
+                yield slice(query, query + len(rows)), cosines
+
+
+class _Columns(NamedTuple):
+    """Which candidates a gallery's columns stand for."""
+
+    representatives: np.ndarray  # the candidate of each column
+    column_of: np.ndarray | slice  # the column of each candidate; slice(None): each has its own
+
+    @property
+    def n_candidates(self) -> int:
+        """How many candidates there are."""
+        listed = self.representatives if isinstance(self.column_of, slice) else self.column_of
+        return len(listed)
+
+    @classmethod
+    def of_vectors(cls, vectors: np.ndarray) -> "_Columns":
+        """Of a gallery in memory: one of a single product has its columns in the order of
+        `distinct_rows`, a larger one in that of the candidates.
+        """
+        if len(vectors) <= product_rows(vectors.shape[1]):
+            return cls(*distinct_rows(vectors))
+        return cls.of_digests(row_digests(vectors))
+
+    @classmethod
+    def of_digests(cls, digests: np.ndarray) -> "_Columns":
+        """Each distinct row's first candidate, in the order of the candidates."""
+        order = np.lexsort(digests.T)  # stable: of equal ones the lower number first
+        ranked = digests[order]
+        is_new = np.append(True, (ranked[1:] != ranked[:-1]).any(axis=1))
+        if is_new.all():
+            return cls(np.arange(len(digests)), slice(None))
+        firsts = order[is_new]
+        representatives = np.sort(firsts)
+        column_of = np.empty(len(digests), dtype=np.int64)
+        column_of[order] = np.searchsorted(representatives, firsts)[np.cumsum(is_new) - 1]
+        return cls(representatives, column_of)
+
+
+class _Distinct(NamedTuple):
+    """The distinct queries of a block."""
+
+    queries: slice
+    vectors: np.ndarray
+    row_of: np.ndarray | slice  # of each query
+
+    @classmethod
+    def blocks(cls, queries: np.ndarray, size: int) -> "Sequence[_Distinct]":
+        """All queries, so many at once."""
+        blocks = []
+        for start in range(0, len(queries), size):
+            block = slice(start, min(start + size, len(queries)))
             representatives, row_of = distinct_rows(queries[block])
-            distinct = queries[block][representatives]
-            pieces = [self._similarity(distinct, vectors) for _, vectors in self.blocks()]
-            yield block, (pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1))[row_of]
-
-    @staticmethod
-    def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
-        """`match` for the rows of a block and the columns of distinct candidates."""
-        return lambda query, column: match(block.start + query, candidate_of[column])
+            blocks.append(cls(block, queries[block][representatives], row_of))
+        return blocks
 
 
-class VectorFile:
-    """Vectors in a file without a name, which disappears with them; a slice of them is read from
-    the disk.
-    """
+def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
+    """`match` for the rows of a block and the columns of distinct candidates."""
+    return lambda query, column: match(block.start + query, candidate_of[column])
 
-    def __init__(self, width: int) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with these rows
-        weakref.finalize(self, self._file.close)
-        self._bytes, self._n = 4 * width, 0
 
-    def __len__(self) -> int:
-        return self._n
+def product_rows(width: int) -> int:
+    """How many candidates of so many numbers one product has."""
+    return max(1, PRODUCT_BYTES // (4 * width))
 
-    def __getitem__(self, rows: slice) -> np.ndarray:
-        start, stop, _ = rows.indices(self._n)
-        content = os.pread(self._file.fileno(), self._bytes * (stop - start), self._bytes * start)
-        return np.frombuffer(content, dtype=np.float32).reshape(stop - start, self._bytes // 4)
 
-    def write(self, start: int, vectors: np.ndarray) -> None:
-        """Writes vectors, float32 of shape (n, width), as the rows from `start` on."""
-        self._file.seek(self._bytes * start)
-        self._file.write(np.ascontiguousarray(vectors).data)
-        self._file.flush()
-        self._n = max(self._n, start + len(vectors))
+def row_digests(vectors: np.ndarray) -> np.ndarray:
+    """16 bytes that tell each row from all others, uint64 of shape (n, 2)."""
+    digests = b"".join(
+        hashlib.blake2b(row.data, digest_size=16).digest() for row in np.ascontiguousarray(vectors)
+    )
+    return np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
 
 
 def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
@@ -227,162 +388,3 @@ def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return similarity_matrix(right, left).T
     similarities = left.reshape(-1, dim) @ right.T
     return similarities.reshape(len(left), -1, len(right)).max(axis=1)
-
-
-def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
-    """A query's SHORT_LIST best candidates by the head's logit plus the cosine, all others below
-    these.
-
-    Candidates that tie with the last of the short-list are on it. The others keep the order of
-    their cosines.
-
-    Args:
-        cosines: Shape (queries, candidates).
-        match: Gives the logit of a query and a candidate.
-
-    Returns:
-        Float64 of the same shape.
-
-    Source: the released retrieval of BLIP, which RoCOCO follows; there the others all score -100.
-    """
-    listed = short_listed(cosines)
-    logits = np.zeros_like(cosines)
-    logits[listed] = match(*np.nonzero(listed))
-    return _raised(cosines, listed, logits)
-
-
-def short_listed(cosines: np.ndarray) -> np.ndarray:
-    """Which candidates are a query's SHORT_LIST best, those that tie with the last of them
-    included; the same shape.
-    """
-    k = min(SHORT_LIST, cosines.shape[1])
-    return cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
-
-
-def _raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Cosine plus logit on the short-list, float64; below its lowest, in the order of their
-    cosines, all others.
-    """
-    scores = cosines.astype(np.float64)
-    scores[listed] += logits[listed]
-    lowest = np.where(listed, scores, np.inf).min(axis=1, keepdims=True)
-    return np.where(listed, scores, scores + lowest - 3)  # cosines differ by 2 at most
-
-
-@dataclass(frozen=True, slots=True)
-class RetrievalRanks:
-    """What retrieval gave for each query: arrays of shape (n_queries,); those of the first few
-    candidates of shape (n_queries, FIRST), as in `first_few.FirstFew`.
-    """
-
-    best_own: np.ndarray  # similarity of the query's own best candidate, among all
-    best_altered: np.ndarray  # similarity of the best altered candidate
-    top_altered: np.ndarray  # 1 where no original is strictly above it
-    which_altered: np.ndarray  # its number in the gallery
-    rank_clean: np.ndarray  # rank of the best own candidate among originals
-    rank: np.ndarray  # the same with the altered candidates in the gallery
-    least_rank_clean: (
-        np.ndarray
-    )  # what rank_clean would be if no tie counted against the own candidate
-    least_rank: np.ndarray  # the same of rank
-    top_tied: np.ndarray  # 1 where the best original and the best altered candidate are equal
-    first_clean: np.ndarray  # numbers of the best originals, best first
-    first_clean_scores: np.ndarray  # their similarities among originals
-    first: np.ndarray  # the same of all candidates
-    first_scores: np.ndarray
-    own_altered: np.ndarray  # similarity of the best altered candidate of the query's item, or NaN
-    own_altered_rank: np.ndarray  # its rank if no tie counted against it; NaN: there is none
-
-
-def retrieve(
-    queries: np.ndarray,
-    query_item: np.ndarray,
-    gallery: Gallery,
-    owner: np.ndarray,
-    altered: np.ndarray,
-    match: Match | None = None,
-) -> RetrievalRanks:
-    """Ranks each query's own original candidates in the clean gallery and in the one with altered
-    candidates.
-
-    Args:
-        queries: Shape (q, dim).
-        query_item: The item of each query, shape (q,); every item has an original in the gallery.
-        gallery: The n candidates.
-        owner: The item of each candidate, shape (n,).
-        altered: Whether a candidate was altered, shape (n,), at least one.
-        match: The logit of a query and a candidate, of a model that looks at pairs.
-
-    Returns:
-        Ranks from 1; every other candidate with at least the own best similarity ranks before it.
-        The clean rank does not depend on the altered candidates: with `match`, each of the two
-        galleries has a short-list of its own.
-    """
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in RetrievalRanks.__slots__}
-    changed = np.flatnonzero(altered)
-    if not len(changed):
-        raise InvalidInput(
-            "Nothing in the gallery was altered, so nothing can be asked. Choose another policy."
-        )
-    fronts = GalleryFronts(owner, altered)
-    for block, scores, clean in gallery.similarities_within(queries, ~altered, match):
-        is_own = (owner == query_item[block, None]) & ~altered
-        best_own = np.where(is_own, scores, -np.inf).max(axis=1)
-        best_clean = np.where(is_own, clean, -np.inf).max(axis=1)
-        which = changed[scores[:, changed].argmax(axis=1)]
-        best_altered = scores[np.arange(len(scores)), which]
-        best_original = np.where(altered, -np.inf, scores).max(axis=1)
-        columns["best_own"].append(best_own)
-        columns["best_altered"].append(best_altered)
-        columns["top_altered"].append(best_altered >= best_original)
-        columns["which_altered"].append(which)
-        columns["rank_clean"].append(
-            1 + ((clean >= best_clean[:, None]) & ~is_own & ~altered).sum(axis=1)
-        )
-        columns["rank"].append(1 + ((scores >= best_own[:, None]) & ~is_own).sum(axis=1))
-        columns["least_rank_clean"].append(
-            1 + ((clean > best_clean[:, None]) & ~altered).sum(axis=1)
-        )
-        columns["least_rank"].append(1 + (scores > best_own[:, None]).sum(axis=1))
-        columns["top_tied"].append(best_altered == best_original)
-        for name, column in fronts.columns(scores, clean, is_own, query_item[block]).items():
-            columns[name].append(column)
-    return RetrievalRanks(**{name: np.concatenate(blocks) for name, blocks in columns.items()})
-
-
-def retrieve_clean(
-    queries: np.ndarray,
-    query_item: np.ndarray,
-    gallery: Gallery,
-    owner: np.ndarray,
-    match: Match | None = None,
-) -> RetrievalRanks:
-    """As `retrieve`, in a gallery where nothing is altered: what stands against the query's own
-    candidates is the best of all others, and both ranks are the clean one.
-
-    Raises InvalidInput where all candidates are of one item.
-    """
-    if len(np.unique(owner)) < 2:
-        raise InvalidInput(
-            "The gallery holds the captions and the picture of one item alone. Ask about two items or more."
-        )
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in RetrievalRanks.__slots__}
-    fronts = GalleryFronts(owner, np.zeros(len(owner), dtype=bool))
-    for block, scores in gallery.similarities(queries, match):
-        is_own = owner == query_item[block, None]
-        best_own = np.where(is_own, scores, -np.inf).max(axis=1)
-        others = np.where(is_own, -np.inf, scores)
-        best_other = others.max(axis=1)
-        rank = 1 + ((scores >= best_own[:, None]) & ~is_own).sum(axis=1)
-        least_rank = 1 + (scores > best_own[:, None]).sum(axis=1)
-        columns["best_own"].append(best_own)
-        columns["best_altered"].append(best_other)
-        columns["top_altered"].append(best_other >= best_own)
-        columns["which_altered"].append(others.argmax(axis=1))
-        for name, ranks in (("rank", rank), ("least_rank", least_rank)):
-            columns[name].append(ranks)
-            columns[f"{name}_clean"].append(ranks)
-        columns["top_tied"].append(best_other == best_own)
-        for name, column in fronts.columns(scores, scores, is_own, query_item[block]).items():
-            columns[name].append(column)
-    return RetrievalRanks(**{name: np.concatenate(blocks) for name, blocks in columns.items()})

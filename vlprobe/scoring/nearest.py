@@ -15,7 +15,8 @@ import numpy as np
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.scoring.approximate_gallery import QUERY_CHUNK, RECALL_DEPTHS, ApproximateGallery
 from vlprobe.scoring.first_few import own_candidates, padded
-from vlprobe.scoring.gallery import Gallery, RetrievalRanks
+from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.retrieval import RetrievalRanks
 from vlprobe.types import Encoder
 from vlprobe.types.options import Option
 
@@ -98,7 +99,7 @@ def retrieve(
     owner: np.ndarray,
     altered: np.ndarray,
 ) -> RetrievalRanks:
-    """As `gallery.retrieve`, from the best originals and the best altered candidates that are found
+    """As `retrieval.retrieve`, from the best originals and the best altered candidates that are found
     for a query.
 
     The query's own originals are always compared.
@@ -196,7 +197,7 @@ class _Finds(NamedTuple):
         self, nearest: ApproximateGallery, counts: np.ndarray, own_numbers: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The numbers and similarities of the best candidates among those that count, shape
-        (FIRST,) each: as `first_few.first_few` for one query.
+        (FIRST,) each: as `retrieval.retrieve` finds them for one query.
         """
         rows, at = np.unique(self.rows, return_index=True)
         rows, at = rows[rows >= 0], at[rows >= 0]
