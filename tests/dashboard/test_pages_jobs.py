@@ -11,8 +11,10 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import CONSTANT, RANDOM, open_page, words
 from vlprobe import views
 from vlprobe.dashboard.run import progress
+from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
-from vlprobe.runs.request import Request
+from vlprobe.runs.request import PlanRequest, Request
+from vlprobe.runs.run import execute
 from vlprobe.storage.files import write_json
 from vlprobe.storage.store import Store
 
@@ -197,3 +199,34 @@ def test_only_jobs_that_have_not_ended_are_going(store: Store, alive: None):
     assert {job.id for job in jobs.going(store)} == {ids["running"], ids["queued"]}
     (store.root / "jobs" / ids["queued"] / "status.json").write_text("[")
     assert {job.id for job in jobs.going(store)} == {ids["running"]}
+
+
+def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
+    shown, tmp_path: Path, alive: None
+):
+    store = Store(tmp_path / "cache")
+    dataset = make_tiny(tmp_path / "tiny")
+    execute(Request((RANDOM,), dataset, "lgip", device="cpu", examine=False), store)
+    asked = [Request((RANDOM, CONSTANT), dataset, probe) for probe in ("lgip", "rococo", "prsm")]
+    job_id = jobs.write(PlanRequest(tuple(asked)), store)
+    folder = store.root / "jobs" / job_id
+    status = {"state": "running", "label": RANDOM, "done": 1.0, "total": 2.0, "probe": "rococo"}
+    status |= {"left_out": ["prsm: It has no words."]}
+    write_json(folder / "status.json", status)
+    at = shown(store, "run", job=job_id)
+    told = words(at)
+    names = [presentations()[request.probe].name for request in asked]
+    first, second, third = names
+    assert f"{first}, {second}, {third}" in told
+    assert f"{first} · " in told and "lies believed" in told
+    assert f"{second} · {RANDOM}" in told
+    assert f"{third} · left out" in told and "Left out prsm: It has no words." in told
+    assert f"{first} · not begun" in told  # of the other model
+    job = jobs.read(store, job_id)
+    assert progress.overall_fraction(job) == pytest.approx((1 + 1 / 2) / 3 / 2)
+    assert [link.proto.label for link in at.get("page_link")][:2] == [
+        f"See the failures · {first}",
+        "See the numbers",
+    ]
+    at = shown(store, "retrieval", job=job_id)  # the page of one of its probes shows it too
+    assert f"{second} · {RANDOM}" in words(at)

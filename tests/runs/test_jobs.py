@@ -10,7 +10,8 @@ import pytest
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.runs import jobs
-from vlprobe.runs.request import Request
+from vlprobe.runs.request import PlanRequest, Request
+from vlprobe.storage import job_files
 
 
 def wait(store, job_id: str, states: tuple[str, ...] = jobs.ENDED) -> jobs.Job:
@@ -34,6 +35,31 @@ def test_a_job_runs_to_its_end_and_names_its_runs(tiny, store):
     assert job.state == "done"
     assert list(job.keys) == [manifest["key"] for manifest in store.runs()]
     assert jobs.jobs(store)[0].request == request(tiny)
+
+
+def test_one_job_asks_several_probes_and_tells_which_have_no_question(tiny, store):
+    probes = ("eqben", "lgip", "prsm")
+    plan = PlanRequest(tuple(request(tiny, probe=probe, examine=False) for probe in probes))
+    job_id = jobs.write(plan, store)
+    assert jobs.read(store, job_id).request == plan
+    jobs.resume(store, job_id)
+    job = wait(store, job_id)
+    assert (job.state, job.probes, job.dataset) == ("done", probes, tiny)
+    stored = [store.run(key).manifest()["run"]["probe"] for key in job.keys]
+    assert stored == ["lgip", "prsm"]
+    (reason,) = job.left_out
+    assert reason.startswith("eqben: Probe 'eqben' makes no case")
+    assert f"Left out {reason}" in jobs.log(store, job_id)
+    assert (job_files.status(store.root / "jobs" / job_id)["probe"], job.fraction) == ("prsm", 1)
+
+
+def test_a_plan_of_which_nothing_can_be_asked_fails_and_says_why(tiny, store):
+    plan = PlanRequest(tuple(request(tiny, probe=probe) for probe in ("eqben", "visla")))
+    job_id = jobs.write(plan, store)
+    assert jobs.work(store.address, job_id) == 1
+    job = jobs.read(store, job_id)
+    assert job.state == "failed"
+    assert "eqben: Probe 'eqben' makes no case" in job.error and "visla: " in job.error
 
 
 def test_a_job_that_fails_says_why_in_one_line(tiny, store):

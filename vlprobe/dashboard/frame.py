@@ -92,7 +92,7 @@ def begin(probe: str, says_sentence: bool = True) -> Questions:
     if says_sentence or not exists:
         st.markdown(presentations()[probe].sentence)
     job = watched()
-    if job is not None and job.task != probe:
+    if job is not None and probe not in job.probes:
         job = None
     if job is not None and job.state != "done":
         panel(job)

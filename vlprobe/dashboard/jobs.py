@@ -12,10 +12,10 @@ from vlprobe.dashboard.state import attempt, plain, store, tag
 from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
-from vlprobe.runs.request import Request
+from vlprobe.runs.request import PlanRequest, Request
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
-WATCHED = 5  # jobs that a page shows at once: one a probe
+WATCHED = 5  # jobs that a page shows at once
 STATES = {
     "queued": ("…", "Waiting"),
     "running": ("▶", "Running"),
@@ -27,8 +27,9 @@ STATES = {
 
 
 def begin(*requests: Request) -> None:
-    """Starts a job a request and puts their ids into the URL; on one device they take turns."""
-    st.query_params["job"] = [jobs.start(request, store()) for request in requests]
+    """Starts one job and puts its id into the URL: several probes are one plan."""
+    job_request = requests[0] if len(requests) == 1 else PlanRequest(requests)
+    st.query_params["job"] = [jobs.start(job_request, store())]
 
 
 def demo_button() -> None:

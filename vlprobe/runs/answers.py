@@ -57,7 +57,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     manifest of the run.
     """
     started = time.monotonic()
-    executor.progress.begin_run(RunKeys(context.run.key, context.run.case_key))
+    executor.progress.begin_run(RunKeys(context.run.key, context.run.case_key, context.run.probe))
     coverage = (
         model.check_cases(context.read_cases)
         if answers_cases(model)

@@ -26,7 +26,8 @@ class JobReport(Progress):
     def __init__(self, folder: Path, queued: float | None = None) -> None:
         self.folder, self.last, self.label, self.started = folder, 0.0, "", time.time()
         self.queued, self.device = self.started if queued is None else queued, ""
-        self.run_keys = RunKeys("", "")
+        self.run_keys = RunKeys()
+        self.left_out: tuple[str, ...] = ()  # why a probe of several is not asked, a line each
 
     def update(self, label: str, done: float, total: float) -> None:
         """Writes how far it is, now and then; raises Cancelled where somebody asked to stop."""
@@ -56,5 +57,7 @@ class JobReport(Progress):
             "updated": time.time(),
             "run_key": self.run_keys.run,
             "case_key": self.run_keys.cases,
+            "probe": self.run_keys.probe,
+            "left_out": self.left_out,
         }
         write_json(self.folder / "status.json", {"state": state} | turn | facts)

@@ -1,4 +1,4 @@
-"""One request in a child process, its state on disk, so that it outlives the page that started it.
+"""What a person asked in a child process, its state on disk, so that it outlives the page that started it.
 
     cache/jobs/<id>/request.json    what was asked
                     status.json     how far it is, replaced whole
@@ -20,17 +20,18 @@ import time
 import traceback
 import uuid
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 
-from vlprobe.errors import InvalidInput, JobFailed, NotFound, StoredDamage, VlprobeError
+from vlprobe.errors import InvalidInput, JobFailed, Misfit, NotFound, StoredDamage, VlprobeError
 from vlprobe.models.frozen import pick_device
 from vlprobe.runs import processes
+from vlprobe.runs.job import Job, JobRequest, run_requests
 from vlprobe.runs.job_report import Cancelled, JobReport
-from vlprobe.runs.request import Request
-from vlprobe.runs.run import execute
+from vlprobe.runs.request import PlanRequest, Request
+from vlprobe.runs.run import execute_plan
 from vlprobe.storage import job_files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.files import lock, write_bytes, write_json
@@ -38,69 +39,12 @@ from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 
 REQUEST_LISTS = ("item", "where", "without", "without_tag")
-JobRequest = Request | TrainRequest  # told apart by `kind`
 ENDED = job_files.ENDED
 NEWEST = 50  # jobs among which one that is going is looked for; their ids begin with the time
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
 _SPAWNED = 10  # seconds in which a process that was started has said so
 _LOG_BYTES = 65_536  # of the end of a log that are read
 _children: dict[int, subprocess.Popen] = {}
-
-
-@dataclass(frozen=True)
-class Job:
-    """What can be said of a job now."""
-
-    id: str
-    request: JobRequest
-    state: str  # queued, running, done, failed, cancelled or dead
-    label: str = ""
-    done: float = 0.0
-    total: float = 1.0
-    created: float = 0.0
-    queued: float = 0.0  # when it last took its place in the queue
-    started: float = 0.0  # when what the label says began
-    updated: float = 0.0
-    device: str = ""  # whose turn it waits for or has; "": not known yet
-    error: str = ""  # the line of why it failed
-    remedy: str = ""  # of what is stored and damaged; the end of `error`
-    run_key: str = ""  # of the run that is scored now, if any
-    case_key: str = ""  # of its questions
-    keys: tuple[str, ...] = ()
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models that are probed, or the one that is tuned."""
-        return self.request.models if self.request.kind == "run" else (self.request.model,)
-
-    @property
-    def dataset(self) -> str:
-        """The dataset, or all that a model is tuned on."""
-        return (
-            self.request.dataset if self.request.kind == "run" else ", ".join(self.request.datasets)
-        )
-
-    @property
-    def task(self) -> str:
-        """The probe of a run, or "training"."""
-        return self.request.probe if self.request.kind == "run" else self.request.kind
-
-    @property
-    def fraction(self) -> float:
-        """How much of the current model's work is done, 0 to 1."""
-        return min(self.done / self.total, 1.0) if self.total else 0.0
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will happen."""
-        return self.state in ENDED
-
-    @property
-    def failure(self) -> VlprobeError:
-        """Why it failed: StoredDamage where that is what stopped it."""
-        if self.remedy:
-            return StoredDamage(self.error.removesuffix(f" {self.remedy}"), self.remedy)
-        return JobFailed(self.error)
 
 
 def _folder(store: Store, job_id: str) -> Path:
@@ -185,8 +129,8 @@ def read(store: Store, job_id: str) -> Job:
         status = _status(folder)  # it may have ended between the two looks
         if status["state"] not in ENDED:
             status |= {"state": "dead", "error": gone}
-    keys = tuple(status.pop("keys", ()))
-    return Job(id=job_id, request=request, created=created, keys=keys, **status)
+    lists = {name: tuple(status.pop(name, ())) for name in ("keys", "left_out")}
+    return Job(id=job_id, request=request, created=created, **lists, **status)
 
 
 def _read_request(folder: Path) -> tuple[JobRequest, float]:
@@ -198,8 +142,14 @@ def _read_request(folder: Path) -> tuple[JobRequest, float]:
     created = fields.pop("created")
     if "datasets" in fields:
         return TrainRequest(datasets=tuple(fields.pop("datasets")), **fields), created
+    if "requests" in fields:
+        return PlanRequest(tuple(map(_run_request, fields["requests"]))), created
+    return _run_request(fields), created
+
+
+def _run_request(fields: dict) -> Request:
     lists = {name: tuple(fields.pop(name, ())) for name in ("models", *REQUEST_LISTS)}
-    return Request(**lists, **fields), created
+    return Request(**lists, **fields)
 
 
 def _status(folder: Path) -> dict:
@@ -326,12 +276,18 @@ def work(address: str, job_id: str) -> int:
 
 def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
     """Does what is asked; returns the keys of the runs that can be looked at, none of a training."""
-    if request.kind == "run":
-        return [manifest["key"] for manifest in execute(request, store, report)]
-    from vlprobe.training.trainer import train
+    if request.kind == "training":
+        from vlprobe.training.trainer import train
 
-    train(request, store.root, report.update)
-    return []
+        train(request, store.root, report.update)
+        return []
+    plan = execute_plan(run_requests(request), store, report, leaves_out=request.kind == "plan")
+    report.left_out = tuple(dict.fromkeys(plan.left_out))
+    for reason in report.left_out:
+        report.tell(f"Left out {reason}")
+    if not any(plan.manifests):
+        raise Misfit(" ".join(report.left_out))
+    return [manifest["key"] for manifests in plan.manifests for manifest in manifests]
 
 
 def _device(requested: str) -> str:

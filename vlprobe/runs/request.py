@@ -41,11 +41,31 @@ class Request:
 
 
 @dataclass(frozen=True)
-class RunKeys:
-    """Where the store has a run, and its questions."""
+class PlanRequest:
+    """Several probes asked at once: requests that differ in probe, options and dataset alone."""
 
-    run: str
-    cases: str
+    kind: ClassVar[Literal["plan"]] = "plan"
+
+    requests: tuple[Request, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Who is asked all of them."""
+        return self.requests[0].models
+
+    @property
+    def device(self) -> str:
+        """Where all of them run."""
+        return self.requests[0].device
+
+
+@dataclass(frozen=True)
+class RunKeys:
+    """Where the store has a run, and its questions; empty where none is scored."""
+
+    run: str = ""
+    cases: str = ""
+    probe: str = ""  # by name
 
 
 class Progress:
@@ -57,7 +77,9 @@ class Progress:
         """Reports that `done` of `total` cases or items of the stage `label` are finished."""
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Reports which run is scored from now on: its finished parts can be read."""
+        """Reports which run is scored from now on: its finished parts can be read. Empty keys come
+        before a model's first.
+        """
 
     def tell(self, line: str) -> None:
         """Shows a line that stays, such as what a run is going to cost."""

@@ -29,7 +29,7 @@ from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import Executor, LocalExecutor, SharedEncoder
 from vlprobe.runs.ray_executor import RayExecutor
 from vlprobe.runs.recurring import recurring_texts
-from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.request import Progress, Request, RunKeys
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files, memo
 from vlprobe.storage.access import refuse_writing
@@ -185,6 +185,7 @@ class _Execution:
         request = questions_of[0][0]
         # the workers on a cluster choose their own
         device = request.device if request.executor == "local" else "cpu"
+        self.progress.begin_run(RunKeys())
         self.progress.update(f"Loading {model_name}", 0, 1)
         model = self.models.get(model_name) or model_memo.load(
             model_name, device, request.precision, self.store.root

@@ -1,7 +1,8 @@
 """Files of a job, validated on reading: a file with one value of another type than what is written
 is damaged.
 
-    cache/jobs/<id>/request.json    the fields of a run or of a training, and `created`
+    cache/jobs/<id>/request.json    the fields of a run or of a training, or those of several runs
+                                    as `requests`; and `created`
                     status.json     its state and progress; absent before its first start
                     process.json    {"pid": ...}
 
@@ -40,8 +41,8 @@ TYPES: dict[str, Any] = {
 }
 
 
-def _file_type(required: str, **names: str) -> type[msgspec.Struct]:
-    """The type of a file's content, from the names of the fields of each type; those not
+def _file_type(required: str, **names: str) -> Any:
+    """The type (of msgspec) of a file's content, from the names of the fields of each type; those not
     required may be absent.
     """
     fields = [
@@ -52,15 +53,18 @@ def _file_type(required: str, **names: str) -> type[msgspec.Struct]:
     return msgspec.defstruct("File", typed, forbid_unknown_fields=True)
 
 
-RUN = _file_type(
-    "models dataset probe created",
-    text="dataset probe device precision executor ray_address price max_cost",
-    texts="models item where without without_tag",
-    number="created",
-    whole="seed sample limit batch_size workers memory",
-    truth="keep_embeddings examine verify",
-    options="options",
-)
+REQUEST = {
+    "text": "dataset probe device precision executor ray_address price max_cost",
+    "texts": "models item where without without_tag",
+    "whole": "seed sample limit batch_size workers memory",
+    "truth": "keep_embeddings examine verify",
+    "options": "options",
+}
+RUN = _file_type("models dataset probe created", number="created", **REQUEST)
+TYPES["requests"] = Annotated[
+    list[_file_type("models dataset probe", **REQUEST)], msgspec.Meta(min_length=1)
+]
+PLAN = _file_type("requests created", number="created", requests="requests")
 TRAINING = _file_type(
     "model datasets output created",
     text="model output loss freeze eqsim scores device precision",
@@ -72,9 +76,9 @@ TRAINING = _file_type(
 STATUS = _file_type(
     "state",
     state="state",
-    text="label device error remedy",
+    text="label device error remedy probe",
     key="run_key case_key",
-    texts="keys",
+    texts="keys left_out",
     number="done total queued started updated",
 )
 PROCESS = _file_type("pid", pid="pid")
@@ -102,7 +106,13 @@ def request(folder: Path) -> dict[str, Any]:
     """The job's request. Raises InvalidInput where it is damaged, FileNotFoundError where it is
     gone.
     """
-    return _read(folder / "request.json", lambda fields: TRAINING if "datasets" in fields else RUN)
+    return _read(folder / "request.json", _request_type)
+
+
+def _request_type(fields: dict[str, Any]) -> type[msgspec.Struct]:
+    if "requests" in fields:
+        return PLAN
+    return TRAINING if "datasets" in fields else RUN
 
 
 def status(folder: Path) -> dict[str, Any]:

@@ -271,7 +271,7 @@ def _going(models: tuple[str, ...]) -> list[Job]:
 
 
 def _asks(job: Job, models: tuple[str, ...]) -> bool:
-    return isinstance(job.request, Request) and set(job.request.models) <= set(models)
+    return bool(job.requests) and set(job.models) <= set(models)
 
 
 def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:

@@ -206,11 +206,7 @@ def _mend(damages: tuple[Damage, ...]) -> None:
         still = _read(damages)
         st.session_state.pop(FOUND, None)
         history = _history(current)
-        live = {
-            job.request.probe
-            for job in jobs.jobs(current)
-            if isinstance(job.request, Request) and not job.ended
-        }
+        live = {probe for job in jobs.jobs(current) if not job.ended for probe in job.probes}
         free = [damage for damage in still if not _busy(damage, history, live)]
         requests = {jobs.write(request, current): request for request in runs_again(free, history)}
         gone, begun, problems = 0, [], []
@@ -275,9 +271,11 @@ def _history(current: Store) -> History:
             continue
     requests = {key: _request(run) for key, run in runs.items()}
     for job in jobs.jobs(current):
-        if isinstance(job.request, Request):
-            pairs = zip(job.keys, job.request.models, strict=False)
-            requests |= {key: replace(job.request, models=(model,)) for key, model in pairs}
+        of_models = [
+            replace(request, models=(model,)) for request in job.requests for model in job.models
+        ]
+        if len(of_models) == len(job.keys):  # else it has not ended, or a probe was left out
+            requests |= zip(job.keys, of_models, strict=True)
     return History(runs, requests)
 
 

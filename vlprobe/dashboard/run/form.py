@@ -174,7 +174,7 @@ def _start(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> None:
-    """Begins a job a probe, if all is still there; they take turns."""
+    """Begins one job for all probes, if all is still there."""
     requests = checked(models, dataset, probes, settings)
     if requests[0].executor == "local" and requests[0].device not in EVERYWHERE:
         pick_device(requests[0].device)

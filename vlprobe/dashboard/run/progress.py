@@ -1,7 +1,7 @@
 """How far a run is: a card a model, what was found so far, and stopping it or going on."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +35,7 @@ EVERY_ITEM = {"item": [], "where": [], "sample": 0}  # what a run's selection le
 
 EVERY_SECONDS = 1
 PAST = 12  # earlier jobs that are listed
+State = Literal["done", "asking", "next", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class ModelProgress:
     """How far a job is with one of its models."""
 
     name: str
-    state: Literal["done", "asking", "next", "stopped"]
+    state: State
     fraction: float  # of its work that is done, 0 to 1
-    line: str
+    lines: tuple[str, ...]  # one a probe
 
 
 def panel(job: Job) -> None:
@@ -68,17 +69,20 @@ def reread(job_id: str, ended: bool) -> Job | None:
 
 
 def stored_runs(job: Job) -> list[RunRow]:
-    """The runs of a job that are complete, one a model, in the order of its models."""
-    request = job.request
-    if request.kind != "run":
-        return []
-    rows = [row for row in view(views.runs.run_rows) if _is_of(row, job.keys, request)]
-    newest = {row.model: row for row in reversed(rows)}
-    return [newest[model] for model in job.models[: _place(job)] if model in newest]
+    """The runs of a job that are complete, in the order of its models, and of its probes."""
+    newest = {
+        (row.model, row.probe): row
+        for row in reversed(view(views.runs.run_rows))
+        if any(_is_of(row, job.keys, request) for request in job.requests)
+    }
+    passed = [(model, probe) for model in job.models[: _place(job)] for probe in job.probes]
+    current = job.models[_place(job) : _place(job) + 1]
+    passed += [(model, probe) for model in current for probe in job.probes[: job.probes_begun]]
+    return [newest[pair] for pair in passed if pair in newest]
 
 
 def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
-    """Whether a stored run answers what a job asks; once it is done, the
+    """Whether a stored run answers a request of a job; once it is done, the
     job names its runs itself.
     """
     if keys:
@@ -118,11 +122,17 @@ def in_one_line(job: Job) -> str:
 
 def _what(job: Job) -> str:
     """What a job asks, about which pictures."""
-    if job.request.kind != "run":
+    if job.request.kind == "training":
         return f"Training on {dataset_name(job.dataset)}"
-    presentation = presentations().get(job.task)
-    question = presentation.name if presentation else job.task
-    return f"{question} · {dataset_name(job.dataset)}"
+    questions = ", ".join(_probe_name(probe) for probe in job.probes)
+    datasets = ", ".join(dict.fromkeys(dataset_name(request.dataset) for request in job.requests))
+    return f"{questions} · {datasets}"
+
+
+def _probe_name(probe: str) -> str:
+    """What people call a probe; a plug-in's may be unknown here."""
+    presentation = presentations().get(probe)
+    return presentation.name if presentation else probe
 
 
 def _panel(job_id: str, ended: bool, n_stored: int) -> None:
@@ -142,6 +152,8 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
         if job.error:
             st.error(plain(error_text(job.failure)))
         _cards(job, finished)
+        for reason in job.left_out:
+            quiet(f"Left out {reason}")
         if not job.ended:
             quiet(
                 f"{span(time.time() - job.created)} since it was started. You may leave this page."
@@ -171,25 +183,38 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
                 f"{tag('span', progress.state, class_='vp-quiet vp-small')}</p>"
             )
             st.progress(progress.fraction)
-            quiet(progress.line)
+            for line in progress.lines:
+                quiet(line)
 
 
 def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
     """How far a job is with each of its models."""
-    done = {row.model: row for row in finished}
     asking = _place(job)
     every = []
     for position, name in enumerate(job.models):
-        if position < asking:
-            line = _believed(done[name]) if name in done else "done"
-            every.append(ModelProgress(name, "done", 1.0, line))
-        elif position > asking:
-            every.append(ModelProgress(name, "next", 0.0, "not begun"))
-        elif job.ended:
-            every.append(ModelProgress(name, "stopped", job.fraction, "what was finished is kept"))
-        else:
-            every.append(ModelProgress(name, "asking", job.fraction, _asking(job)))
+        state = "done" if position < asking else "next"
+        if position == asking:
+            state = "stopped" if job.ended else "asking"
+        rows = {row.probe: row for row in finished if row.model == name}
+        fraction = {"done": 1.0, "next": 0.0}.get(state, job.fraction)
+        every.append(ModelProgress(name, state, fraction, tuple(_lines(job, state, rows))))
     return every
+
+
+def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
+    """How far one model is with each probe, which is named where there are several."""
+    for place, probe in enumerate(job.probes or ("",)):
+        if probe in rows:
+            line = _believed(rows[probe])
+        elif state == "done":
+            line = "done"
+        elif state == "next" or place > job.probes_begun:
+            line = "not begun"
+        else:
+            line = "what was finished is kept" if state == "stopped" else _asking(job)
+        if any(reason.startswith(f"{probe}: ") for reason in job.left_out):
+            line = "left out"
+        yield f"{_probe_name(probe)} · {line}" if len(job.probes) > 1 else line
 
 
 def _asking(job: Job) -> str:
@@ -201,10 +226,11 @@ def _believed_so_far(job: Job) -> str:
     """How many lies the current model believed in the finished parts of its run; nothing before the
     first part, and where nobody can be fooled.
     """
-    if not job.run_key or job.request.kind != "run":
+    if not job.run_key or not job.probes:
         return ""
-    kind = next(iter(presentations()[job.task].kinds))
-    presentation = presentations()[job.task].kind(kind)
+    of_probe = presentations()[job.probes[job.probes_begun]]
+    kind = next(iter(of_probe.kinds))
+    presentation = of_probe.kind(kind)
     if presentation.is_movement:
         return ""
     try:
@@ -245,7 +271,8 @@ def _pace(job: Job) -> str:
         f"{rate:,.{0 if rate >= 10 else 1}f} a second",
     ]
     if rate > 0 and job.done < job.total:
-        phrases.append(f"about {span((job.total - job.done) / rate)} left for this model")
+        part = "question" if len(job.probes) > 1 else "model"
+        phrases.append(f"about {span((job.total - job.done) / rate)} left for this {part}")
     return " · ".join(phrases)
 
 
@@ -296,11 +323,14 @@ def _links(job: Job, finished: list[RunRow]) -> None:
                 query_params={"training": job.id},
             )
         return
+    latest = {row.probe: row for row in finished}  # of each probe, the model that was asked last
+    for probe, row in latest.items():
+        label = "See the failures" + (f" · {_probe_name(probe)}" if len(job.probes) > 1 else "")
+        parameters = {"set": row.case_key, "model": row.model}
+        st.page_link(page_file("explore"), label=label, query_params=parameters)
     if finished:
         parameters = {"set": finished[0].case_key, "model": finished[-1].model}
-        links = {"explore": "See the failures", "tradeoff": "See the numbers"}
-        for page, label in links.items():
-            st.page_link(page_file(page), label=label, query_params=parameters)
+        st.page_link(page_file("tradeoff"), label="See the numbers", query_params=parameters)
 
 
 def past() -> None:

@@ -1,0 +1,90 @@
+"""What can be said of a job: what it was asked, and how far it is."""
+
+from dataclasses import dataclass
+
+from vlprobe.errors import JobFailed, StoredDamage, VlprobeError
+from vlprobe.runs.request import PlanRequest, Request
+from vlprobe.storage import job_files
+from vlprobe.training.request import TrainRequest
+
+JobRequest = Request | PlanRequest | TrainRequest  # told apart by `kind`
+
+
+@dataclass(frozen=True)
+class Job:
+    """What can be said of a job now."""
+
+    id: str
+    request: JobRequest
+    state: str  # queued, running, done, failed, cancelled or dead
+    label: str = ""
+    done: float = 0.0
+    total: float = 1.0
+    created: float = 0.0
+    queued: float = 0.0  # when it last took its place in the queue
+    started: float = 0.0  # when what the label says began
+    updated: float = 0.0
+    device: str = ""  # whose turn it waits for or has; "": not known yet
+    error: str = ""  # the line of why it failed
+    remedy: str = ""  # of what is stored and damaged; the end of `error`
+    run_key: str = ""  # of the run that is scored now, if any
+    case_key: str = ""  # of its questions
+    probe: str = ""  # that it belongs to
+    keys: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # why a probe of several is not asked, a line each
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """A request a probe; none of a training."""
+        return () if self.request.kind == "training" else run_requests(self.request)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that are probed, or the one that is tuned."""
+        request = self.request
+        return (request.model,) if request.kind == "training" else request.models
+
+    @property
+    def dataset(self) -> str:
+        """The datasets that are asked about, or that a model is tuned on."""
+        if self.request.kind == "training":
+            return ", ".join(self.request.datasets)
+        return ", ".join(dict.fromkeys(request.dataset for request in self.requests))
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The probes that are asked, in their order."""
+        return tuple(request.probe for request in self.requests)
+
+    @property
+    def task(self) -> str:
+        """The probes, or "training"."""
+        return ", ".join(self.probes) or self.request.kind
+
+    @property
+    def probes_begun(self) -> int:
+        """How many of the probes come before the one that the current model is asked."""
+        return self.probes.index(self.probe) if self.probe in self.probes else 0
+
+    @property
+    def fraction(self) -> float:
+        """How much of the current model's work is done, 0 to 1; probes count equally."""
+        share = min(self.done / self.total, 1.0) if self.total else 0.0
+        return (self.probes_begun + share) / max(len(self.probes), 1)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in job_files.ENDED
+
+    @property
+    def failure(self) -> VlprobeError:
+        """Why it failed: StoredDamage where that is what stopped it."""
+        if self.remedy:
+            return StoredDamage(self.error.removesuffix(f" {self.remedy}"), self.remedy)
+        return JobFailed(self.error)
+
+
+def run_requests(request: Request | PlanRequest) -> tuple[Request, ...]:
+    """A request a probe."""
+    return request.requests if request.kind == "plan" else (request,)
