@@ -307,6 +307,7 @@ def test_the_top_level_is_what_the_user_fixed():
         "benchmarks",
         "docs",
         "properdocs.yml",
+        "CITATION.cff",
     }
     beside |= {"requirements-models.txt", "requirements-ray.txt"}
     assert entries - {"__pycache__", "build", "venv"} <= fixed | beside

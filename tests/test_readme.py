@@ -1,5 +1,6 @@
 """README and the pages of docs/ say what is there: trees, commands, metrics and links; the site builds of them."""
 
+import datetime
 import re
 import shlex
 import subprocess
@@ -12,8 +13,9 @@ from urllib.parse import urlsplit
 
 import click
 import pytest
+import yaml
 
-from vlprobe import registry, views
+from vlprobe import __version__, registry, views
 from vlprobe.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -221,6 +223,26 @@ def test_there_are_exactly_two_installing_commands_and_ci_uses_the_second():
     assert "pytest" in installing[1]
     assert "test command" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert all(line in text_of(DOCS / "start.md") for line in installing)
+
+
+def test_the_citation_and_the_changelog_are_of_this_version():
+    citation = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
+    assert citation["version"] == __version__
+    section = re.search(r"^## (\S+) \((\d+) (\w+) (\d+)\)$", text_of(PAGES[2]), re.MULTILINE)
+    assert section and section[1] == __version__
+    date = datetime.datetime.strptime(" ".join(section.groups()[1:]), "%d %B %Y").date()
+    assert citation["date-released"] == date
+
+
+def test_the_citation_has_what_its_schema_asks_for_and_each_probe_in_a_paper():
+    citation = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
+    assert citation["cff-version"] == "1.2.0" and citation["message"] and citation["title"]
+    assert citation["authors"] == [{"name": "vlprobe contributors"}]
+    for paper in citation["references"]:
+        assert paper["title"] and paper["type"] == "article"
+        assert all({"family-names", "given-names"} == set(author) for author in paper["authors"])
+    notes = " ".join(paper["notes"] for paper in citation["references"])
+    assert [name for name in registry.names("probes") if not re.search(rf"\b{name}\b", notes)] == []
 
 
 def test_the_tables_of_probes_are_complete():

@@ -14,7 +14,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Nobody is told that libraries are used here; read when they are imported.
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
