@@ -163,7 +163,14 @@ def test_the_files_of_requirements_name_every_extra_once():
     spoken = re.findall(
         r"^-e \.\[(.*)\]$", "".join(file.read_text() for file in files), re.MULTILINE
     )
-    assert sorted(",".join(spoken).split(",")) == ["api", "data", "dev", "models", "scale"]
+    assert sorted(",".join(spoken).split(",")) == [
+        "api",
+        "data",
+        "dev",
+        "docs",
+        "models",
+        "scale",
+    ]
 
 
 @pytest.fixture(scope="module")
