@@ -2,10 +2,13 @@
 
 from itertools import product
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from vlprobe import views
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.metrics.resampling import RESAMPLES
 from vlprobe.storage.store import Store
 from vlprobe.views import crossed
 from vlprobe.views.filter import Filter
@@ -45,6 +48,37 @@ def test_the_two_by_two_table_counts_each_triplet_once(every_probe: Store, visla
     if model == CONSTANT:  # ties are failures on both sides
         both_wrong = table[(table["texts"] == "fooled") & (table["pictures"] == "fooled")]
         assert both_wrong["n_cases"].iloc[0] == len(sides)
+
+
+def test_the_interval_of_a_cell_is_that_of_its_triplets_drawn_again_by_picture(
+    every_probe: Store, visla
+):
+    cases = every_probe.cases(visla.key).table("cases").to_pandas()
+    codes = {
+        case: code
+        for case, code in zip(cases["id"], pd.factorize(cases["cluster"])[0], strict=True)
+    }
+    answers = every_probe.run(visla.run(RANDOM).key).table("scores").to_pandas()
+    wins = dict(zip(cases["id"], answers["margin"] > 0, strict=True))
+    pairs = [(f"{name[:-3]}t2t", name) for name in wins if name.endswith("i2t")]
+    n_units = visla.run(RANDOM).n_units
+    table = crossed.crossed_outcomes(every_probe, visla).query("model == @RANDOM and slice == ''")
+    for row in table.itertuples():
+        totals, weights = np.zeros((2, n_units))
+        for texts, picture in pairs:
+            weights[codes[picture]] += 1
+            held = (row.texts == "held", row.pictures == "held")
+            totals[codes[picture]] += (wins[texts], wins[picture]) == held
+        shares = []
+        for number in range(RESAMPLES):
+            units = np.random.default_rng([n_units, number]).integers(n_units, size=n_units)
+            if weights[units].sum():
+                shares.append(totals[units].sum() / weights[units].sum())
+        low, high = np.quantile(shares, [0.025, 0.975])
+        if high > low:  # else all agree: the exact bound stands there
+            assert (row.low, row.high) == pytest.approx((low, high))
+        assert row.low <= row.share <= row.high and row.high > row.low
+        assert row.n_items == len({codes[picture] for _, picture in pairs})
 
 
 @pytest.mark.parametrize(

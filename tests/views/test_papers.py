@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from vlprobe import views
+from vlprobe.metrics.resampling import RESAMPLES
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -147,7 +148,9 @@ def test_the_increase_of_advanced_rewordings_is_that_of_means_by_hand(every_prob
     cases = every_probe.cases(question_set.key).table("cases").to_pylist()
     answers = every_probe.run(run.key).table("scores").to_pylist()
     moved: dict[str, dict[str, list[float]]] = {"simple": {}, "advanced": {}}
+    unit_of, codes = {}, dict.fromkeys(case["cluster"] for case in cases)
     for case, answer in zip(cases, answers, strict=True):
+        unit_of[case["group"]] = list(codes).index(case["cluster"])
         if case["kind"] == "paraphrase":
             distance = abs(answer["scores"][0] - answer["scores"][1])
             moved[case["subtype"]].setdefault(case["group"], []).append(distance)
@@ -157,6 +160,22 @@ def test_the_increase_of_advanced_rewordings_is_that_of_means_by_hand(every_prob
     )
     cell = found[(found["model"] == RANDOM) & (found["column"] == index)].iloc[0]
     assert cell["value"] == pytest.approx(advanced / simple - 1, rel=1e-4)
+    assert cell["low"] < cell["value"] < cell["high"]
+
+    drawn = []
+    for number in range(RESAMPLES):
+        units = np.random.default_rng([run.n_units, number]).integers(run.n_units, size=run.n_units)
+        times = np.bincount(units, minlength=run.n_units)
+        means = [
+            np.average(
+                [np.mean(values) for values in by_caption.values()],
+                weights=[times[unit_of[caption]] for caption in by_caption],
+            )
+            for by_caption in moved.values()
+        ]
+        drawn.append(means[1] / means[0] - 1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    assert (cell["low"], cell["high"]) == pytest.approx((low, high), rel=1e-3)
 
 
 def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):

@@ -6,19 +6,21 @@ texts alone. A case of one kind and its counterpart of another have
 ids that differ in the kind at their end alone.
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views.runs import QuestionSet
 
 TEXTS, PICTURES = "t2t", "i2t"
 OUTCOMES = ("fooled", "held")
-COLUMNS = ["model", "slice", "texts", "pictures", "n_cases", "share"]
+COLUMNS = ["model", "slice", "texts", "pictures", "n_cases", "share", "low", "high", "n_items"]
 
 
 class Crossing(NamedTuple):
@@ -76,13 +78,16 @@ def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
     Returns:
         model, slice (a subset; "": all), texts and pictures ("held" or "fooled", a tie is a
-        failure), n_cases, share (of the triplets of the slice whose two answers are known); models
-        that answered one side alone have no row.
+        failure), n_cases, share (of the triplets of the slice whose two answers are known), low and
+        high (95 % over resampled items, as of every rate), n_items; models that answered one side
+        alone have no row.
     """
     both = crossing(store, question_set)
     subtypes = np.array(both.subtypes, dtype=object)
     names = ["", *sorted({name for name in both.subtypes if name})]
-    table = []
+    units = views_rows.unit_codes(store, question_set.key)
+    item = units[both.texts]
+    table, measures = [], []
     for run in question_set.runs:
         margins = views_rows.margins(store, run.key)
         sides = margins[both.texts], margins[both.pictures]
@@ -92,11 +97,18 @@ def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
             n_slice = int(of_slice.sum())
             if not n_slice:
                 continue
-            for texts in OUTCOMES:
-                for pictures in OUTCOMES:
-                    cell = of_slice.copy()
-                    for outcome, side in zip((texts, pictures), sides, strict=True):
-                        cell &= side <= 0 if outcome == "fooled" else side > 0
-                    n_cases = int(cell.sum())
-                    table.append((run.model, name, texts, pictures, n_cases, n_cases / n_slice))
-    return pd.DataFrame(table, columns=pd.Index(COLUMNS))
+            for texts, pictures in itertools.product(OUTCOMES, repeat=2):
+                cell = of_slice.copy()
+                for outcome, side in zip((texts, pictures), sides, strict=True):
+                    cell &= side <= 0 if outcome == "fooled" else side > 0
+                n_cases = int(cell.sum())
+                table.append((run.model, name, texts, pictures, n_cases, n_cases / n_slice))
+                value = cell[of_slice].astype(np.float64)
+                measures.append(estimate.micro(value, np.ones(n_slice), item[of_slice]))
+    n_items = max((run.n_units for run in question_set.runs), default=0)
+    intervals = estimate_cache.estimates(measures, n_items, are_rates=True)
+    rows = [
+        (*row, interval.low, interval.high, interval.n_items)
+        for row, interval in zip(table, intervals, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=pd.Index(COLUMNS))

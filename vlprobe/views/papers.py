@@ -16,7 +16,7 @@ import pandas as pd
 from vlprobe import registry
 from vlprobe.metrics import pairs
 from vlprobe.storage.store import Store
-from vlprobe.views import estimates, seeds
+from vlprobe.views import estimates, increases, seeds
 from vlprobe.views import runs as views_runs
 from vlprobe.views.paper_tables import ALL_SLICES, TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, records
@@ -93,7 +93,13 @@ def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> lis
                 cells.append(("run", model, index, math.nan, math.nan, math.nan, 0, 0, MIXED))
                 continue
             rows = _known(by_breakdown[column.breakdown], model, column.metric)
-            if column.released and by_file is not None:
+            if column.relative_to:
+                names = set(column.slices) | set(column.relative_to)
+                increase = _increase(
+                    store, question_set, model, column, names <= set(rows["slice"])
+                )
+                cells.append(("run", model, index, *increase, ""))
+            elif column.released and by_file is not None:
                 of_file = _known(by_file, model, column.metric)
                 of_file = of_file.loc[of_file["file"] == column.released]
                 cells.append(("run", model, index, *_whole(of_file), ""))
@@ -109,19 +115,31 @@ _UNKNOWN: _Numbers = (math.nan, math.nan, math.nan, 0, 0)
 def _of_column(rows: pd.DataFrame, column: Column) -> _Numbers:
     """What belongs in a column, of the estimates of its model, metric and breakdown.
 
-    A mean of slices and an increase over another slice have no interval.
+    A mean of slices has no interval.
     """
     if column.slices == (ALL_SLICES,):
         slices = records(EstimateRow, rows)
         value = float(np.mean([row.value for row in slices])) if slices else math.nan
         counts = sum(row.n_items for row in slices), sum(row.ties for row in slices)
         return value, math.nan, math.nan, *counts
-    numbers = _whole(rows.loc[[_belongs(name, column.slices) for name in rows["slice"]]])
-    if not column.relative_to:
-        return numbers
-    base = _whole(rows.loc[[_belongs(name, column.relative_to) for name in rows["slice"]]])
-    increase = numbers[0] / base[0] - 1 if base[0] else math.nan
-    return increase, math.nan, math.nan, min(numbers[3], base[3]), 0
+    return _whole(rows.loc[[_belongs(name, column.slices) for name in rows["slice"]]])
+
+
+def _increase(
+    store: Store, question_set: QuestionSet, model: str, column: Column, are_known: bool
+) -> _Numbers:
+    """What belongs in a column that is relative to another slice; unknown where either slice is."""
+    if not are_known:
+        return _UNKNOWN
+    estimate = increases.increase(
+        store,
+        question_set,
+        question_set.run(model),
+        column.metric,
+        column.slices,
+        column.relative_to,
+    )
+    return estimate.value, estimate.low, estimate.high, estimate.n_items, 0
 
 
 def _whole(rows: pd.DataFrame) -> _Numbers:

@@ -280,6 +280,12 @@ def subtype_codes(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
 
 
 @_readable()
+def group_codes(store: Store, case_key: str) -> np.ndarray:
+    """Which cases of a question set count once in a macro mean: int32 of shape (n_cases,), by number."""
+    return _dictionary_codes(store.files([case_key], "cases")[0], "group")[0]
+
+
+@_readable()
 def words_changed(
     store: Store, case_key: str
 ) -> tuple[np.ndarray, list[str], np.ndarray, list[str]]:

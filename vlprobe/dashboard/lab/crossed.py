@@ -5,6 +5,7 @@ from vlprobe.dashboard import case_links, export
 from vlprobe.dashboard.state import Questions, model_name, quiet, view
 from vlprobe.dashboard.tables import show
 from vlprobe.render.html.elements import breakable, column_heads, mark, tag
+from vlprobe.render.numbers import interval, number
 from vlprobe.render.words import value_label
 from vlprobe.views.crossed import OUTCOMES, PICTURES, TEXTS
 from vlprobe.views.filter import Filter
@@ -25,7 +26,7 @@ def both_sides(stored: Questions) -> None:
         quiet("No triplet here was asked both by its texts alone and beside a picture.")
         return
     counts = {
-        (row.model, row.slice, row.texts, row.pictures): (row.n_cases, row.share)
+        (row.model, row.slice, row.texts, row.pictures): (row.n_cases, row.share, row.low, row.high)
         for row in table.itertuples()
     }
     subsets = sorted(table["slice"].unique())
@@ -46,21 +47,27 @@ def both_sides(stored: Questions) -> None:
         "How to read it: each triplet is asked twice, by its three texts alone and beside its "
         "picture, and counted once. Texts wrong and picture right is what VISLA's figure 10 shows; "
         "both wrong its figure 9, whose false captions are nearer than both true ones. A tie is "
-        "wrong. A number opens its triplets; the figures print examples and no counts."
+        "wrong. Below a number its share and the 95 % interval of that. A number opens its triplets; the "
+        "figures print examples and no counts."
     )
     export.download(table, "both_sides", "Both answers as CSV")
 
 
 def _cell(
-    stored: Questions, model: str, subset: str, cell: tuple[str, str], numbers: tuple[int, float]
+    stored: Questions,
+    model: str,
+    subset: str,
+    cell: tuple[str, str],
+    numbers: tuple[int, float, float, float],
 ) -> str:
-    """A count with its share, and the way to its cases."""
+    """A count with its share and interval, and the way to its cases."""
     texts, pictures = cell
-    n_cases, share = numbers
+    n_cases, share, low, high = numbers
     words = f"{n_cases:,}"
     if n_cases:
         of_cell = Filter(
             model, PICTURES, subtype=subset, outcome=pictures, crossed=f"{TEXTS}={texts}"
         )
         words = f'<a href="{case_links.address(stored, of_cell)}">{words}</a>'.replace("&", "&amp;")
-    return f"<td>{words}<br><small>{100 * share:.1f} %</small></td>"
+    lines = "<br>".join(filter(None, (number(share, "rate"), interval(low, high, "rate"))))
+    return f"<td>{words}<br><small>{lines}</small></td>"
