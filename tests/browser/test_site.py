@@ -1,5 +1,6 @@
 """A site opened from the disk with the network off: its pages, its drawer, hostile captions."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,17 +10,28 @@ from tests.browser.conftest import HOSTILE_CAPTIONS, another
 from vlprobe import views
 from vlprobe.render.site import bundle
 from vlprobe.render.site.subject import Limits
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 
 pytestmark = pytest.mark.browser
 READY = "main[data-ready]"
 
 
+NAME = '<img src=x onerror="window.ran=1">'
+PAGES = ("index.html", "explore.html#outcome=all", "compare.html", "tradeoff.html", "present.html")
+
+
 @pytest.fixture(scope="module")
 def hostile_site(folder, hostile_key, tmp_path_factory) -> Path:
-    """Questions about hostile captions as a site."""
-    store = Store(folder / "cache")
-    output = tmp_path_factory.mktemp("sites") / "hostile site"
+    """Two models' answers about hostile captions as a site; one of them has a hostile name."""
+    here = tmp_path_factory.mktemp("sites")
+    store = Store(shutil.copytree(folder / "cache", here / "cache"))
+    dataset = store.runs()[0]["run"]["dataset"]
+    execute(Request(("control:random",), dataset, "lgip", examine=False), store)
+    display_names.rename(store, "control:random", NAME)
+    output = here / "hostile site"
     question_sets = [views.runs.question_set(store, hostile_key)]
     bundle.write(bundle.site(store, question_sets, Limits(may_publish=True)), output)
     return output
@@ -53,8 +65,9 @@ def opened(page, site: Path, address: str) -> None:
 def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site):
     for width in (1280, 390):
         offline.set_viewport_size({"width": width, "height": 844})
-        for address in ("index.html", "explore.html#outcome=all"):
+        for address in PAGES:
             opened(offline, hostile_site, address)
+    opened(offline, hostile_site, "explore.html#outcome=all&model=m0")
     cards = offline.locator("button.card")
     assert cards.count() == len(HOSTILE_CAPTIONS) // 2  # two captions a picture
     for caption in HOSTILE_CAPTIONS:
@@ -63,6 +76,7 @@ def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site
             "document.querySelector('.wall-place').shadowRoot.querySelectorAll('button.card').length === 1"
         )
         cards.first.click()
+        offline.locator("dialog .told").first.wait_for()
         told = offline.locator("dialog .told").all_inner_texts()
         assert any(caption.strip()[-40:] in text for text in told)
         assert offline.locator("dialog .picture").evaluate("image => image.naturalWidth") == 64
@@ -81,6 +95,7 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     )
     offline.locator("button.card").first.click()
     where = offline.locator("dialog .steps span")
+    where.wait_for()
     assert where.inner_text().startswith("1 of ")
     offline.keyboard.press("ArrowRight")
     offline.wait_for_function(
@@ -89,4 +104,33 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     address = offline.url
     offline.keyboard.press("Escape")
     opened(offline, hostile_site, address.rpartition("/")[2])
+    where.wait_for()
     assert where.inner_text().startswith("2 of ")
+
+
+def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_site):
+    opened(offline, hostile_site, "compare.html")
+    rows = offline.locator("button.row")
+    assert offline.locator("h1").inner_text().strip()
+    before = offline.locator("h2").inner_text()
+    rows.nth(rows.count() - 1).click()
+    offline.wait_for_function(
+        "before => document.querySelector('h2').textContent !== before", arg=before
+    )
+    assert "row=" in offline.url
+    if offline.locator(".facing button.card").count():
+        offline.locator(".facing button.card").first.click()
+        offline.locator("dialog .told").nth(1).wait_for()
+        offline.keyboard.press("Escape")
+    opened(offline, hostile_site, "tradeoff.html")
+    offline.locator("button.model").last.click()
+    offline.wait_for_function("location.hash.includes('model=')")
+    assert offline.locator("button.model[aria-pressed=true]").count() == 1
+    opened(offline, hostile_site, "present.html")
+    offline.get_by_role("button", name="Start the slides").click()
+    offline.keyboard.press("ArrowRight")
+    assert offline.locator(".show .count").inner_text().startswith("2 of ")
+    opened(offline, hostile_site, "index.html")
+    offline.locator(".door").last.click()
+    offline.wait_for_selector(READY)
+    assert "present.html#set=" in offline.url

@@ -1,23 +1,32 @@
 """A site: its numbers are those of the stored answers, its words are data, what is private stays here."""
 
 import html
+import itertools
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.cli.test_main import call
 from vlprobe import registry, views
-from vlprobe.render.site import bundle, pages, scripts
+from vlprobe.render.site import bundle, pages, scripts, shelf
+from vlprobe.render.site.cases import credit
 from vlprobe.render.site.subject import Limits
+from vlprobe.render.verdict import verdict
+from vlprobe.render.words import presentations
 from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
+from vlprobe.views.runs import QuestionSet
 
 KEY = "f48bdd995cda2f2a"  # pairs of drawn scenes
+PIXEL = "data:image/webp;base64,AAAA"
 NOTE = "Seen by Anna"
 
 
@@ -33,11 +42,20 @@ def tables(files: dict[str, bytes] | Path) -> dict[str, dict]:
     return values
 
 
+def few() -> QuestionSet:
+    """The shipped answers of three models."""
+    question_set = views.runs.question_set(Store(shipped.FOLDER), KEY)
+    runs = [question_set.run(model) for model in question_set.ordered_models[:3]]
+    return replace(question_set, runs=tuple(runs))
+
+
 @pytest.fixture(scope="module")
-def drawn() -> bundle.Site:
+def drawn(tmp_path_factory) -> bundle.Site:
     """The shipped answers about pairs of drawn scenes, few of them."""
-    store = Store(shipped.FOLDER)
-    return bundle.site(store, [views.runs.question_set(store, KEY)], Limits(n_cases=3))
+    store = StoreAboveShipped(tmp_path_factory.mktemp("drawn"), shipped.FOLDER)
+    with pytest.MonkeyPatch.context() as patch:  # drawing them takes longer than all else
+        patch.setattr(shelf, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
+        return bundle.site(store, [few()], Limits(n_cases=3))
 
 
 @pytest.fixture
@@ -51,18 +69,20 @@ def cache(compared, tmp_path):
     return store.root
 
 
-def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_asked(drawn):
-    stored = tables(drawn.files)
-    explore, about = stored["f48bdd99-explore-0"], stored["index"]["sets"][0]
+def answers() -> list[pd.DataFrame]:
+    """Stored answers of every model in the order of pages, read from the files, by the ids of cases."""
     store = Store(shipped.FOLDER)
     manifests = [one for one in store.runs() if one["case_key"] == KEY]
     manifests.sort(key=lambda one: registry.model_order(one["run"]["model"]))
-    assert len(manifests) == len(about["models"]) == 6
-    questions = store.cases(KEY).table("cases").to_pandas().set_index("case")
-    for number, manifest in enumerate(manifests):
-        scores = store.run(manifest["key"]).table("scores").to_pandas()
-        ids = questions.loc[scores["case"], "id"]
-        margins = dict(zip(ids, scores["margin"].tolist(), strict=True))
+    questions = store.cases(KEY).table("cases").to_pandas().set_index("case")[["id"]]
+    scores = [store.run(one["key"]).table("scores").to_pandas() for one in manifests]
+    return [table.set_index("case").join(questions).set_index("id") for table in scores[:3]]
+
+
+def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_asked(drawn):
+    explore = tables(drawn.files)["f48bdd99-explore-0"]
+    for number, scores in enumerate(answers()):
+        margins = scores["margin"].to_dict()
         every = [(entry["margins"][number], entry["case"]["id"]) for entry in explore["cases"]]
         assert all(np.float32(margin) == np.float32(margins[case_id]) for margin, case_id in every)
         n_fooled = int(np.count_nonzero(scores["margin"] <= 0))
@@ -71,8 +91,44 @@ def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_a
         assert sum(margin <= 0 for margin, _ in every) >= min(3, n_fooled)
 
 
+def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(drawn):
+    stored = tables(drawn.files)
+    compare, stored_answers = stored["f48bdd99-compare-0"], answers()
+    assert compare["titles"][0] and compare["more"] == 0
+    for one, other in itertools.permutations(range(3), 2):
+        believed = stored_answers[one]["margin"].le(0) & stored_answers[other]["margin"].gt(0)
+        count, places = compare["columns"][f"m{one}>m{other}:0"]
+        assert count == believed.sum()
+        ids = [compare["cards"][place]["id"] for place in places]
+        assert ids and all(believed[case_id] for case_id in ids)
+    everyone = {entry["case"]["id"] for entry in stored["f48bdd99-explore-0"]["cases"]}
+    assert {card["id"] for card in compare["cards"]} <= everyone
+    assert {case["id"] for case in stored["f48bdd99-index-0"]["hero"]["cases"]} <= everyone
+    contests = [contest["models"] for contest in compare["contests"]]
+    assert contests == [["m0", "m1", "m2"], ["m1", "m0", "m2"], ["m2", "m0", "m1"]]
+
+
+def test_a_verdict_on_a_site_is_that_of_the_dashboard(drawn):
+    compare = tables(drawn.files)["f48bdd99-compare-0"]
+    first, second, third = few().ordered_models
+    comparison = views.believed.comparison(
+        Store(shipped.FOLDER), few(), (second, first, third), "pair"
+    )
+    finding = verdict(comparison, presentations()["eqben"].kind("pair"))
+    contest = compare["contests"][1]
+    assert contest["heading"].replace("\u00a0", " ") == finding.heading
+    assert contest["detail"].replace("\u00a0", " ") == finding.detail
+
+
+def test_whose_a_picture_is_stands_below_it_where_its_dataset_says_so():
+    assert credit({"Licence": "CC BY 2.0", "author": "Anna", "colour": "red"}) == (
+        "Licence: CC BY 2.0 · Author: Anna"
+    )
+    assert credit({"author": "", "colour": "red"}) == ""
+
+
 def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(drawn):
-    for page in pages.PAGES:
+    for page in (page for page in pages.PAGES if page.name != "tradeoff"):  # eqben has none
         text = drawn.files[f"{page.name}.html"].decode()
         named = [part.split('"')[0] for part in text.replace("href=", "src=").split('src="')[1:]]
         assert named and {name.partition("#")[0] for name in named} <= set(drawn.files)
@@ -129,7 +185,7 @@ def _explore(stored: dict[str, dict]) -> str:
 
 def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_path, monkeypatch):
     goal = tmp_path / "site"
-    said = call(cache, "site", str(goal), "--dry-run").stderr
+    said = call(cache, "site", str(goal), "--cases", "1", "--dry-run").stderr
     assert "MB" in said and not goal.exists()
     for words, line in (
         ([str(goal), "--max-size", "0.001"], "--max-size"),
@@ -138,13 +194,17 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
         ([str(cache)], "there already"),
         ([str(tmp_path / "no" / "site")], "is no folder"),
     ):
-        answer = call(cache, "site", *words, code=1)
+        answer = call(cache, "site", *words, "--cases", "1", code=1)
         assert line in answer.stderr.splitlines()[-1] and "Traceback" not in answer.output
         assert answer.stderr.splitlines()[-1].startswith("Error: ")
     assert call(tmp_path / "empty", "site", str(goal), code=1).stderr.count("\n") == 1
+    monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
+    named = ["--set", "5d36", "--cases", "1", "--dry-run"]
+    assert "pictures" in call(tmp_path / "empty", "site", str(goal), *named).stderr
+    monkeypatch.undo()
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
-    assert "too little space" in call(cache, "site", str(goal), code=1).stderr
+    assert "too little space" in call(cache, "site", str(goal), "--cases", "1", code=1).stderr
     monkeypatch.undo()
     written = []
 
@@ -154,5 +214,5 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
             raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    assert "No space left" in call(cache, "site", str(goal), code=1).stderr
+    assert "No space left" in call(cache, "site", str(goal), "--cases", "1", code=1).stderr
     assert len(written) == 4 and {path.name for path in tmp_path.iterdir()} <= {"cache", "empty"}

@@ -52,13 +52,19 @@ def site(
     i_may_publish: bool,
     dry_run: bool,
 ) -> None:
-    """Write question sets into the new folder OUTPUT as web pages that open from a file or any web server."""
+    """Write question sets into the new folder OUTPUT as web pages that open from a file or any web server.
+
+    Results that come with vlprobe can be named, too, and are taken where nothing else is stored.
+    """
     from vlprobe import views
     from vlprobe.render.site import bundle
     from vlprobe.render.site.subject import Limits
+    from vlprobe.storage import shipped
+    from vlprobe.storage.shipped import StoreAboveShipped
     from vlprobe.storage.store import DEFAULT, Store
 
-    store = Store(ctx.obj or DEFAULT)
+    root, below = ctx.obj or DEFAULT, shipped.folder()
+    store = StoreAboveShipped(root, below) if below else Store(root)
     bundle.check_output(output)
     stored = views.runs.question_sets(store)["case_key"].tolist()
     if not stored:

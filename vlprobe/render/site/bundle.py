@@ -13,11 +13,14 @@ from pathlib import Path
 from vlprobe.errors import InvalidInput
 from vlprobe.render.sentences import counted
 from vlprobe.render.site import pages, scripts
+from vlprobe.render.site.compare import compare_values
 from vlprobe.render.site.explore import explore_values
 from vlprobe.render.site.home import home_values
+from vlprobe.render.site.present import present_values
 from vlprobe.render.site.privacy import Privacy
 from vlprobe.render.site.shelf import Shelf
 from vlprobe.render.site.subject import Limits, Subject, Values, subject
+from vlprobe.render.site.tradeoff import kind_of_lie, tradeoff_values
 from vlprobe.render.words import dataset_name, distinct
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
@@ -53,13 +56,10 @@ def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> 
     shelf = Shelf(store.root, limits.may_publish)
     subjects = [subject(store, question_set, shelf, limits) for question_set in question_sets]
     tables: dict[str, Values] = {}
-    n_cases = 0
     for about in subjects:
         for kind in about.kinds:
-            tables[about.name(kind, "index")] = home_values(about, kind, {"explore": "Explore"})
-            explore = explore_values(about, kind)
-            tables[about.name(kind, "explore")] = explore
-            n_cases += len(_list(explore["cases"]))
+            tables |= _tables(about, kind)
+    n_cases = sum(len(_list(values.get("cases"))) for values in tables.values())
     labels = _labels(subjects)
     tables["index"] = {
         "sets": [_about(about, labels[about.question_set.key]) for about in subjects]
@@ -71,9 +71,37 @@ def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> 
     }
     for number, chunk in enumerate(shelf.chunks):
         texts[f"data/pictures-{number}.js"] = scripts.table(f"pictures-{number}", list(chunk))
-    texts |= pages.files(TITLE, pages.PAGES)
+    names = {name for about in subjects for kind in about.kinds for name in _pages(about, kind)}
+    texts |= pages.files(TITLE, [page for page in pages.PAGES if page.name in names])
     files = {path: text.encode() for path, text in sorted(texts.items())}
     return Site(files, n_cases, shelf.n_pictures, shelf.n_held_back)
+
+
+def _pages(about: Subject, kind: str) -> dict[str, str]:
+    """The pages that a kind has, by their names, and what they are called."""
+    is_there = {
+        "compare": len(about.models) > 1,
+        "tradeoff": kind == kind_of_lie(about),
+    }
+    return {page.name: page.title for page in pages.PAGES if is_there.get(page.name, True)}
+
+
+def _tables(about: Subject, kind: str) -> dict[str, Values]:
+    """The values of every page about a kind, by the names of their scripts. Explore has every case that another
+    page leads to.
+    """
+    names = _pages(about, kind)
+    values, cases = home_values(about, kind, names)
+    tables = {"index": values, "present": present_values(about, kind)}
+    sides = about.presentation.trade_off
+    if "tradeoff" in names and sides:
+        tables["tradeoff"], worst_cases = tradeoff_values(about, sides)
+        cases += worst_cases
+    if "compare" in names:
+        tables["compare"], facing_cases = compare_values(about, kind)
+        cases += facing_cases
+    tables["explore"] = explore_values(about, kind, cases)
+    return {about.name(kind, page): values for page, values in tables.items()}
 
 
 def _list(value: object) -> list[object]:
@@ -107,7 +135,7 @@ def _about(about: Subject, label: str) -> Values:
             {
                 "key": kind,
                 "label": about.presentation.kind(kind).lie or about.presentation.kind(kind).label,
-                "pages": ["index", "explore"],
+                "pages": list(_pages(about, kind)),
             }
             for kind in about.kinds
         ],

@@ -5,6 +5,7 @@ What all models have in common stands once; a model's answer adds what differs.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,25 +41,22 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
         type, and texts.
     """
     kind = subject.presentation.kind(kind_name)
-    by_model = {
-        model: views.wall.cards(
-            subject.store, subject.question_set, Filter(model, kind_name), list(numbers)
-        )
-        for model in subject.models
-    }
+    by_model = _cards(subject, kind_name, numbers)
     shared = by_model[subject.models[0]]
-    names = [
+    subject.shelf.add(
         name for cards in by_model.values() for card in cards for name in _pictures(card, kind)
-    ]
-    subject.shelf.add(names)
+    )
     noted = _noted(subject)
     codes = views.rows.picture_codes(subject.store, subject.question_set.key)[list(numbers)]
     entries = []
     for index, card in enumerate(shared):
-        values_by_model = {
-            model: _case(subject, cards[index], kind, noted.get(card.case))
-            for model, cards in by_model.items()
-        }
+        drawn: dict[object, Values] = {}
+        values_by_model = {}
+        for model, cards in by_model.items():
+            answer = _distinct_answer(cards[index], kind, model)
+            if answer not in drawn:
+                drawn[answer] = _case(subject, cards[index], kind, noted.get(card.case))
+            values_by_model[model] = drawn[answer]
         common = values_by_model[subject.models[0]]
         entries.append(
             {
@@ -77,6 +75,31 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
             }
         )
     return entries
+
+
+def _cards(
+    subject: Subject, kind_name: str, numbers: Sequence[int]
+) -> dict[str, Sequence[WallCard]]:
+    """The cases as each model saw them: its margin, and where it searches its answer."""
+    store, question_set = subject.store, subject.question_set
+    if subject.presentation.kind(kind_name).body in views.wall.ANSWER_BODIES:
+        return {
+            model: views.wall.cards(store, question_set, Filter(model, kind_name), numbers)
+            for model in subject.models
+        }
+    cards = views.wall.cards(store, question_set, Filter(subject.models[0], kind_name), numbers)
+    return {
+        model: [replace(card, margin=card.verdicts[number].margin) for card in cards]
+        for number, model in enumerate(subject.models)
+    }
+
+
+def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> object:
+    """What of a model's answer decides how its card looks: the verdict alone, unless it says how far something
+    moved or what was found.
+    """
+    is_told_apart = kind.is_movement or kind.body in views.wall.ANSWER_BODIES
+    return model if is_told_apart else views.wall.verdict_of(card.margin)
 
 
 def _number(margin: float) -> float | None:

@@ -34,14 +34,14 @@ def types_of(subject: Subject, kind_name: str) -> list[str]:
     ]
 
 
-def explore_values(subject: Subject, kind_name: str) -> Values:
-    """All that the page needs of a kind."""
+def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int] = ()) -> Values:
+    """All that the page needs of a kind, with the cases that other pages lead to."""
     kind = subject.presentation.kind(kind_name)
     types = types_of(subject, kind_name)
     patterns = {}
     if not kind.is_movement:
         patterns = {model: _patterns(subject, model, kind_name) for model in subject.models}
-    numbers = _numbers(subject, kind_name, patterns)
+    numbers = list(dict.fromkeys([*_numbers(subject, kind_name, patterns), *linked_cases]))
     case_filter = Filter(subject.models[0], kind_name)
     cards = views.wall.cards(subject.store, subject.question_set, case_filter, numbers)
     return {

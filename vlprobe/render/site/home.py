@@ -19,8 +19,10 @@ def page(name: str, **query: str) -> str:
     return f"{name}.html#{urlencode(query, quote_via=quote)}"
 
 
-def home_values(subject: Subject, kind_name: str, pages: Mapping[str, str]) -> Values:
-    """Failures of a kind, and the figures of it.
+def home_values(
+    subject: Subject, kind_name: str, pages: Mapping[str, str]
+) -> tuple[Values, list[int]]:
+    """Failures of a kind, and the figures of it; and the numbers of the cases that it shows.
 
     Args:
         subject: The question set.
@@ -56,7 +58,7 @@ def home_values(subject: Subject, kind_name: str, pages: Mapping[str, str]) -> V
         "tradeoff": "How steady, and how alert",
         "present": "The story in slides",
     }
-    return {
+    values: Values = {
         "hero": {
             "kicker": home.asked(subject.presentation, kind),
             "cases": [
@@ -90,6 +92,7 @@ def home_values(subject: Subject, kind_name: str, pages: Mapping[str, str]) -> V
             ],
         },
     }
+    return values, [showcase.card.case for showcase in showcases]
 
 
 def _models(strip: Values) -> list[Values]:

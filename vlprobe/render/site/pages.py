@@ -33,6 +33,9 @@ class Page:
 PAGES = (
     Page("index", "Home", (("home",), ("figures",)), ("home",)),
     Page("explore", "Explore", (("wall",), ("patterns",)), ("drawer", "explore")),
+    Page("compare", "Compare", (("forest",), ("wall",)), ("drawer", "compare")),
+    Page("tradeoff", "Trade-off", (("tradeoff", "placing"),), ("tradeoff",)),
+    Page("present", "Present", (("slides",),), ("present",)),
 )
 
 

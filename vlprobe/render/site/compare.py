@@ -1,0 +1,194 @@
+"""Compare on a site: each model with up to three others, the forest of their differences, and the pictures on
+which two of them part.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations, product
+
+from vlprobe import views
+from vlprobe.render import facing, forest
+from vlprobe.render.sentences import unbroken
+from vlprobe.render.site.subject import Subject, Values
+from vlprobe.render.verdict import verdict
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.believed import BelievedRow, Comparison
+from vlprobe.views.filter import Filter
+from vlprobe.views.records import AnswerRow, answer_records
+from vlprobe.views.wall import ANSWER_BODIES, WallCard
+
+MOST_MODELS = 8  # that are compared
+RIVALS = 3  # beside a baseline at once
+SHOWN = 6  # cards in a column
+# Of kinds in which nobody is fooled: margins of which the first model's is clearly the lower one.
+MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
+
+
+class Columns:
+    """The cards of all columns, each card once."""
+
+    def __init__(self, subject: Subject, kind_name: str) -> None:
+        self.subject, self.kind_name = subject, kind_name
+        self.kind = subject.presentation.kind(kind_name)
+        self.models = compared(subject)
+        self.cards: list[WallCard] = []
+        self._places: dict[tuple[int, str], int] = {}
+        self._columns: dict[tuple[str, str, str], list[object]] = {}
+
+    def add(self, model: str, rival: str, subtype: str) -> None:
+        """Takes in the first cases that only `model` believes, or that move it more."""
+        store, question_set = self.subject.store, self.subject.question_set
+        case_filter = side_filter(self.kind, self.kind_name, model, rival, subtype)
+        cards, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, SHOWN)
+        card_places = [self._place(card, model) for card in cards]
+        self._columns[model, rival, subtype] = [n_cases, card_places]
+
+    def _place(self, card: WallCard, model: str) -> int:
+        """Where a card stands; where models search, each sees another one."""
+        key = card.case, model if self.kind.body in ANSWER_BODIES else ""
+        if key not in self._places:
+            self._places[key] = len(self.cards)
+            self.cards.append(card)
+        return self._places[key]
+
+    def columns(self, subtypes: Sequence[str]) -> Values:
+        """How many cases a column stands for, and its cards, by "MODEL>RIVAL:TYPE"."""
+        keys = self.subject.keys
+        return {
+            f"{keys[model]}>{keys[rival]}:{subtypes.index(subtype)}": column
+            for (model, rival, subtype), column in self._columns.items()
+        }
+
+    def drawn_cards(self) -> list[Values]:
+        """Every card with a box for every model, in the order of the models."""
+        subject = self.subject
+        answers = self._answers()
+        subject.shelf.add(
+            name for card in self.cards for name in facing.pictures(card, self.kind, answers)
+        )
+        return [
+            dict(
+                facing.facing_card(
+                    card,
+                    self.kind,
+                    self.models,
+                    subject.names,
+                    subject.model_looks,
+                    answers.get(card.case, {}),
+                    subject.shelf.key,
+                    badge=False,
+                )
+            )
+            for card in self.cards
+        ]
+
+    def _answers(self) -> dict[int, dict[str, AnswerRow]]:
+        if self.kind.body not in ANSWER_BODIES or not self.cards:
+            return {}
+        numbers = list(dict.fromkeys(card.case for card in self.cards))
+        store, question_set = self.subject.store, self.subject.question_set
+        return answer_records(views.cases.answers(store, question_set, numbers, self.models))
+
+
+def side_filter(
+    kind: KindPresentation, kind_name: str, model: str, rival: str, subtype: str
+) -> Filter:
+    """The cases that only `model` believes; of movements, those that move it more."""
+    beside = Filter(model, kind_name, subtype, other=rival, sort="difference")
+    if kind.is_movement:
+        return replace(beside, outcome="all", within=MOVED_MORE)
+    return replace(beside, outcome="fooled", other_outcome="held")
+
+
+def compared(subject: Subject) -> tuple[str, ...]:
+    """The models that are compared."""
+    return subject.models[:MOST_MODELS]
+
+
+def contests(models: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Every model, each time with up to three others.
+
+    >>> list(contests("AB")), list(contests("ABCDE"))[:2]
+    ([('A', 'B'), ('B', 'A')], [('A', 'B', 'C', 'D'), ('A', 'E')])
+    """
+    for model in models:
+        others = [rival for rival in models if rival != model]
+        for start in range(0, len(others), RIVALS):
+            yield model, *others[start : start + RIVALS]
+
+
+def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]:
+    """All that the page needs of a kind, and the numbers of the cases that it shows."""
+    columns = Columns(subject, kind_name)
+    comparisons = [
+        views.believed.comparison(subject.store, subject.question_set, models, kind_name)
+        for models in contests(columns.models)
+    ]
+    subtypes = list(dict.fromkeys(row.subtype for each in comparisons for row in each.rows))
+    for (model, rival), subtype in product(permutations(columns.models, 2), subtypes):
+        columns.add(model, rival, subtype)
+    values: Values = {
+        "contests": [_contest(subject, columns.kind, each, subtypes) for each in comparisons],
+        "columns": columns.columns(subtypes),
+        "cards": columns.drawn_cards(),
+        "titles": [forest.part_title(subtype, columns.kind) for subtype in subtypes],
+        "movement": columns.kind.is_movement,
+        "more": len(subject.models) - len(columns.models),
+    }
+    return values, [card.case for card in columns.cards]
+
+
+def _contest(
+    subject: Subject, kind: KindPresentation, comparison: Comparison, subtypes: Sequence[str]
+) -> Values:
+    """The verdict, the forest, and what is said below the columns of each row."""
+    finding = verdict(comparison, kind, subject.names)
+    row = _first_row(comparison)
+    plot = forest.values(
+        comparison, kind, subject.model_looks, subject.names, (row.subtype, row.model)
+    )
+    rows_of_plot = [
+        entry for group in _entries(plot["groups"]) for entry in _entries(group["rows"])
+    ]
+    for entry in rows_of_plot:
+        entry |= {
+            "type": subtypes.index(str(entry.pop("subtype"))),
+            "model": subject.keys[str(entry["model"])],
+        }
+    is_known = not all(math.isnan(each.difference) for each in comparison.rows)
+    return {
+        "models": [subject.keys[each.model] for each in comparison.contestants],
+        "heading": unbroken(finding.heading),
+        "detail": unbroken(finding.detail),
+        "forest": plot if is_known else None,
+        "how": forest.how_to_read(comparison),
+        "first": [subject.keys[row.model], subtypes.index(row.subtype)],
+        "rest": {
+            f"{subject.keys[each.model]}:{subtypes.index(each.subtype)}": _rest(
+                each, comparison, kind.lies
+            )
+            for each in comparison.rows
+        },
+    }
+
+
+def _entries(value: object) -> list[Values]:
+    return value if isinstance(value, list) else []
+
+
+def _first_row(comparison: Comparison) -> BelievedRow:
+    """The first rival, and the type of edit at which it is clearly furthest from the baseline."""
+    rows = [row for row in comparison.rows if row.model == comparison.rivals[0].model]
+    clear = [row for row in rows if row.subtype and row.verdict in ("fewer", "more")]
+    return max(clear, key=lambda row: abs(row.difference), default=rows[0])
+
+
+def _rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
+    """What both models do alike, and what is in no column."""
+    if comparison.is_movement:
+        return ""
+    lines = [f"Both believe {row.both:,} other {lies}, and reject {row.neither:,}."]
+    if row.n_left_out:
+        lines.append(f"{row.n_left_out:,} were answered by one of the two alone.")
+    return " ".join(lines)
