@@ -8,19 +8,23 @@ Printed are wall and CPU seconds and the ratio of the plan to the sum; the store
     --limit N       only the first N pictures; 0: all 283
     --doctor        put the model to the doctor's checks, too
     --option ...    of the probes, as in `vlprobe run`
+    --count         only count what goes through the model, which gives noise in place of embeddings
 """
 
 import argparse
+import hashlib
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 COCO = ROOT.parent / "shared" / "data" / "coco_real"
+MODEL = "openclip:ViT-B-32"
 PROBES = ("lgip", "rococo", "prsm")
 
 
@@ -43,14 +47,64 @@ def stored(cache: Path) -> dict[str, bytes]:
     return {"/".join(path.parts[-2:]): path.read_bytes() for path in cache.glob("runs/*/*.parquet")}
 
 
+def counted(limit: int, probes: tuple[str, ...]) -> Counter[str]:
+    """How many pictures, texts and tokens of texts go through the model, batches filled up."""
+    import numpy as np
+
+    from vlprobe import registry
+    from vlprobe.runs.request import Request
+    from vlprobe.runs.run import execute_plan
+    from vlprobe.storage.store import Store
+
+    model = registry.load_model(MODEL, "cpu")
+    counts: Counter[str] = Counter()
+
+    def noise(rows: np.ndarray) -> np.ndarray:
+        seeds = [int.from_bytes(hashlib.blake2b(row, digest_size=8).digest()) for row in rows]
+        vectors = np.stack([np.random.default_rng(seed).standard_normal(512) for seed in seeds])
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    def images(pixels: np.ndarray) -> np.ndarray:
+        counts["pictures"] += len(pixels)
+        return noise(pixels)
+
+    def texts(tokens: np.ndarray) -> np.ndarray:
+        counts["texts"] += len(tokens)
+        counts["tokens"] += int((tokens.argmax(axis=1) + 1).sum())  # the end has the highest id
+        return noise(tokens)
+
+    vars(model).update(encode_images=images, encode_texts=texts)
+    requests = [
+        Request((MODEL,), f"coco:{COCO}", probe, limit=limit, examine=False, device="cpu")
+        for probe in probes
+    ]
+    with tempfile.TemporaryDirectory() as cache:
+        execute_plan(requests, Store(Path(cache)), models={MODEL: model})
+    return counts
+
+
+def count(limit: int) -> None:
+    """Prints a line a probe, and what a plan saves."""
+    single = [counted(limit, (probe,)) for probe in PROBES]
+    plan = counted(limit, PROBES)
+    sums = sum(single, Counter())
+    for name, counts in zip((*PROBES, "sum", "plan"), (*single, sums, plan), strict=True):
+        print(f"{name:8}" + "  ".join(f"{counts[side]:9,} {side}" for side in plan))
+    print(f"{'ratio':8}" + "  ".join(f"{plan[side] / sums[side]:9.2f} {side}" for side in plan))
+
+
 def main() -> None:
     """Prints a line a run."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--doctor", action="store_true")
     parser.add_argument("--option", action="append", default=[])
+    parser.add_argument("--count", action="store_true")
     typed = parser.parse_args()
-    words = ["--model", "openclip:ViT-B-32", "--dataset", f"coco:{COCO}"]
+    if typed.count:
+        count(typed.limit)
+        return
+    words = ["--model", MODEL, "--dataset", f"coco:{COCO}"]
     words += ["--limit", str(typed.limit), *([] if typed.doctor else ["--no-doctor"])]
     print(f"{'':8}{'wall s':>9}{'CPU s':>9}", flush=True)
     spent: dict[str, tuple[float, float]] = {}

@@ -157,6 +157,34 @@ def test_all_probes_are_those_that_the_data_has_questions_for(tiny, tmp_path):
     assert "Left out visla: " in ended.stderr
 
 
+def test_one_command_asks_about_several_datasets_with_the_bytes_of_single_ones(
+    tiny, tmp_path, monkeypatch
+):
+    (tmp_path / "foils.csv").write_text(
+        "image,caption,foil\ntiny/0.png,a red ball,a blue ball\ntiny/1.png,a cup,a hat\n"
+    )
+    datasets = [tiny, f"table:{tmp_path / 'foils.csv'}"]
+    words = ["--model", "control:random", "--no-doctor", "--format", "json"]
+    stored: dict[str, bytes] = {}
+    for dataset, probe in zip(datasets, ("lgip", "eqben"), strict=True):
+        call(tmp_path / probe, *words, "--dataset", dataset, "--probe", probe)
+        stored |= stored_bytes(Store(tmp_path / probe))
+    loads: list[str] = []
+    real = registry.load_model
+    monkeypatch.setattr(
+        registry, "load_model", lambda name, *rest: loads.append(name) or real(name, *rest)
+    )
+    both = [word for dataset in datasets for word in ("--dataset", dataset)]
+    ended = call(tmp_path / "plan", *words, *both, "--probe", "eqben", "--probe", "lgip")
+    assert loads == ["control:random"]
+    pairs = {(row["dataset"], row["probe"]) for row in json.loads(ended.stdout)}
+    assert {(tiny, "lgip"), (datasets[1], "eqben")} <= pairs
+    assert (tiny, "eqben") not in pairs and f"makes no case from dataset '{tiny}'" in ended.stderr
+    assert stored.items() <= stored_bytes(Store(tmp_path / "plan")).items()
+    nothing = call(tmp_path / "none", *words, *["--dataset", tiny] * 2, "--probe", "visla", code=1)
+    assert "visla: " in nothing.stderr
+
+
 def test_a_profile_counts_the_seconds_of_each_stage_and_of_the_model(monkeypatch):
     # wall, processors, model: at the start, and when each label but the first of a stage is told
     ticks = iter([(0, 0, 0), (1, 1, 0), (3, 2, 0), (10, 6, 0), (30, 20, 15), (32, 21, 15)])

@@ -37,8 +37,9 @@ ALL = "all"
 )
 @click.option(
     "--dataset",
-    default="",
-    help="A dataset's name [each probe's demo data].",
+    "datasets",
+    multiple=True,
+    help="A dataset's name; of several, each probe is asked about those that it has questions for [its demo data].",
     shell_complete=complete_names("datasets"),
 )
 @click.option(
@@ -115,6 +116,7 @@ ALL = "all"
 @click.pass_context
 def run(
     ctx: click.Context,
+    datasets: Sequence[str],
     probes: Sequence[str],
     options: Sequence[str],
     threads: int,
@@ -125,6 +127,7 @@ def run(
     """Ask models a probe's questions, or those of several; the same command again resumes, or
     answers at once.
     """
+    from vlprobe.errors import Misfit
     from vlprobe.models import frozen
     from vlprobe.runs.profile import Profile
     from vlprobe.runs.run import execute_plan
@@ -132,40 +135,48 @@ def run(
 
     if threads:
         frozen.use_threads(threads)
-    requests = _requests(probes, parse_pairs(options), settings)
+    requests = _requests(datasets, probes, parse_pairs(options), settings)
     store = Store(ctx.obj or DEFAULT)
     clock: Profile | None = None
     with Bar() as bar:
         progress: Progress = bar
         if profile:
             progress = clock = Profile(bar)
-        plan = execute_plan(requests, store, progress, leaves_out=ALL in probes)
+        plan = execute_plan(
+            requests, store, progress, leaves_out=ALL in probes or len(datasets) > 1
+        )
     for reason in plan.left_out:
         click.echo(f"Left out {reason}", err=True)
+    if not any(plan.manifests):
+        raise Misfit(
+            "None of these probes has a question for this: see the lines above. Name others, or other data."
+        )
     _print_answers(store, [manifests for manifests in plan.manifests if manifests], how)
     if clock:
         click.echo(clock.report(), err=True)
 
 
 def _requests(
-    probes: Sequence[str], options: Mapping[str, object], settings: dict
+    datasets: Sequence[str], probes: Sequence[str], options: Mapping[str, object], settings: dict
 ) -> "list[Request]":
-    """A request a probe. Raises a VlprobeError where a probe or an option is not known."""
+    """A request a dataset and probe. Raises a VlprobeError where a probe or an option is not known."""
     from vlprobe import registry
     from vlprobe.runs.request import Request
 
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings = {name: value for name, value in settings.items() if value is not None}
-    typed(*settings["models"], settings["dataset"], *probes, *options.values())
+    typed(*settings["models"], *datasets, *probes, *options.values())
     names = registry.names("probes") if ALL in probes else list(dict.fromkeys(probes))
     return [
         Request(
+            dataset=dataset,
             probe=name,
             options=options_of_probe,
             keep_embeddings=keep,
             examine=examine,
             **settings,
         )
+        for dataset in dict.fromkeys(datasets or ("",))
         for name, options_of_probe in _options_by_probe(names, options).items()
     ]
 
@@ -201,11 +212,11 @@ def _options_by_probe(
 
 
 def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) -> None:
-    """The estimates of each probe's runs in one table, then what to know of models and data.
+    """The estimates of all runs in one table, then what to know of models and data.
 
     Args:
         store: That holds the runs.
-        answers: The manifests of the runs, a list a probe.
+        answers: The manifests of the runs, a list a dataset and probe.
         how: One of FORMATS.
     """
     import pandas as pd
@@ -213,9 +224,11 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
     from vlprobe import views
 
     tables = [_estimates(store, manifests) for manifests in answers]
-    if len(answers) > 1:
-        for table, manifests in zip(tables, answers, strict=True):
-            table.insert(0, "probe", manifests[0]["run"]["probe"])
+    for column in ("probe", "dataset"):
+        values = [manifests[0]["run"][column] for manifests in answers]
+        if len(set(values)) > 1:
+            for table, value in zip(tables, values, strict=True):
+                table.insert(0, column, value)
     print_table(pd.concat(tables) if tables else pd.DataFrame(), how)
     keys = {manifest["key"] for manifests in answers for manifest in manifests}
     print_notes(row for row in views.runs.run_rows(store) if row.key in keys)
