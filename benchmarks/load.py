@@ -1,21 +1,24 @@
-"""Many people at once on one dashboard: how long a changed filter takes, whether memory grows, whether answers mix.
+"""Many people at once on one dashboard: how long a change takes, whether memory grows, whether answers mix.
 
-    python benchmarks/load.py [--cache CACHE] [--sessions 50] [--minutes 2] [--think 15]
+    python benchmarks/load.py [--cache CACHE] [--sessions 100] [--minutes 2] [--think 15]
 
-Starts a dashboard on loopback, on a cache of 12 million made-up answers as `benchmarks/store.py` makes it, or on CACHE.
-Each session is what a browser is to the server: a websocket that opens the Failures page and then, with pauses of
-`--think` seconds on average, asks for it again with another model, type of edit, outcome, order and page. A change is
-timed from the message that is sent to the end of the script's run, once all sessions have their first page. Every
-answer is checked: its sentence must name the model that this session asked for, and give its number of cases, counted
-here from the files without the package's views. No answer within a minute is a wrong one; the session comes again, but
-not after ten wrong ones.
+Starts `vlprobe dashboard` on loopback, on a cache of 12 million made-up answers as `benchmarks/store.py` makes it, or
+on CACHE; the shipped results are below it. Each session is what a browser is to the server: a websocket that opens
+Explore and then, with pauses of `--think` seconds on average, asks for something else. Of five changes four are
+another model, type of edit, outcome, order and page of Explore, and one is Compare, Trade-off or Home; half of them
+are about the cache, half about the shipped results. A change is timed from the message that is sent to the end of the
+script's run, once all sessions have their first page. Every answer is checked: Explore must pick the model that this
+session asked for, its heading and its note must give its numbers of cases, counted here from the files without the
+package's views; Compare must pick the model; the others must send their picture. No answer within a minute is a wrong
+one; the session comes again, but not after ten wrong ones.
 
-Nothing but 127.0.0.1 is talked to. Pictures are not fetched, and no browser draws: this is the server's part. The
-sessions share the machine with the server; what they take of it is printed.
+Memory is told minute by minute. Nothing but 127.0.0.1 is talked to. Pictures come with the answer, and no browser
+draws: this is the server's part. The sessions share the machine with the server; what they take of it is printed.
 """
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import socket
@@ -23,7 +26,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -36,16 +42,67 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from vlprobe import views
+from vlprobe.render.words import distinct, model_name, movement_kinds
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 SORTS = ("worst", "closest", "best", "dataset")
+EXPLORE, COMPARE = "explore", "compare"
+OTHER_PAGES = {
+    COMPARE: "",
+    "tradeoff": "vlprobe_",
+    "": "vlprobe_home",
+}  # what the name of a part begins with that each sends
+OTHERS = 0.2  # share of changes that are about other pages than Explore
 PATIENCE = 60  # seconds
 WRONG = 10  # answers after which a session gives up
 WATCHED = 0.5  # seconds between two looks at the server's memory
-Counts = dict[
-    str, dict[str, int]
-]  # of each type of edit, and of all of them under "": cases by outcome
+SETTLED = 5  # minutes after which memory should not grow any more
+Counts = dict[str, int]  # cases by outcome
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One model's answers to one question set."""
+
+    case_key: str
+    model: str
+    label: str  # what pickers call the model
+    is_shipped: bool
+    counts: dict[str, Counts]  # of each type of edit, and of all of them under ""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a session asks for, and what the answer has to say."""
+
+    page: str
+    address: dict[str, str]
+    label: str  # of the model in its picker; empty where the page has none
+    heading: str
+    note: str
+    part: str  # component that the page has to send
+
+    def missing(self, labels: list[str], parts: dict[str, str]) -> str:
+        """What the answer lacks of it; empty where nothing.
+
+        Args:
+            labels: Of the models that are picked.
+            parts: The values that were sent to components, as JSON, by their names.
+        """
+        if self.label and self.label not in labels:
+            return f"asked {self.address}, and the picker has {labels} instead of {self.label}"
+        if self.part and not any(name.startswith(self.part) for name in parts):
+            return f"asked {self.page} {self.address}, and got no {self.part}"
+        if not self.heading:
+            return ""
+        values = json.loads(parts.get("vlprobe_wall", "{}"))
+        heading, note = values.get("heading", ""), values.get("note", "")
+        if heading.startswith(self.heading) and self.note in note:
+            return ""
+        return f"asked {self.address}, expected '{self.heading}' and '{self.note}', not '{heading}' and '{note}'"
 
 
 class Session:
@@ -53,14 +110,18 @@ class Session:
 
     opened = 0  # sessions that were answered, or gave up waiting for their first page
 
-    def __init__(
-        self, address: str, number: int, sets: list[tuple[str, str, Counts]], of: int = 1
-    ) -> None:
-        self.address, self.sets, self.of, self.page = address, sets, of, ""
+    def __init__(self, address: str, number: int, sets: list[Answered], of: int = 1) -> None:
+        self.address, self.of = address, of
+        sources = (
+            [one for one in sets if one.is_shipped],
+            [one for one in sets if not one.is_shipped],
+        )
+        self.sources = [source for source in sources if source]
+        self.pages: dict[str, str] = {}  # hashes by path
         self.random = random.Random(number)
         self.first = True
         self.answers = 0
-        self.seconds: list[float] = []
+        self.seconds: list[tuple[str, float]] = []  # page, and how long it took
         self.wrong: list[str] = []
 
     async def visit(self, until: float, think: float) -> None:
@@ -91,23 +152,30 @@ class Session:
 
     async def change(self, socket_) -> None:
         """Asks for another view, and reads the answer to its end."""
-        asked, expected = self.question()
+        look = self.look()
         message = BackMsg()
-        message.rerun_script.query_string = urllib.parse.urlencode(asked)
-        message.rerun_script.page_name = "explore"
-        message.rerun_script.page_script_hash = self.page
+        message.rerun_script.query_string = urllib.parse.urlencode(look.address)
+        message.rerun_script.page_name = look.page
+        message.rerun_script.page_script_hash = self.pages.get(look.page, "")
         started = time.monotonic()
         await socket_.send(message.SerializeToString())
-        said = ""
+        labels: list[str] = []
+        parts: dict[str, str] = {}
         while True:
             answer = ForwardMsg.FromString(await socket_.recv())
             kind = answer.WhichOneof("type")
+            element = answer.delta.new_element if kind == "delta" else None
+            drawn = element.WhichOneof("type") if element else ""
             if kind == "navigation":
-                self.page = answer.navigation.page_script_hash
-            elif kind == "delta" and answer.delta.new_element.WhichOneof("type") == "markdown":
-                said += answer.delta.new_element.markdown.body.replace("\\", "") + "\n"
-            elif kind == "delta" and answer.delta.new_element.WhichOneof("type") == "exception":
-                self.wrong.append(answer.delta.new_element.exception.message)
+                self.pages = {
+                    page.url_pathname: page.page_script_hash for page in answer.navigation.app_pages
+                }
+            elif drawn == "selectbox" and element.selectbox.label in ("Model", "Baseline"):
+                labels.append(element.selectbox.raw_value)
+            elif drawn == "bidi_component":
+                parts[element.bidi_component.component_name] = element.bidi_component.json
+            elif drawn == "exception":
+                self.wrong.append(element.exception.message)
             elif kind == "script_finished" and (
                 answer.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY  # not for a rerun
             ):
@@ -115,52 +183,67 @@ class Session:
         if (
             not self.first and Session.opened > self.of
         ):  # one more than there are: the one that warms the server
-            self.seconds.append(time.monotonic() - started)
+            self.seconds.append((look.page, time.monotonic() - started))
         self.answered()
-        if expected not in said:
-            self.wrong.append(f"asked {asked}, and not told '{expected}'")
+        if missing := look.missing(labels, parts):
+            self.wrong.append(missing)
 
-    def question(self) -> tuple[dict[str, str], str]:
-        """What an address says, and what the page must say to it."""
-        key, model, counts = self.random.choice(self.sets)
-        subtype = self.random.choice(sorted(counts))
-        own = counts[subtype]
-        outcome = self.random.choice(sorted(name for name, number in own.items() if number))
-        asked = {"set": key, "model": model, "outcome": outcome, "sort": self.random.choice(SORTS)}
+    def look(self) -> Look:
+        """What is asked next."""
+        answered = self.random.choice(self.random.choice(self.sources))
+        asked = {"set": answered.case_key, "model": answered.model}
+        if not self.first and self.random.random() < OTHERS:
+            page = self.random.choice(list(OTHER_PAGES))
+            label = answered.label if page == COMPARE else ""
+            return Look(page, asked, label, "", "", OTHER_PAGES[page])
+        subtype = self.random.choice(sorted(answered.counts))
+        counts = answered.counts[subtype]
+        outcome = self.random.choice(sorted(name for name, number in counts.items() if number))
+        asked |= {"outcome": outcome, "sort": self.random.choice(SORTS)}
         asked |= {"type": subtype} if subtype else {}
-        asked |= {"page": str(self.random.randint(1, 3))} if own[outcome] > 36 else {}
-        return asked, f"{model} was fooled **{own['fooled']:,}** times of **{own['all']:,}**"
+        asked |= {"page": str(self.random.randint(1, 3))} if counts[outcome] > 180 else {}
+        note = f" of {counts['all']:,}"
+        if outcome != "fooled":
+            note = f"{counts['fooled']:,}{note} believed"
+        return Look(EXPLORE, asked, answered.label, f"{counts[outcome]:,} ", note, "")
 
 
-def questions(store: Store) -> list[tuple[str, str, Counts]]:
-    """Question set, model and the counts that its page must show, for every run of flips or comparisons."""
-    found = []
+def answered_sets(store: Store) -> list[Answered]:
+    """Every model and question set whose first kind can fool, with the counts that its page must show."""
+    every = []
     for asked in views.runs.question_sets(store).itertuples():
         first = next(iter(views.runs.kinds(asked.probe)))
-        if first in ("paraphrase", "ranking"):
+        if first in movement_kinds():
             continue
-        for run in views.runs.question_set(store, asked.case_key).runs:
+        runs = views.runs.question_set(store, asked.case_key).runs
+        labels = distinct({run.model: model_name(run.model) for run in runs})
+        for run in runs:
             table = pq.read_table(
                 store.files([run.key], "scores")[0], columns=["kind", "subtype", "margin"]
             ).to_pandas()
             table = table[table["kind"] == first]
             counts = {"": counted(table["margin"])}
-            counts |= {
-                name: counted(margin) for name, margin in table.groupby("subtype")["margin"] if name
-            }
+            if table["subtype"].nunique() > 1:
+                counts |= {
+                    name: counted(margin)
+                    for name, margin in table.groupby("subtype")["margin"]
+                    if name
+                }
             if len(table):
-                found.append((asked.case_key, run.model, counts))
-    return found
+                every.append(
+                    Answered(asked.case_key, run.model, labels[run.model], run.shipped, counts)
+                )
+    return every
 
 
-def counted(margin: pd.Series) -> dict[str, int]:
+def counted(margin: pd.Series) -> Counts:
     """How many cases have each outcome."""
-    told = {"fooled": margin <= 0, "tied": margin == 0, "held": margin > 0}
-    return {name: int(has.sum()) for name, has in told.items()} | {"all": len(margin)}
+    passing = {"fooled": margin <= 0, "tied": margin == 0, "held": margin > 0}
+    return {name: int(has.sum()) for name, has in passing.items()} | {"all": len(margin)}
 
 
 async def run(
-    address: str, process: psutil.Process, sets: list, given: argparse.Namespace
+    address: str, process: psutil.Process, sets: list[Answered], given: argparse.Namespace
 ) -> tuple[list[Session], list[tuple[float, float, float]]]:
     """All sessions at once; from the first pages on the time, the server's resident memory and the machine's load."""
     sessions = [Session(address, number, sets, given.sessions) for number in range(given.sessions)]
@@ -189,7 +272,7 @@ def main() -> None:
     """Reads the command line, and makes a cache unless one is given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path)
-    parser.add_argument("--sessions", type=int, default=50)
+    parser.add_argument("--sessions", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument(
         "--think",
@@ -207,22 +290,22 @@ def main() -> None:
 
 def measure(given: argparse.Namespace) -> None:
     """Starts the server, runs the sessions, prints what was seen."""
-    store = Store(given.cache)
-    sets = questions(store)
+    store = StoreAboveShipped(given.cache, shipped.FOLDER)
+    sets = answered_sets(store)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+        port = free.getsockname()[1]
+    address = f"127.0.0.1:{port}"
     server = subprocess.Popen(
-        [*command, "--server.port", address.rpartition(":")[2]],
+        [sys.executable, "-m", "vlprobe", "dashboard", "--read-only", "--port", str(port)],
         cwd=ROOT,
-        env=os.environ | {"VLPROBE_CACHE": str(store.root)},
+        env=os.environ | {"VLPROBE_CACHE": str(store.root), "PYTHONPATH": str(ROOT)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
         process = psutil.Process(server.pid)
-        listening(process)
+        await_server(address)
         warm = Session(address, 0, sets)
         asyncio.run(warm.visit(time.monotonic(), 0.1))
         before, own = sum(process.cpu_times()[:2]), time.process_time()
@@ -231,16 +314,15 @@ def measure(given: argparse.Namespace) -> None:
     finally:
         server.terminate()
         server.wait()
-    seconds = np.array([one for session in sessions for one in session.seconds])
+    answers = sum(session.answers for session in sessions)
     wrong = [line for session in [warm, *sessions] for line in session.wrong]
-    if not len(seconds):
+    seconds = [one for session in sessions for one in session.seconds]
+    if not seconds:
         sys.exit(
-            "No filter was changed after all sessions had a page. Give more --minutes.\n"
+            "Nothing was changed after all sessions had a page. Give more --minutes.\n"
             + "\n".join(wrong[:5])
         )
-    told = np.quantile(seconds, [0.5, 0.95, 0.99, 1])
     when, memory, load = np.array(seen).T
-    answers = sum(session.answers for session in sessions)
     print(
         f"rows            {sum(run['n_cases'] for run in store.runs()):,} scores, {len(sets)} models x question sets"
     )
@@ -248,33 +330,53 @@ def measure(given: argparse.Namespace) -> None:
         f"sessions        {given.sessions}, {given.minutes:g} minutes, a change every {given.think:g} s each"
     )
     print(f"changes         {len(seconds):,}, {len(seconds) / (when[-1] - when[0]):.1f} a second")
-    print(
-        "filter change   p50 {:.2f} s   p95 {:.2f} s   p99 {:.2f} s   slowest {:.2f} s".format(
-            *told
-        )
-    )
+    print_seconds("all changes", [took for _, took in seconds])
+    for page in (EXPLORE, *OTHER_PAGES):
+        print_seconds(page or "home", [took for name, took in seconds if name == page])
     print(
         f"CPU a change    server {spent / answers:.3f} s, sessions {own / answers:.3f} s, first pages included"
     )
-    parts = np.array_split(memory, 3)
-    print(
-        "server memory   "
-        + "   ".join(f"{part.mean():,.0f} MiB" for part in parts)
-        + "   (mean of each third)"
-    )
+    print_memory((when - when[0]) / 60, memory)
     print(
         f"load average    {load.mean():.1f} on average, {load.max():.1f} at most, on {os.cpu_count()} cores"
     )
     print(f"wrong answers   {len(wrong)}" + "".join(f"\n  {line}" for line in wrong[:5]))
 
 
-def listening(process: psutil.Process) -> None:
-    """Until the server takes connections."""
+def print_seconds(name: str, seconds: list[float]) -> None:
+    """A line of the quantiles of how long changes took."""
+    if seconds:
+        p50, p95, p99, slowest = np.quantile(seconds, [0.5, 0.95, 0.99, 1])
+        print(
+            f"{name:16}p50 {p50:.2f} s   p95 {p95:.2f} s   p99 {p99:.2f} s   slowest {slowest:.2f} s"
+        )
+
+
+def print_memory(minutes: np.ndarray, memory: np.ndarray) -> None:
+    """The mean of every minute, and how much the last one differs from that which begins at SETTLED."""
+    by_minute = [memory[minutes.astype(int) == minute].mean() for minute in range(int(minutes[-1]))]
+    if not by_minute:
+        by_minute = [memory.mean()]
+    print(
+        "server memory   "
+        + " ".join(f"{mean:,.0f}" for mean in by_minute)
+        + " MiB, mean of each minute"
+    )
+    if len(by_minute) > SETTLED:
+        grown = by_minute[-1] / by_minute[SETTLED] - 1
+        print(f"                {100 * grown:+.1f} % from minute {SETTLED} to the end")
+
+
+def await_server(address: str) -> None:
+    """Until the server answers."""
     until = time.monotonic() + PATIENCE
-    while not any(one.status == psutil.CONN_LISTEN for one in process.net_connections()):
-        if time.monotonic() > until:
-            sys.exit("The dashboard did not start.")
-        time.sleep(0.2)
+    while time.monotonic() < until:
+        try:
+            urllib.request.urlopen(f"http://{address}/_stcore/health", timeout=1)
+            return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    sys.exit("The dashboard did not start.")
 
 
 if __name__ == "__main__":
