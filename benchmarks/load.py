@@ -70,6 +70,7 @@ class Answered:
     case_key: str
     model: str
     label: str  # what pickers call the model
+    kind: str  # of its questions
     is_shipped: bool
     counts: dict[str, Counts]  # of each type of edit, and of all of them under ""
 
@@ -199,7 +200,7 @@ class Session:
         subtype = self.random.choice(sorted(answered.counts))
         counts = answered.counts[subtype]
         outcome = self.random.choice(sorted(name for name, number in counts.items() if number))
-        asked |= {"outcome": outcome, "sort": self.random.choice(SORTS)}
+        asked |= {"kind": answered.kind, "outcome": outcome, "sort": self.random.choice(SORTS)}
         asked |= {"type": subtype} if subtype else {}
         asked |= {"page": str(self.random.randint(1, 3))} if counts[outcome] > 180 else {}
         note = f" of {counts['all']:,}"
@@ -231,7 +232,9 @@ def answered_sets(store: Store) -> list[Answered]:
                 }
             if len(table):
                 every.append(
-                    Answered(asked.case_key, run.model, labels[run.model], run.shipped, counts)
+                    Answered(
+                        asked.case_key, run.model, labels[run.model], first, run.shipped, counts
+                    )
                 )
     return every
 

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import facts
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import entry as storage_entry
+from vlprobe.storage import memo
 from vlprobe.storage.files import write_bytes
 from vlprobe.storage.store import Store
 
@@ -77,6 +78,45 @@ def test_the_version_changes_with_every_completed_run(store: Store):
     empty = store.version()
     finish(store, "a" * 16)
     assert store.version() != empty
+
+
+def test_a_manifest_is_parsed_once_and_again_when_its_file_has_changed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(memo, "SETTLED_NS", -(10**12))  # as if everything were written long ago
+    parsed = []
+    parse = storage_entry.parse_manifest
+    monkeypatch.setattr(
+        storage_entry, "parse_manifest", lambda content: parsed.append(content) or parse(content)
+    )
+    finish(store, "a" * 16)
+    finish(store, "b" * 16)
+    first = store.runs()
+    first[0]["note"], first[0]["run"]["model"] = "mine", "mine"
+    assert len(parsed) == 2
+    assert [manifest["note"] for manifest in store.runs()] == ["", ""]
+    assert "mine" not in [manifest["run"]["model"] for manifest in store.runs()]
+    assert len(parsed) == 2
+    path = store.run("b" * 16).folder / "manifest.json"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert [manifest["key"] for manifest in store.runs()] == ["a" * 16]
+    assert list(store.read_runs()[1]) == ["b" * 16]
+    path.unlink()
+    assert store.read_runs()[1] == {}
+
+
+def test_a_manifest_that_was_just_written_is_not_remembered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    parsed = []
+    parse = storage_entry.parse_manifest
+    monkeypatch.setattr(
+        storage_entry, "parse_manifest", lambda content: parsed.append(content) or parse(content)
+    )
+    finish(store, "a" * 16)
+    store.runs()
+    store.runs()
+    assert len(parsed) == 2
 
 
 def test_the_version_changes_when_a_model_is_examined(store: Store):

@@ -22,13 +22,14 @@ import hashlib
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlprobe.errors import InvalidInput, NotFound, StoredDamage, printable
-from vlprobe.storage import files, objects
+from vlprobe.storage import files, memo, objects
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
 from vlprobe.storage.files import present, unreadable
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
 FETCH_THREADS = 8
+MANIFESTS = 4096  # that are kept in memory, some kilobytes each
 
 
 class Store:
@@ -134,14 +136,13 @@ class Store:
             if not isinstance(error, FileNotFoundError):
                 unread[""] = unreadable(self.root / "runs", error)
         for key in keys:
-            path = self.root / "runs" / key / "manifest.json"
-            if not present(path):  # incomplete
-                continue
             try:
-                manifest = Entry(path.parent).manifest()
+                manifest = _manifest(os.path.join(self.root, "runs", key))
             except InvalidInput as error:
-                if present(path):  # not removed meanwhile
+                if present(self.root / "runs" / key / "manifest.json"):  # not removed meanwhile
                     unread[key] = error.with_traceback(None)  # callers keep it
+                continue
+            if manifest is None:  # incomplete
                 continue
             is_copy = (
                 manifest.get("key") != key
@@ -200,10 +201,14 @@ class Store:
         cached tables.
         """
         self._refresh()
+        runs = [f"runs/{key}/manifest.json" for key in _names(self.root / "runs")]
+        models = [
+            f"models/{name}" for name in _names(self.root / "models") if name.endswith(".json")
+        ]
         stamps = [
-            f"{path.relative_to(self.root)}:{_stamp(path)}"
-            for pattern in ("runs/*/manifest.json", "models/*.json")
-            for path in sorted(self.root.glob(pattern))
+            f"{name}:{stamp}"
+            for name in (*runs, *models)
+            if (stamp := _stamp(os.path.join(self.root, name)))
         ]
         return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
 
@@ -235,13 +240,47 @@ class Store:
             cursor.close()
 
 
-def _stamp(path: Path) -> str:
-    """Changes whenever a file or its permissions change."""
+def _names(folder: Path) -> list[str]:
+    """Names of what is in a folder, in order; nothing where it cannot be listed."""
     try:
-        status = path.stat()
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _stamp(path: str) -> str:
+    """Changes whenever a file or its permissions change; "" where there is none."""
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
     except OSError as error:
         return str(error.errno)
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}"
+
+
+def _manifest(folder: str) -> dict[str, Any] | None:
+    """The fields of a run's manifest, read again where its file has changed; None where there is
+    none. Raises InvalidInput as `Entry.manifest`.
+    """
+    began = time.time_ns()
+    try:
+        stamp = memo.stamp(os.path.join(folder, "manifest.json"))
+    except (FileNotFoundError, NotADirectoryError):
+        return Entry(Path(folder)).manifest() if present(Path(folder, "manifest.json")) else None
+    except OSError:  # `Entry` says what is wrong
+        return Entry(Path(folder)).manifest()
+    if not (memo.believed() and memo.is_settled(stamp, began)):
+        return Entry(Path(folder)).manifest()
+    # Those who ask may change what is theirs.
+    manifest = _settled_manifest(folder, tuple(stamp))
+    return {**manifest, "run": {**manifest["run"]}} if "run" in manifest else {**manifest}
+
+
+@functools.lru_cache(maxsize=MANIFESTS)
+def _settled_manifest(folder: str, _stamp: tuple[int, ...]) -> dict[str, Any]:
+    """The same, of a file with this stamp: to check a thousand checksums takes long."""
+    return Entry(Path(folder)).manifest()
 
 
 @functools.lru_cache(maxsize=8)

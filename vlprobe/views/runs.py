@@ -86,9 +86,10 @@ def known_manifests(store: Store) -> list[dict]:
 
     A stored run lets no plug-in be imported: those of a plug-in that nobody named are in `unread`.
     """
-    return [
-        manifest for manifest in store.runs() if registry.has_probe(str(manifest["run"]["probe"]))
-    ]
+    manifests = store.runs()
+    probes = {str(manifest["run"]["probe"]) for manifest in manifests}
+    unknown = {probe for probe in probes if not registry.has_probe(probe)}
+    return [manifest for manifest in manifests if str(manifest["run"]["probe"]) not in unknown]
 
 
 def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:

@@ -2,7 +2,6 @@
 takes the right one's place.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vlprobe import views
@@ -53,7 +52,8 @@ def _searched(about: Subject) -> QuestionSet | None:
     candidates.sort(
         key=lambda row: (row.case_key != home_set.key, row.dataset != datasets.get(home_set.key))
     )
-    every: Sequence[QuestionSet] = [questions(row.case_key).question_set for row in candidates]
+    # One at a time: there may be hundreds, and the first one is most often it.
+    every = (questions(row.case_key).question_set for row in candidates)
     return next((search for search in every if view(views.mixed.searches.strengths, search)), None)
 
 
