@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import HOSTILE_CAPTIONS, another
+from tests.browser.conftest import HOSTILE_CAPTIONS, another, severe_violations
 from vlprobe import views
 from vlprobe.render.site import bundle
 from vlprobe.render.site.subject import Limits
@@ -67,6 +67,7 @@ def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site
         offline.set_viewport_size({"width": width, "height": 844})
         for address in PAGES:
             opened(offline, hostile_site, address)
+            assert width == 390 or severe_violations(offline) == []
     opened(offline, hostile_site, "explore.html#outcome=all&model=m0")
     cards = offline.locator("button.card")
     assert cards.count() == len(HOSTILE_CAPTIONS) // 2  # two captions a picture

@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.test_main import call
 from vlprobe import registry, views
+from vlprobe.datasets.credits import credits_of
 from vlprobe.render.site import bundle, pages, scripts, shelf
 from vlprobe.render.site.cases import credit
 from vlprobe.render.site.subject import Limits
@@ -125,6 +126,26 @@ def test_whose_a_picture_is_stands_below_it_where_its_dataset_says_so():
         "Licence: CC BY 2.0 · Author: Anna"
     )
     assert credit({"author": "", "colour": "red"}) == ""
+
+
+def test_licences_of_coco_are_those_of_its_own_table(tmp_path):
+    (tmp_path / "annotations").mkdir()
+    file = tmp_path / "annotations" / "captions_val2017.json"
+    name = f"coco:{tmp_path}"
+    licences = [{"id": 4, "name": "Attribution", "url": "by/2.0"}, {"id": [], "name": "no id"}, 5]
+    images = [
+        {"file_name": "1.jpg", "license": 4, "flickr_url": "farm/1"},
+        {"file_name": "2.jpg", "license": 9},
+        {"file_name": "3.jpg", "license": {}},
+    ]
+    file.write_text(json.dumps({"licenses": licences, "images": images}))
+    assert credits_of(name) == {"1.jpg": "Licence: Attribution by/2.0 · Source: farm/1"}
+    for damaged in ("[]", "{", '{"images": 3}'):
+        file.write_text(damaged)
+        assert credits_of(name) == {}
+    assert (
+        credits_of("demo") == {} and credits_of("coco:/nowhere") == {} and credits_of("coco:") == {}
+    )
 
 
 def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(drawn):

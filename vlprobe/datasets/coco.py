@@ -21,7 +21,7 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
-    check_json_head(_captions_file(split_unpictured(name)[0]))
+    check_json_head(captions_file(split_unpictured(name)[0]))
 
 
 def takes(path: Path) -> bool:
@@ -32,7 +32,7 @@ def takes(path: Path) -> bool:
 def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their ids, captions in the order of theirs. Raises InvalidInput."""
     path, keeps_all = split_unpictured(name)
-    captions = _captions_file(path)
+    captions = captions_file(path)
     content = read_json(captions)
     try:
         if not isinstance(content, dict):
@@ -72,7 +72,8 @@ def _by_id(row: dict) -> int:
     return row["id"]
 
 
-def _captions_file(path: Path) -> Path:
+def captions_file(path: Path) -> Path:
+    """The captions file of a folder, or that is named itself. Raises InvalidInput."""
     if path.suffix == ".json":
         return path
     if not path.is_dir():

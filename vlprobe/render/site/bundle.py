@@ -125,11 +125,15 @@ def _about(about: Subject, label: str) -> Values:
     """What the site's index says of a question set."""
     run = about.question_set.runs[0]
     models = counted(len(about.rated), "model")
+    notes = []
+    if about.shelf.n_held_back:
+        notes.append("Pictures that may be under others’ rights are left out.")
+    if about.credits:
+        notes.append("Licences and sources of pictures stand with each case in Explore.")
     return {
         "key": about.key,
         "label": label,
-        "about": f"{label} · {counted(run.n_items, 'picture')} · {models}"
-        f"{'' if not about.shelf.n_held_back else ' · Photographs that may be under others’ rights are left out.'}",
+        "about": " · ".join([label, counted(run.n_items, "picture"), models, *notes]),
         "models": about.marks(),
         "kinds": [
             {

@@ -168,7 +168,7 @@ def _case(
             ],
         },
         "facts": _facts(card, kind),
-        "credit": credit(card.tags),
+        "credit": credit(card.tags, _credits(subject, card)),
         "note": annotation.note if annotation else "",
     }
 
@@ -210,14 +210,28 @@ def right_label(card: WallCard) -> str:
     return f"The right picture: rank {rank}" + (f", without mixtures {clean}" if mixed else "")
 
 
-def credit(tags: Mapping[str, str]) -> str:
-    """Whose the picture is, as the tags of its dataset say; "" where they say nothing."""
-    lines = [
+def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
+    """Whose the pictures of a case are; "" where nothing is said of it.
+
+    Args:
+        tags: Of the case, as its dataset has them.
+        lines: What the files of the dataset say of its pictures.
+    """
+    tagged = [
         f"{CREDITS[name.lower()]}: {value}"
         for name, value in tags.items()
         if name.lower() in CREDITS and value
     ]
-    return " · ".join(dict.fromkeys(lines))
+    return " · ".join(dict.fromkeys([*tagged, *lines]))
+
+
+def _credits(subject: Subject, card: WallCard) -> list[str]:
+    """What the files of the dataset say of the pictures of a case, and of those mixed into them."""
+    names = [*card.images[:2], *([card.wrong_image] if card.wrong_image else [])]
+    paths = []
+    for picture in map(Picture.from_name, names):
+        paths += [picture.path, picture.edit.partner] if picture.edit else [picture.path]
+    return [subject.credits[path.name] for path in paths if path.name in subject.credits]
 
 
 def _facts(card: WallCard, kind: KindPresentation) -> list[list[str]]:

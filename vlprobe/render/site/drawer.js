@@ -112,10 +112,10 @@ class Drawer {
       others.append(button);
     }
     this.dialog.replaceChildren(make("div", "case", steps, values.shots.length && pictures,
-      values.credit && make("p", "credit small quiet", values.credit),
       make("div", "captions", ...values.captions.map(captionLine)), ...values.strips.map(stripOf),
       barsOf(values.bars, shown.models), values.note && make("p", "note", values.note),
-      shown.others.length && others, factsOf(values.facts)));
+      shown.others.length && others,
+      values.credit && make("p", "credit small quiet", values.credit), factsOf(values.facts)));
     if (!isNew) return;
     document.body.append(this.dialog);
     this.dialog.showModal();

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vlprobe import views
+from vlprobe.datasets.credits import credits_of
 from vlprobe.render.charts.styles import Looks, styles
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import sentence_names
@@ -39,6 +40,7 @@ class Subject:
     keys: Mapping[str, str]  # what the site's addresses call each model: no stored name goes out
     model_looks: Looks
     kinds: tuple[str, ...]  # that have cases, those first that people see best
+    credits: Mapping[str, str]  # whose a picture is, by its file name
     shelf: Shelf
     limits: Limits
 
@@ -76,6 +78,7 @@ def subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limit
         {model: f"m{number}" for number, model in enumerate(models)},
         styles(views.runs.models(store)),
         views.showcase.kinds(store, question_set),
+        credits_of(question_set.runs[0].dataset) if limits.may_publish else {},
         shelf,
         limits,
     )
