@@ -2,13 +2,20 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
 from tests.render.scenes import TRAINS
+from vlprobe.datasets.world.scene import COLORS, OBJECTS
+from vlprobe.datasets.world.words import NUMBERS as WORLD_NUMBERS
+from vlprobe.datasets.world.words import SYNONYMS
 from vlprobe.render import showcase as words
 from vlprobe.render.words import presentations
+from vlprobe.storage import shipped
+from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
+from vlprobe.views import runs, showcase
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.showcase import Showcase
 from vlprobe.views.wall import ModelVerdict
@@ -55,7 +62,7 @@ def flip(
         ),
         (
             ("color", "green", "red", "A green bus.", 1),
-            ("You see green.", "One of six models says red."),
+            ("You see something green.", "One of six models says red."),
         ),
         (
             ("number", "a", "two", "There is a dog."),
@@ -76,7 +83,35 @@ def flip(
         ),
         (
             ("object", "Man", "Woman", "Man in a boat."),
-            ("You see man.", "Six of six models say woman."),
+            ("You see a man.", "Six of six models say a woman."),
+        ),
+        (
+            ("object", "dogs", "birds", "A group of dogs."),
+            ("You see dogs.", "Six of six models say birds."),
+        ),
+        (
+            ("spatial", "in front of", "behind", "A cat is in front of a dog."),
+            ("One thing is in front of another.", "Six of six models say behind."),
+        ),
+        (
+            ("spatial", "left", "right", "A dog on the left of a cat."),
+            ("One thing is left of another.", "Six of six models say right."),
+        ),
+        (
+            ("generic", "two", "five", "A photo of two dogs."),
+            ("You count two.", "Six of six models count five."),
+        ),
+        (
+            ("generic", "gray", "white", "The gray bird."),
+            ("You see something gray.", "Six of six models say white."),
+        ),
+        (
+            ("generic", "two people", "one person", "The two people."),
+            ("You see two people.", "Six of six models say one person."),
+        ),
+        (
+            ("generic", "sitting", "walking", "A dog is sitting."),
+            ("One caption is true.", "Six of six models believe the other."),
         ),
         (
             ("number", "several", "no", "There are several dogs."),
@@ -189,6 +224,46 @@ def test_every_kind_has_a_heading_captions_and_a_verdict(probe):
         assert words.boxes(case.card, kind, "A")
         assert words.shots(case.card, kind)
         assert words.verdict(case, kind, NAMES, MODELS[0])
+
+
+THINGS = [word for name in OBJECTS for word in (name, *SYNONYMS[name])]
+PLURALS = [
+    *(f"{word}s" for word in THINGS),
+    "buses",
+    "coaches",
+    "people",
+    "puppies",
+    "ponies",
+    "lorries",
+]
+SENTENCES = "|".join(
+    [
+        *("Ask again in other words", "The same, in other words", "A video changes once"),
+        *("People put one picture first", "Two of these say the same", "One caption is true"),
+        *("Two pictures, one difference", "Mixed pictures hide among the others"),
+        "(A tenth|A fifth|Three tenths|Four tenths) (of|covered by) (another picture) is enough",
+        f"You count ({'|'.join(WORLD_NUMBERS.values())})",
+        f"You see something ({'|'.join(COLORS)})",
+        f"You see (an?|the) ({'|'.join(THINGS)})",
+        f"You see ({'|'.join(WORLD_NUMBERS.values())}|the)? ?({'|'.join(PLURALS)}|one person)",
+        "One thing is (over|under|above|below|higher than|lower than|beneath|underneath|behind"
+        "|in front of|left of|right of) another",
+    ]
+)
+
+
+@pytest.mark.parametrize("probe", presentations())
+def test_what_the_shipped_failures_say_is_a_sentence_of_each_kind_and_type(probe):
+    store = Store(shipped.FOLDER)
+    (key,) = runs.question_sets(store).set_index("probe").loc[[probe], "case_key"]
+    question_set = runs.question_set(store, key)
+    model = showcase.rated_models(question_set)[0]
+    for name in showcase.kinds(store, question_set):
+        kind = presentations()[probe].kind(name)
+        for case in showcase.showcases(store, question_set, name, model, count=10_000):
+            truth, lie = words.heading(case, kind, "Tiny CLIP")
+            assert re.fullmatch(f"({SENTENCES})\\.", truth), (case.card.subtype, truth)
+            assert len(lie.split()) > 2 and lie.endswith(".") and lie[0].isupper()
 
 
 def test_only_the_words_that_differ_are_marked():

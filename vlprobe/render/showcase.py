@@ -3,14 +3,11 @@
 A line is a list of runs: a text and its style, "true", "lie", "changed" or "".
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vlprobe.perturb.kinds.edits import LIES
-from vlprobe.render import wall
-from vlprobe.render.sentences import shortened
-from vlprobe.render.wall import NUMBERS, Run, count_word, shorten, stayed
+from vlprobe.render import exchanged
+from vlprobe.render.wall import Run, count_word, shorten, stayed
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import in_step
@@ -19,13 +16,6 @@ from vlprobe.views.wall import WallCard
 
 Line = list[Run]
 LONGEST_CAPTION = 280  # characters of a caption; the case itself has all of it
-INDEFINITE = ("a", "an", "one", "single", "another")
-DEFINITE = (
-    *("the", "this", "that", "his", "her", "its", "their", "my", "your"),
-    *("each", "every", "no"),
-)
-NEAR = 3  # words before a noun among which its article is looked for
-NUMERALS = (*NUMBERS[1:], "eleven", "twelve", "twenty")
 PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": "Four tenths"}
 
 
@@ -81,7 +71,7 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
             f"{count_of(*shared)} stay." if shared else "No picture stays.",
         )
     if kind.is_movement:
-        return "The same, in other words.", f"For {name} it fits less well, or better."
+        return "The same, in other words.", f"{name} scores it differently."
     if kind.body == "picture_search":
         return mixed_heading(showcase, subject)
     if kind.body == "pair":
@@ -95,15 +85,12 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
         return "People put one picture first.", f"{does('put')} another one first."
     if kind.body == "triplet":
         return "Two of these say the same.", f"{does('see')} the wrong two."
-    things = changed_things(card)
-    if things is None or kind.body == "caption_search":
-        if kind.body == "caption_search":
-            return "One caption is true.", f"{does('rank')} a false one first."
+    if kind.body == "caption_search":
+        return "One caption is true.", f"{does('rank')} a false one first."
+    exchange = exchanged.exchange(card)
+    if exchange is None:
         return "One caption is true.", f"{does('believe')} the other."
-    verb, truth, lie = things
-    if verb == "count":
-        return f"You count {truth}.", f"{does('count')} {lie}."
-    return f"You see {truth}.", f"{does('say')} {lie}."
+    return exchange.truth, f"{does(exchange.verb)} {exchange.lie}."
 
 
 def count_of(count: int, total: int) -> str:
@@ -136,61 +123,6 @@ def is_own_mixture(card: WallCard) -> bool:
     """Whether the mixed picture that wins is the right one, mixed."""
     names = (card.wrong_image, *card.images[:1])
     return len({Picture.from_name(name).path for name in names}) == 1 < len(names)
-
-
-def changed_things(card: WallCard) -> tuple[str, str, str] | None:
-    """ "see" or "count", what is true and what is said instead, where one thing was exchanged; else None."""
-    source, target = wall.changed_words(card)
-    if not source or not target or "," in source + target or card.subtype in LIES:
-        return None
-    if card.subtype == "number":
-        truth, lie = number_word(source), number_word(target)
-        return ("count", truth, lie) if truth and lie else None
-    if card.subtype == "color":
-        return "see", shortened(source), shortened(target)
-    article = article_before(source, card.true_text)
-    return "see", with_article(article, source), with_article(article, target)
-
-
-def number_word(text: str) -> str:
-    """A number as one counts it; "" where the text is none.
-
-    >>> number_word("four"), number_word("A"), number_word("12"), number_word("several")
-    ('four', 'one', '12', '')
-    """
-    word = text.lower()
-    if word in ("a", "an", "single"):
-        return "one"
-    return word if word in NUMERALS or re.fullmatch(r"\d{1,4}", word) else ""
-
-
-def article_before(word: str, caption: str) -> str:
-    """ "a" or "the", whichever stands shortly before a word; "" where neither does.
-
-    >>> article_before("bird", "A gray bird is shown."), article_before("trains", "three yellow trains")
-    ('a', '')
-    """
-    before = caption.lower().partition(word.lower())[0]
-    for word_before in reversed(re.split(r"[,.;:]", before)[-1].split()[-NEAR:]):
-        if word_before in INDEFINITE:
-            return "a"
-        if word_before in DEFINITE:
-            return "the"
-        if word_before in NUMERALS or word_before.isdigit():
-            return ""
-    return ""
-
-
-def with_article(article: str, noun: str) -> str:
-    """A noun with its article.
-
-    >>> with_article("a", "owl"), with_article("the", "dog"), with_article("", "dogs")
-    ('an owl', 'the dog', 'dogs')
-    """
-    noun = shortened(noun)
-    if article == "a":
-        return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
-    return f"{article} {noun}" if article else noun
 
 
 def marked(before: str, after: str, styles: tuple[str, str] = ("true", "lie")) -> tuple[Line, Line]:

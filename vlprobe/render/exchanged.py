@@ -1,0 +1,132 @@
+"""What was exchanged between two captions, as a sentence for somebody who sees the picture."""
+
+import re
+from typing import NamedTuple
+
+from vlprobe.perturb import lexicon
+from vlprobe.perturb.flips import VOCABULARY
+from vlprobe.perturb.kinds.edits import LIES
+from vlprobe.render import wall
+from vlprobe.render.sentences import shortened
+from vlprobe.render.wall import NUMBERS
+from vlprobe.views.wall import WallCard
+
+INDEFINITE = ("a", "an", "one", "single", "another")
+DEFINITE = (
+    *("the", "this", "that", "his", "her", "its", "their", "my", "your"),
+    *("each", "every", "no"),
+)
+NEAR = 3  # words before a noun among which its article is looked for
+NUMERALS = (*NUMBERS[1:], "eleven", "twelve", "twenty")
+COLORS = (*VOCABULARY["color"], "grey")
+PLACES = {  # where a thing is, as "one thing is ... another" has it
+    **{
+        word: word
+        for word in (
+            *("over", "under", "above", "below", "beneath", "underneath", "behind", "beside"),
+            *("inside", "outside", "in front of", "on top of", "next to", "near", "far from"),
+            *("left of", "right of", "to the left of", "to the right of", "facing"),
+        )
+    },
+    **{"left": "left of", "right": "right of", "in front": "in front of"},
+    **{"higher": "higher than", "lower": "lower than"},
+}
+
+
+class Exchange(NamedTuple):
+    """What is true, as a sentence, and what is said instead: a verb and words."""
+
+    truth: str
+    verb: str
+    lie: str
+
+
+def exchange(card: WallCard) -> Exchange | None:
+    """What was exchanged for what in a caption; None where that is not one number, colour, place or
+    thing.
+
+    Of types that are not made for one of these the words themselves have to be known as such.
+    """
+    source, target = wall.changed_words(card)
+    if not source or not target or "," in source + target or card.subtype in LIES:
+        return None
+    numbers = tuple(number_word(word, card.subtype == "number") for word in (source, target))
+    if all(numbers):
+        return Exchange(f"You count {numbers[0]}.", "count", numbers[1])
+    if card.subtype == "number":
+        return None
+    words = source.lower(), target.lower()
+    if card.subtype == "color" or all(word in COLORS for word in words):
+        return Exchange(f"You see something {shortened(source)}.", "say", shortened(target))
+    if all(word in PLACES for word in words):
+        lie = re.sub(" (of|than)$", "", PLACES[words[1]])
+        return Exchange(f"One thing is {PLACES[words[0]]} another.", "say", lie)
+    article = article_before(source, card.true_text)
+    if card.subtype != "object" and not all(is_thing(word, article) for word in words):
+        return None
+    truth, lie = (with_article(article, words) for words in (source, target))
+    return Exchange(f"You see {truth}.", "say", lie)
+
+
+def number_word(text: str, counts_articles: bool = True) -> str:
+    """A number as one counts it; "" where the text is none.
+
+    >>> number_word("four"), number_word("A"), number_word("12"), number_word("several"), number_word("a", False)
+    ('four', 'one', '12', '', '')
+    """
+    word = text.lower()
+    if counts_articles and word in ("a", "an", "single"):
+        return "one"
+    return word if word in NUMERALS or re.fullmatch(r"\d{1,4}", word) else ""
+
+
+def is_thing(words: str, article: str) -> bool:
+    """Whether words in lower case are a noun with an article or in the plural, or how many of it.
+
+    >>> is_thing("cat", "a"), is_thing("cats", ""), is_thing("two people", ""), is_thing("sitting", "a")
+    (True, True, True, False)
+    """
+    *numeral, noun = words.split()
+    tags = lexicon.TAGS.get(noun, 0)
+    if numeral:
+        return len(numeral) == 1 and bool(number_word(numeral[0])) and bool(tags & lexicon.NOUN)
+    return bool(tags & lexicon.PLURAL or (article and tags & lexicon.NOUN))
+
+
+def article_before(word: str, caption: str) -> str:
+    """ "a" or "the", whichever stands shortly before a word; "" where neither does.
+
+    >>> article_before("bird", "A gray bird is shown."), article_before("trains", "three yellow trains")
+    ('a', '')
+    """
+    before = caption.lower().partition(word.lower())[0]
+    for word_before in reversed(re.split(r"[,.;:]", before)[-1].split()[-NEAR:]):
+        if word_before in INDEFINITE:
+            return "a"
+        if word_before in DEFINITE:
+            return "the"
+        if word_before in NUMERALS or word_before.isdigit():
+            return ""
+    return ""
+
+
+def with_article(article: str, noun: str) -> str:
+    """A noun with its article; of a thing that can be counted "a" where it has none, and nothing
+    before a number or a plural.
+
+    >>> with_article("a", "owl"), with_article("the", "dog"), with_article("", "dogs"), with_article("", "man")
+    ('an owl', 'the dog', 'dogs', 'a man')
+    >>> with_article("the", "two people"), with_article("", "water"), with_article("a", "dogs")
+    ('two people', 'water', 'dogs')
+    """
+    noun = shortened(noun)
+    head, *others = noun.lower().split() or [""]
+    if others and number_word(head):
+        return noun
+    tags = lexicon.TAGS.get(head, 0)
+    if not others and tags & lexicon.PLURAL and not tags & lexicon.SINGULAR and article == "a":
+        article = ""  # "a group of dogs"
+    counted = tags & lexicon.SINGULAR and not tags & (lexicon.PLURAL | lexicon.MASS)
+    if article == "a" or (not (article or others) and counted):
+        return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    return f"{article} {noun}" if article else noun
