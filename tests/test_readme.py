@@ -17,6 +17,7 @@ import yaml
 
 from vlprobe import __version__, registry, views
 from vlprobe.cli import main
+from vlprobe.dashboard import navigation
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -187,6 +188,18 @@ def reaches(start: Path, page: Path, steps: int = 2) -> bool:
     }
     nearer = [link for link in links if link.suffix == ".md" and link.is_file()]
     return page in links or (steps > 1 and any(reaches(link, page, steps - 1) for link in nearer))
+
+
+def test_the_tour_comes_by_every_page_and_each_picture_is_used_and_small():
+    tour = text_of(DOCS / "tour.md").lower()
+    assert [
+        title
+        for title in (*navigation.ROW.values(), *navigation.BELOW.values())
+        if title.lower() not in tour
+    ] == []
+    files = sorted((DOCS / "pictures").iterdir())
+    assert [file.name for file in files if f"(pictures/{file.name})" not in tour] == []
+    assert sum(file.stat().st_size for file in files if file.suffix == ".webp") < 2_000_000
 
 
 def test_the_readme_is_short():

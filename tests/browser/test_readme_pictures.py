@@ -1,6 +1,6 @@
-"""README's pictures are those of the pages as they are now, on the results that come with vlprobe.
+"""The pictures of README and of the tour are those of the pages as they are now, on the results that come with vlprobe.
 
-With VLPROBE_SCREENSHOTS=FOLDER they are written there; `docs/pictures` is where README and the tour look for them.
+With VLPROBE_SCREENSHOTS=FOLDER they are written there; `docs/pictures` is where README and docs/tour.md look for them.
 """
 
 import io
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.browser.conftest import ROOT, browsing, serving, visit
+from tests.browser.conftest import ROOT, browsing, idle, serving, visit
 from tests.browser.test_walk import SCREENS
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]
@@ -24,6 +24,14 @@ PICTURES = {
     "mixed": SCREENS["mixed"],
     "compare": SCREENS["compare"].replace("with=demo:weak", "with=demo:scvc|demo:eqsim|demo:plain"),
     "present": SCREENS["present"],
+}
+TOUR = {
+    name: SCREENS[name]
+    for name in (
+        *("drawer", "near twins", "tradeoff", "quiz", "playground", "run"),
+        *("lab", "models", "repair", "breakdown", "published", "verdicts"),
+        *("retrieval", "pairs", "triplets", "rankings", "series"),
+    )
 }
 DIFFERENCE = (
     4  # of 255, on average over a picture an eighth as wide: fonts and edges are drawn anew
@@ -41,24 +49,53 @@ def small(picture: Image.Image) -> np.ndarray:
     return np.asarray(picture.convert("RGB").resize((160, 112), Image.Resampling.BOX), dtype=float)
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_of_the_readme_is_of_the_page_as_it_is(fresh, name: str):
-    page, url = fresh
-    visit(page, url + PICTURES[name])
+def screenshot(page, name: str) -> Image.Image:
+    """The first screen, once what it shows has come."""
     if name == "present":
         page.locator("button.start").click()
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
     if name == "mixed":
         page.get_by_text("Asking at every share").wait_for(state="detached", timeout=120_000)
+    if name == "drawer":
+        page.locator("button.card").first.click()
+        page.wait_for_url("**case=*")
+        idle(page)
     page.mouse.move(0, 0)
     page.wait_for_timeout(500)
-    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+
+
+def written(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_of_the_readme_is_of_the_page_as_it_is(fresh, name: str):
+    page, url = fresh
+    visit(page, url + PICTURES[name])
+    shot = screenshot(page, name)
+    kept = f"docs/pictures/{name}-light.png"
     if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
         colours = shot.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
         colours.save(Path(folder) / f"{name}-light.png", optimize=True)
-    kept = ROOT / "docs" / "pictures" / f"{name}-light.png"
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert re.search(rf"!\[[^\]]{{20,}}\]\(docs/pictures/{kept.name}\)", text)
-    difference = np.abs(small(shot) - small(Image.open(kept))).mean()
+    assert re.search(rf"!\[[^\]]{{20,}}\]\({kept}\)", written("README.md"))
+    compare(shot, kept)
+
+
+@pytest.mark.parametrize("name", TOUR)
+def test_a_picture_of_the_tour_is_of_the_page_as_it_is(fresh, name: str):
+    page, url = fresh
+    visit(page, url + TOUR[name].removesuffix("&case="))
+    shot = screenshot(page, name)
+    file = f"{name.replace(' ', '-')}-light.webp"
+    if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
+        shot.save(Path(folder) / file, quality=70, method=6)
+    assert re.search(rf"!\[[^\]]{{20,}}\]\(pictures/{file}\)", written("docs/tour.md"))
+    compare(shot, f"docs/pictures/{file}")
+
+
+def compare(shot: Image.Image, kept: str) -> None:
+    """Fails where the page no longer looks like its picture."""
+    difference = np.abs(small(shot) - small(Image.open(ROOT / kept))).mean()
     assert difference < DIFFERENCE, f"{kept}: see CONTRIBUTING.md for how it is made again"
