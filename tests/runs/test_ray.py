@@ -26,11 +26,13 @@ from vlprobe.runs import answers, executor, ray_pool
 from vlprobe.runs.ray_executor import Job, Worker
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
+from vlprobe.scoring import gallery
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
 # Ray's own, of processes that end when they are told to and of settings that will mean something else one day.
 pytestmark = pytest.mark.filterwarnings("ignore")
+SMALL = (1 << 13, 8, 16)  # bytes and candidates of a product, candidates that are gathered at once
 NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80 << 20, "include_log_monitor": False}
 SETTINGS = {
     "health_check_initial_delay_ms": 0,
@@ -237,6 +239,40 @@ def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_en
     assert kept > texts, "the altered captions were not shared"
 
 
+def small_products() -> type:
+    """A worker whose galleries take many products; of no module, so that it is sent as it is."""
+
+    class Small(Worker):
+        def __init__(self) -> None:
+            from vlprobe.scoring import gallery
+
+            super().__init__()
+            gallery.PRODUCT_BYTES, gallery.PRODUCT_CANDIDATES, gallery.ENCODE_CHUNK = SMALL
+
+    return Small
+
+
+@pytest.mark.full
+def test_two_nodes_that_each_rank_their_shares_write_the_bytes_of_one_process(
+    nodes, crews, drawn, monkeypatch
+):
+    monkeypatch.setattr(answers, "PART_CASES", 80)
+    names = ("PRODUCT_BYTES", "PRODUCT_CANDIDATES", "ENCODE_CHUNK")
+    for name, value in zip(names, SMALL, strict=True):
+        monkeypatch.setattr(gallery, name, value)
+    monkeypatch.setattr("vlprobe.runs.ray_executor.Worker", small_products())
+    options = {"pictures": ["mix:0.9"], "picture_seeds": [2], "policies": ["danger"]}
+    local = run_locally(asked(None, probe="rococo", options=options, seed=7), drawn)
+    parts = drawn.run(local["key"]).folder / "parts"
+    progress = Half("demo:softmax on demo: ranks (counts)", nodes.kill_one, parts)
+    request = asked(nodes, probe="rococo", options=options, seed=7)
+    spread = execute(request, drawn, progress)[0]
+    assert sums(spread) == sums(local)
+    written = [name.removesuffix(".json") for name in progress.before]
+    assert {name.split("-")[-1] for name in written if "-counts-" in name} == {"0002"}
+    assert crews[0].missed, "nothing was lost with the node"
+
+
 class Stop(Progress):
     def update(self, label, done, total):
         if label.startswith("control:random on") and done:
@@ -315,8 +351,8 @@ def test_what_no_machine_has_is_said_before_anything_is_asked(started, tiny, sto
             replace(request, device="cuda"), store
         )
         assert "Choose auto, cpu or cuda" in refused(replace(request, device="cuda:1"), store)
-        gallery = replace(request, probe="prsm", keep_embeddings=False)
-        assert "--no-embedding-cache" in refused(gallery, store)
+        searched = replace(request, probe="prsm", keep_embeddings=False)
+        assert "--no-embedding-cache" in refused(searched, store)
         torch.set_num_threads(3)
         try:
             assert "Choose --threads 1," in refused(request, store)

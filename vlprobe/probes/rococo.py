@@ -34,7 +34,6 @@ from vlprobe.probes.recall import RecallSampling
 from vlprobe.probes.rococo_galleries import (
     RELEASED,
     PictureGalleries,
-    RetrievalScorer,
     TextGalleries,
     changed_items,
     item_numbers,
@@ -42,6 +41,7 @@ from vlprobe.probes.rococo_galleries import (
     normalised,
 )
 from vlprobe.probes.rococo_options import RococoOptions
+from vlprobe.probes.rococo_scorer import RetrievalScorer
 from vlprobe.scoring import nearest, pictures, recall_note
 from vlprobe.types import (
     Case,

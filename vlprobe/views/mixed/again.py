@@ -5,7 +5,9 @@ embeddings that it kept.
 import numpy as np
 
 from vlprobe.probes.rococo_galleries import PictureGalleries, changed_items, item_numbers
+from vlprobe.probes.rococo_scorer import searched
 from vlprobe.scoring.kept import KeptEncoder, NotKept
+from vlprobe.scoring.retrieval import both_passes
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Model, Picture
@@ -44,7 +46,8 @@ def fronts_again(
     try:
         key = store.address, question_set.key, model.digest
         galleries = _kept_galleries.get(key, open_galleries)
-        search = galleries.search([case.caption], np.array([numbers[case.item]]), case.rule)
+        items = np.array([numbers[case.item]])
+        search = searched(galleries.prepare([case.caption], items, case.rule), both_passes)
     except NotKept:
         return None
     (row,) = search.fronts.to_pylist()

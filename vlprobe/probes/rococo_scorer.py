@@ -1,0 +1,190 @@
+"""Scores RoCOCO's cases: what a query finds in its altered gallery, and in the clean one."""
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from vlprobe.probes import rococo_fronts
+from vlprobe.probes.clean_gallery import CLEAN
+from vlprobe.probes.recall import RecallSampling
+from vlprobe.probes.rococo_galleries import (
+    TEXT_KINDS,
+    PictureGalleries,
+    PreparedSearch,
+    TextGalleries,
+    item_numbers,
+)
+from vlprobe.scoring import nearest
+from vlprobe.scoring.approximate_gallery import ApproximateGallery
+from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.passes import Search
+from vlprobe.scoring.retrieval import Passes, RetrievalRanks, retrieve, retrieve_clean
+from vlprobe.scoring.shares import Candidates, LocalPasses
+from vlprobe.types import Picture
+
+# Columns of the table of scores that are whole numbers; null where an approximate search leaves a
+# rank unknown.
+RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
+
+
+class GallerySearch(NamedTuple):
+    """What a gallery gave for some queries."""
+
+    ranks: RetrievalRanks
+    fronts: pa.Table  # of `rococo_fronts.SCHEMA`, a row a query
+    prepared: PreparedSearch
+
+
+class RetrievalScorer:
+    """Scores slices of the run's cases: one case is a query in one altered gallery.
+
+    Args:
+        pictures: By item id, in the order of the items.
+        texts: The galleries of captions, searched by the cases of kind `i2t`.
+        images: The galleries of pictures, searched by those of kind `t2i`.
+        sampling: Of an approximate search; None of an exact one.
+    """
+
+    def __init__(
+        self,
+        pictures: Mapping[str, Picture],
+        texts: TextGalleries,
+        images: PictureGalleries,
+        sampling: RecallSampling | None,
+    ) -> None:
+        self.pictures, self.item_number = list(pictures.values()), item_numbers(pictures)
+        self.texts, self.images, self.sampling = texts, images, sampling
+
+    def __call__(self, cases: pa.Table) -> pa.Table:
+        """The table of scores: similarity of the best candidate that is right and of the best
+        altered one; and the columns of `rococo_fronts.SCHEMA`.
+        """
+        n_cases = len(cases)
+        similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
+        ranks = {name: np.full(n_cases, np.nan) for name in RANK_COLUMNS}
+        recalls = {
+            name: np.full(n_cases, np.nan)
+            for name in (self.sampling.columns if self.sampling else ())
+        }
+        tops = np.empty(n_cases, dtype=object)
+        fronts: list[pa.Table] = []
+        fronts_rows: list[int] = []
+        for gallery, rows in self._rows_by_gallery(cases).items():
+            search = self._search(gallery, cases.take(rows))
+            similarities[rows, 0], similarities[rows, 1] = (
+                search.ranks.best_own,
+                search.ranks.best_altered,
+            )
+            for name in RANK_COLUMNS:
+                ranks[name][rows] = getattr(search.ranks, name)
+            fronts.append(search.fronts)
+            fronts_rows += rows
+            tops[rows] = [
+                search.prepared.candidate_name(number) for number in search.ranks.which_altered
+            ]
+            if self.sampling:
+                is_sampled = self.sampling.is_sampled(cases["id"].take(rows).to_pylist())
+                sampled_queries = search.prepared.queries[is_sampled]
+                columns = self.sampling.measure(
+                    search.prepared.gallery,
+                    sampled_queries,
+                    is_sampled,
+                    search.prepared.is_altered,
+                )
+                for name, column in columns.items():
+                    recalls[name][rows] = column
+        front = pa.concat_tables(fronts).take(pa.array(np.argsort(fronts_rows)))
+        return pa.table(
+            {
+                "scores": pa.array(list(similarities), pa.list_(pa.float32())),
+                "text_scores": pa.array([[]] * n_cases, pa.list_(pa.float32())),
+                "margin": pa.array(similarities[:, 0] - similarities[:, 1]),
+                **{
+                    name: pa.array(column, pa.int32(), from_pandas=True)
+                    for name, column in ranks.items()
+                },
+                "top": pa.array(tops.tolist(), pa.string()),
+                **{name: pa.array(column, from_pandas=True) for name, column in recalls.items()},
+                **dict(zip(front.column_names, front.columns, strict=True)),
+            }
+        )
+
+    def _rows_by_gallery(self, cases: pa.Table) -> dict[tuple[str, str], list[int]]:
+        """The rows of the cases by kind and gallery, which a rule names."""
+        rows: dict[tuple[str, str], list[int]] = {}
+        names = (cases[name].to_pylist() for name in ("kind", "rule"))
+        for row, (kind, rule) in enumerate(zip(*names, strict=True)):
+            rows.setdefault((kind, rule), []).append(row)
+        return rows
+
+    def _search(self, gallery: tuple[str, str], cases: pa.Table) -> GallerySearch:
+        passes = functools.partial(self.passes.both, _name(*gallery))
+        return searched(self._prepare(gallery, cases), passes)
+
+    def _prepare(self, gallery: tuple[str, str], cases: pa.Table) -> PreparedSearch:
+        kind, rule = gallery
+        query_items = np.array([self.item_number[item_id] for item_id in cases["item"].to_pylist()])
+        if kind in TEXT_KINDS:
+            return self.texts.prepare(
+                [self.pictures[number] for number in query_items], query_items, rule
+            )
+        return self.images.prepare(
+            [texts[0] for texts in cases["texts"].to_pylist()], query_items, rule
+        )
+
+    @property
+    def passes(self) -> LocalPasses:
+        """Who ranks the galleries."""
+        return self.texts.passes
+
+    @passes.setter
+    def passes(self, passes: LocalPasses) -> None:
+        self.texts.passes = self.images.passes = passes
+
+    def large_galleries(self) -> dict[str, Candidates]:
+        """As a `SharingScorer`."""
+        if self.sampling or self.texts.encoder.scores_pairs:
+            return {}
+        sources = {f"i2t/{rule}": self.texts.source(rule) for rule in self.texts.rules}
+        clean = [rule for rule in self.texts.rules if rule == CLEAN]
+        picture_rules = [*self.images.changed, *clean]
+        sources |= {f"t2i/{rule}": self.images.source(rule) for rule in picture_rules}
+        return {name: source for name, source in sources.items() if source.is_large}
+
+    def searches(self, cases: pa.Table) -> Iterator[tuple[str, Search]]:
+        """As a `SharingScorer`."""
+        for gallery, rows in self._rows_by_gallery(cases).items():
+            galleries = self.texts if gallery[0] in TEXT_KINDS else self.images
+            if galleries.source(gallery[1]).is_large:
+                prepared = self._prepare(gallery, cases.take(rows))
+                if isinstance(prepared.gallery, Gallery):
+                    yield _name(*gallery), _search(prepared.gallery, prepared)
+
+
+def _name(kind: str, rule: str) -> str:
+    """What a gallery is called."""
+    return f"{'i2t' if kind in TEXT_KINDS else 't2i'}/{rule}"
+
+
+def _search(gallery: Gallery, prepared: PreparedSearch) -> Search:
+    items, owners = prepared.query_items, prepared.owners
+    return Search(prepared.queries, items, gallery, owners, prepared.is_altered)
+
+
+def searched(prepared: PreparedSearch, passes: Passes) -> GallerySearch:
+    """The gallery's answers to some queries; `passes` as in `retrieval.retrieve`."""
+    ranks = _ranked(prepared, passes)
+    fronts = rococo_fronts.table(ranks, prepared.names, prepared.partners)
+    return GallerySearch(ranks, fronts, prepared)
+
+
+def _ranked(prepared: PreparedSearch, passes: Passes) -> RetrievalRanks:
+    queries, items, gallery, owners, is_altered, match, is_clean, *_ = prepared
+    if isinstance(gallery, ApproximateGallery):
+        return nearest.retrieve(queries, items, gallery, owners, is_altered)
+    if is_clean:
+        return retrieve_clean(queries, items, gallery, owners, match, passes)
+    return retrieve(queries, items, gallery, owners, is_altered, match, passes)
