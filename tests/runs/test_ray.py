@@ -4,8 +4,6 @@ import contextlib
 import gc
 import os
 import shutil
-import socket
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,11 +16,10 @@ import pytest
 import torch
 
 from tests.conftest import make_tiny
-from tests.test_architecture import PACKAGE, imports
 from vlprobe import __version__
 from vlprobe.datasets import demo
-from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
-from vlprobe.runs import answers, executor, ray_pool
+from vlprobe.errors import InvalidInput, JobFailed, VlprobeError
+from vlprobe.runs import answers, ray_pool
 from vlprobe.runs.ray_executor import Job, Worker
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
@@ -400,35 +397,3 @@ def test_a_cluster_that_has_no_room_for_long_is_told(started, monkeypatch):
         with pytest.raises(JobFailed, match=r"no room for a worker.*the same command goes on"):
             crew.do([("die", ())], lambda task, answer: None)
         crew.end(at_once=True)
-
-
-def test_an_address_that_does_not_answer_is_told_at_once(tiny, store):
-    pytest.importorskip("ray", reason="needs requirements-ray.txt")
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{held.getsockname()[1]}"
-        request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
-        assert f"No Ray cluster can be joined at '{address}'" in refused(request, store)
-
-
-def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    said = refused(
-        Request(("control:random",), tiny, "lgip", executor="ray"), store, MissingDependency
-    )
-    assert "pip install 'vlprobe[scale]'" in said
-
-
-def test_an_unknown_executor_is_told(tiny, store):
-    assert "Expected one of: local, ray" in refused(
-        Request(("control:random",), tiny, "lgip", executor="slurm"), store
-    )
-
-
-def test_nothing_imports_ray_before_a_cluster_is_joined():
-    top = {name.partition(".")[0] for path in PACKAGE for name, at_top in imports(path) if at_top}
-    assert "ray" not in top
-
-
-def test_the_name_of_a_part_says_where_it_is():
-    assert executor.part_name((12, 4096)) == "000000012-000004096"

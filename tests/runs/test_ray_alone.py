@@ -1,12 +1,16 @@
 """How a cluster is joined and left and what its workers share, without one."""
 
+import socket
 import sys
 
 import pytest
 
-from vlprobe.errors import InvalidInput
-from vlprobe.runs import ray_pool
+from tests.test_architecture import PACKAGE, imports
+from vlprobe.errors import InvalidInput, MissingDependency
+from vlprobe.runs import executor, ray_pool
 from vlprobe.runs.ray_executor import takes_gpu
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 
 IMITATION = """
 import os
@@ -134,3 +138,34 @@ def test_workers_that_are_lost_or_late_at_the_end_are_counted_in_the_log(caplog)
     crew.end()
     assert "2 workers of the Ray cluster may not have kept all embeddings" in caplog.text
     assert len(crew.ray.killed) == 2
+
+
+def test_an_unknown_executor_is_told(tiny, store):
+    with pytest.raises(InvalidInput, match="Expected one of: local, ray"):
+        execute(Request(("control:random",), tiny, "lgip", executor="slurm"), store)
+
+
+def test_nothing_imports_ray_before_a_cluster_is_joined():
+    top = {name.partition(".")[0] for path in PACKAGE for name, at_top in imports(path) if at_top}
+    assert "ray" not in top
+
+
+def test_the_name_of_a_part_says_where_it_is():
+    assert executor.part_name((12, 4096)) == "000000012-000004096"
+
+
+def test_an_address_that_does_not_answer_is_told_at_once(tiny, store):
+    pytest.importorskip("ray", reason="needs requirements-ray.txt")
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+        request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
+        with pytest.raises(InvalidInput, match=f"No Ray cluster can be joined at '{address}'"):
+            execute(request, store)
+
+
+def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    request = Request(("control:random",), tiny, "lgip", executor="ray")
+    with pytest.raises(MissingDependency, match=r"pip install 'vlprobe\[scale\]'"):
+        execute(request, store)

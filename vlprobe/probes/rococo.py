@@ -31,6 +31,7 @@ from vlprobe.probes.caption_foils import (
 from vlprobe.probes.clean_gallery import KINDS, clean_cases
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.recall import RecallSampling
+from vlprobe.probes.retrieval_scorer import RetrievalScorer
 from vlprobe.probes.rococo_galleries import (
     RELEASED,
     PictureGalleries,
@@ -41,7 +42,6 @@ from vlprobe.probes.rococo_galleries import (
     normalised,
 )
 from vlprobe.probes.rococo_options import RococoOptions
-from vlprobe.probes.rococo_scorer import RetrievalScorer
 from vlprobe.scoring import nearest, pictures, recall_note
 from vlprobe.types import (
     Case,

@@ -4,8 +4,8 @@ embeddings that it kept.
 
 import numpy as np
 
+from vlprobe.probes.retrieval_scorer import searched
 from vlprobe.probes.rococo_galleries import PictureGalleries, changed_items, item_numbers
-from vlprobe.probes.rococo_scorer import searched
 from vlprobe.scoring.kept import KeptEncoder, NotKept
 from vlprobe.scoring.retrieval import both_passes
 from vlprobe.storage.memory import SingleFlightCache
