@@ -12,7 +12,8 @@ from vlprobe.render.site import bundle
 from vlprobe.render.site.subject import Limits
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import display_names
+from vlprobe.storage import display_names, shipped
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
 pytestmark = pytest.mark.browser
@@ -135,3 +136,30 @@ def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_
     offline.locator(".door").last.click()
     offline.wait_for_selector(READY)
     assert "present.html#set=" in offline.url
+
+
+@pytest.mark.full
+def test_every_page_of_every_shipped_question_set_opens_from_the_disk(offline, tmp_path):
+    store = StoreAboveShipped(tmp_path / "cache", shipped.FOLDER)
+    keys = views.runs.question_sets(store)["case_key"]
+    sets = [views.runs.question_set(store, key) for key in keys]
+    bundle.write(bundle.site(store, sets, Limits(n_cases=2)), tmp_path / "site")
+    opened(offline, tmp_path / "site", "index.html")
+    index = offline.evaluate("window.vlprobe.tables.index")
+    pages = [
+        f"{page}.html#set={one['key']}&kind={kind['key']}"
+        for one in index["sets"]
+        for kind in one["kinds"]
+        for page in kind["pages"]
+    ]
+    assert len(index["sets"]) == 6 and len(pages) > 40
+    for page in pages:
+        opened(offline, tmp_path / "site", page)
+        assert offline.locator("h1").first.inner_text().strip()
+        if page.startswith(("explore", "compare")) and offline.locator("button.card").count():
+            offline.locator("button.card").first.click()
+            offline.locator("dialog .bars li").nth(5).wait_for()
+            width = "dialog => [dialog.scrollWidth, dialog.clientWidth]"
+            scroll, client = offline.locator("dialog").evaluate(width)
+            assert scroll <= client, page
+            offline.keyboard.press("Escape")

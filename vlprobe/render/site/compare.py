@@ -20,7 +20,8 @@ from vlprobe.views.wall import ANSWER_BODIES, WallCard
 
 MOST_MODELS = 8  # that are compared
 RIVALS = 3  # beside a baseline at once
-SHOWN = 6  # cards in a column
+SHOWN = 6  # cards in a column, at most
+OF_CASES = 0.2  # the share of a model's cases that a column may have
 # Of kinds in which nobody is fooled: margins of which the first model's is clearly the lower one.
 MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
@@ -32,6 +33,7 @@ class Columns:
         self.subject, self.kind_name = subject, kind_name
         self.kind = subject.presentation.kind(kind_name)
         self.models = compared(subject)
+        self.n_shown = max(1, min(SHOWN, round(OF_CASES * subject.limits.n_cases)))
         self.cards: list[WallCard] = []
         self._places: dict[tuple[int, str], int] = {}
         self._columns: dict[tuple[str, str, str], list[object]] = {}
@@ -40,7 +42,7 @@ class Columns:
         """Takes in the first cases that only `model` believes, or that move it more."""
         store, question_set = self.subject.store, self.subject.question_set
         case_filter = side_filter(self.kind, self.kind_name, model, rival, subtype)
-        cards, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, SHOWN)
+        cards, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, self.n_shown)
         card_places = [self._place(card, model) for card in cards]
         self._columns[model, rival, subtype] = [n_cases, card_places]
 

@@ -36,7 +36,7 @@ function stripOf([label, note, pictures]) {
 }
 
 function barsOf(bars, models) {
-  const title = make("p", "bars-title small quiet", bars.title);
+  const title = make("p", "bars-title small quiet", make("span", "", bars.title));
   title.style.setProperty("--at", `${bars.titleAt}%`);
   const list = make("ul", "");
   bars.lines.forEach(([begin, width, isLie, style, icon, word, size], place) => {

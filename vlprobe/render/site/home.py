@@ -10,7 +10,7 @@ from vlprobe.render.sentences import counted
 from vlprobe.render.site.explore import types_of
 from vlprobe.render.site.subject import Subject, Values
 
-FAILURES = 24
+FAILURES = 24  # at most
 SEED = 196  # of the order of failures, as that of shipped ones in the dashboard
 
 
@@ -33,7 +33,8 @@ def home_values(
     kind = subject.presentation.kind(kind_name)
     model = subject.rated[0]
     about = {"set": subject.key, "kind": kind_name}
-    showcases = views.showcase.showcases(store, question_set, kind_name, model, SEED, FAILURES)
+    count = min(FAILURES, subject.limits.n_cases)
+    showcases = views.showcase.showcases(store, question_set, kind_name, model, SEED, count)
     subject.shelf.add(
         shot.name for showcase in showcases for shot in words.shots(showcase.card, kind)
     )
