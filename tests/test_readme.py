@@ -229,6 +229,27 @@ def test_every_command_of_the_command_line_is_shown():
     assert set(main.main.commands) <= shown_names
 
 
+def test_every_family_of_data_and_of_models_is_told():
+    page = text_of(DOCS / "data.md")
+    names = [*registry.names("datasets"), *registry.names("models")]
+    assert len({name.partition(":")[0] for name in names}) > 15
+    told = set(re.findall(r"[`|]([a-z][\w-]*)[:`]", page))
+    assert {name.partition(":")[0] for name in names} - told - set(presets()) == set()
+
+
+def presets() -> set[str]:
+    """What names of presets begin with."""
+    table = tomllib.loads((ROOT / "vlprobe" / "models" / "presets.toml").read_text("utf-8"))
+    return set(table)
+
+
+def test_every_variable_that_is_told_is_read():
+    told = set(re.findall(r"`(VLPROBE_\w+)`", text_of(DOCS / "cli.md")))
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "vlprobe").rglob("*.py"))
+    assert len(told) >= 4
+    assert [name for name in told if f'"{name}"' not in sources] == []
+
+
 def test_there_are_exactly_two_installing_commands_and_ci_uses_the_second():
     installing = [line for line in README.splitlines() if line.startswith("python3 -m venv")]
     assert len(installing) == 2
