@@ -135,6 +135,27 @@ def test_marks_buttons_and_the_press_say_which_model(view):
     assert view.evaluate("() => window.sent") == [["open", "m0"], ["pin", "m2"], ["pin", "m4"]]
 
 
+@pytest.mark.parametrize("width", [1240, 390])
+def test_a_list_of_forty_models_scrolls_and_what_was_pressed_stays_in_sight(view, width: int):
+    view.set_viewport_size({"width": width, "height": 900})
+    data = crowd(3, 1, [f"ViT-B-32/epoch_{number}" for number in range(40)])
+    draw(view, data)
+    assert view.locator(".models").bounding_box()["height"] < 260
+    view.locator(".model[data-model='m39']").click()
+    for pinned in ("m39", "m20"):
+        view.evaluate("() => document.activeElement.blur()")
+        draw(view, data | {"pinned": pinned})  # as the page answers a press, here or on a mark
+        assert view.evaluate(
+            """pinned => {
+          const shadow = document.getElementById('host').shadowRoot;
+          const list = shadow.querySelector('.models').getBoundingClientRect();
+          const button = shadow.querySelector(`.model[data-model=${pinned}]`).getBoundingClientRect();
+          return button.top >= list.top - 1 && button.bottom <= list.bottom + 1;
+        }""",
+            pinned,
+        ), pinned
+
+
 def test_the_button_of_a_model_in_focus_is_the_next_stop_of_the_keyboard(view):
     data = crowd(3, 1)
     example = {"note": "", "lines": [], "press": "See the 3 lies", "picture": ""}

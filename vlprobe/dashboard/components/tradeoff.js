@@ -6,6 +6,7 @@
 // place, across, along}], examples {model: {note, source, picture, alt, lines [[style, runs]], press}}. Places are per cent.
 // Triggers: pin and open, each a model.
 
+const MANY = 16; // models from which on their list scrolls
 const MARK = 11; // half of a mark with the air around it, in pixels
 
 function shape(mark) {
@@ -38,10 +39,12 @@ class Picture {
     chart.append(this.plot(), ...this.notes(), this.list(), this.legend());
     this.example = make("section", "example");
     this.example.setAttribute("aria-live", "polite");
+    const scrolled = this.root.querySelector(".models")?.scrollTop || 0;
     this.root.replaceChildren(chart, this.example);
     this.show(data.pinned);
     const kept = [this.current, data.pinned].map((name) => this.buttons.find((one) => one.dataset.model === name)).find(Boolean) || this.buttons[0];
     if (kept) kept.tabIndex = 0;
+    this.scroll(chart.querySelector(".models"), scrolled, hadFocus ? kept : this.buttons.find((one) => one.dataset.model === data.pinned));
     if (hadFocus && kept) kept.focus();
     this.observer.disconnect();
     this.observer.observe(this.area);
@@ -121,7 +124,7 @@ class Picture {
   }
 
   list() {
-    const list = make("ul", "models");
+    const list = make("ul", this.data.marks.length > MANY ? "models many" : "models");
     list.setAttribute("aria-label", this.data.list);
     this.buttons = this.data.marks.map((mark) => {
       const button = make("button", "model");
@@ -157,6 +160,13 @@ class Picture {
       row.append(entry);
     }
     return row;
+  }
+
+  // A list that is drawn again stays where it was, unless its button would be out of sight.
+  scroll(list, scrolled, button) {
+    list.scrollTop = scrolled;
+    const top = button ? button.offsetTop - list.offsetTop : scrolled;
+    if (top < scrolled || top + 34 > scrolled + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
   }
 
   pin(model) {

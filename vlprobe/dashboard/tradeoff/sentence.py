@@ -22,6 +22,7 @@ from vlprobe.dashboard.state import (
     not_here,
     picked,
     questions,
+    set_labels,
     view,
 )
 from vlprobe.render.html.elements import tag
@@ -109,10 +110,9 @@ def _options() -> dict[str, str]:
     table = view(views.runs.question_sets)
     rows = table.loc[table["probe"].isin(probes_with_trade_off())]
     names = [dataset_name(dataset) for dataset in rows["dataset"]]
-    labels = rows["label"].tolist()
     return {
-        key: name if names.count(name) == 1 else f"{name} · {label.partition(' · ')[2]} · {key[:4]}"
-        for key, name, label in zip(rows["case_key"], names, labels, strict=True)
+        key: name if names.count(name) == 1 else label
+        for name, (key, label) in zip(names, set_labels(rows).items(), strict=True)
     }
 
 

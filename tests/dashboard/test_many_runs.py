@@ -1,0 +1,109 @@
+"""Pages over sixty question sets that three models were asked each: any of them is a press away, the newest first."""
+
+import functools
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page
+from tests.dashboard.walls import card_ids, component_values
+from vlprobe import views
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import entry, memo
+from vlprobe.storage.store import Store
+
+N_SETS, N_TABLES = 60, 12
+MODELS = ("control:random", "first", "second")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Sixty sets of lgip's questions about twelve tables, with five seeds, each asked a minute after the last."""
+    folder = tmp_path_factory.mktemp("many")
+    small, store = Store(folder / "small"), Store(folder / "cache")
+    request = Request(MODELS[:1], make_tiny(folder / "tiny"), "lgip", examine=False)
+    manifest = execute(request, small)[0]
+    answers = small.run(manifest["key"])
+    tables = {name: answers.table(name) for name in ("scores", "estimates", "sums")}
+    for number in range(N_SETS):
+        case_key = f"{number:016x}"
+        shutil.copytree(small.cases(manifest["case_key"]).folder, store.cases(case_key).folder)
+        changed = {"dataset": f"csv:/d/{number % N_TABLES}.csv", "seed": 42 + number // N_TABLES}
+        for place, model in enumerate(MODELS):
+            key = f"{number:08x}{place:08x}"
+            facts = {name: manifest[name] for name in set(manifest) - {"files", "sha256", "schema"}}
+            facts |= {"key": key, "case_key": case_key, "finished": f"2026-11-23T10:{number:02}:00"}
+            facts["run"] = manifest["run"] | changed | {"model": model, "model_digest": model}
+            store.run(key).finish({name: _of(table, key) for name, table in tables.items()}, facts)
+    return store
+
+
+def _of(table: pa.Table, key: str) -> pa.Table:
+    place, field = table.schema.get_field_index("run"), table.schema.field("run")
+    return table.set_column(place, field, pa.array([key] * len(table), field.type))
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, many: Store):
+    return functools.partial(open_page, monkeypatch, many)
+
+
+def seconds_and_seed(number: int) -> tuple[str, int]:
+    """What has to stand in the label of a question set."""
+    return f"{number % N_TABLES}.csv", 42 + number // N_TABLES
+
+
+def test_explore_offers_every_question_set_newest_first_by_its_pictures_and_what_differs(shown):
+    at = shown("explore")
+    picker = at.selectbox(key="set")
+    assert len(set(picker.options)) == N_SETS
+    for number, label in zip(reversed(range(N_SETS)), picker.options, strict=True):
+        table, seed = seconds_and_seed(number)
+        assert f"({table})" in label
+        assert seed == 42 or f"seed {seed}" in label
+    oldest = f"{0:016x}"
+    picker.set_value(oldest).run()
+    assert not at.exception and not at.warning
+    assert at.query_params["set"] == oldest
+    assert card_ids(at)
+
+
+def test_another_table_on_explore_leads_to_its_newest_questions(shown):
+    at = shown("explore")
+    picker = at.selectbox(key="dataset")
+    assert len(picker.options) == N_TABLES
+    picker.set_value("csv:/d/0.csv").run()
+    assert at.query_params["set"] == f"{N_SETS - N_TABLES:016x}"
+
+
+def test_the_trade_off_of_any_question_set_is_a_press_away(shown):
+    at = shown("tradeoff")
+    picker = at.selectbox(key="set")
+    assert len(set(picker.options)) == N_SETS
+    assert "11.csv" in picker.options[0] and "seed 46" in picker.options[0]
+    picker.set_value(f"{7:016x}").run()
+    assert not at.exception
+    ((_, drawn),) = component_values(at, "tradeoff")
+    assert {mark["model"] for mark in drawn["marks"]} <= set(MODELS)
+
+
+def test_home_parses_each_manifest_once_however_many_runs_there_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, many: Store
+):
+    monkeypatch.setattr(memo, "SETTLED_NS", -(10**12))  # as if everything were written long ago
+    store = Store(shutil.copytree(many.root, tmp_path / "cache"))
+    parsed = []
+    parse = entry.parse_manifest
+    monkeypatch.setattr(
+        entry, "parse_manifest", lambda content: parsed.append(content) or parse(content)
+    )
+    at = open_page(monkeypatch, store, "home")
+    assert not at.exception
+    n_runs = len(views.runs.run_rows(store))
+    assert n_runs == N_SETS * len(MODELS)
+    of_runs = [content for content in parsed if b'"spread"' in content]
+    assert len(of_runs) < 1.2 * n_runs  # and those of single entries, whose tables are opened
