@@ -15,6 +15,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.models import open_clip as family
+from vlprobe.models.checkpoint import without_draws
 
 TEXTS = [
     "a cat",
@@ -200,6 +201,18 @@ def test_the_same_weights_in_any_container_are_the_same_model(
     assert "untrained" not in models[0].note and not caplog.records
     vectors = models[2].encode_texts(models[2].tokenize(TEXTS))
     np.testing.assert_allclose(vectors, reference(trained(), TEXTS), atol=1e-6)
+
+
+def test_no_random_weights_are_drawn_where_a_file_replaces_them_all():
+    before = torch.get_rng_state()
+    with without_draws():
+        torch.nn.MultiheadAttention(4, 2)
+        torch.nn.Conv2d(3, 4, 2)
+        assert not torch.zeros(3).normal_().any() and not torch.zeros(3).uniform_().any()
+        torch.nn.init.trunc_normal_(torch.zeros(3))
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.nn.Linear(3, 4)
+    assert not torch.equal(torch.get_rng_state(), before)
 
 
 def test_weights_of_the_old_text_layout_fit_a_model_with_a_tower_of_its_own(

@@ -1,8 +1,10 @@
 """Weights from a file into a model: as plain tensors only, and only where each of them fits."""
 
+import contextlib
 import pickle
 import struct
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -74,6 +76,29 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
             f"Checkpoint '{path}' holds no state dict. Expected tensors by name, at the top or under 'state_dict'."
         )
     return state
+
+
+@contextlib.contextmanager
+def without_draws() -> Iterator[None]:
+    """Within it, tensors are not filled with random numbers: for a model all of whose weights are
+    loaded next.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    of_init = ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_", "xavier_uniform_")
+    draws = {torch.Tensor.normal_, torch.Tensor.uniform_}
+    draws |= {getattr(torch.nn.init, name) for name in of_init}
+
+    class Undrawn(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None) -> object:
+            keywords = kwargs or {}
+            if function in draws:
+                return args[0] if args else keywords["tensor"]
+            return function(*args, **keywords)
+
+    with Undrawn():
+        yield
 
 
 def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True) -> None:

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.models import hub
-from vlprobe.models.checkpoint import load_weights
+from vlprobe.models.checkpoint import load_weights, without_draws
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.modules import OpenClipModel
@@ -204,8 +204,9 @@ def _assemble(
         raise InvalidInput(
             f"Checkpoint '{weights}' does not exist. Expected a .safetensors or .pt file."
         )
-    model = _build(name, source, config["quick_gelu"], preprocess)
-    if weights:
+    with without_draws() if weights else contextlib.nullcontext():
+        model = _build(name, source, config["quick_gelu"], preprocess)
+    if weights:  # each tensor of the model, or an error
         load_weights(name, model, weights, confined=not published)
     digest = model_digest(model, config, tokenizer, precision)
     encoder = OpenClipEncoder(

@@ -203,12 +203,12 @@ def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
 
 def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
     """How far one model is with each probe, which is named where there are several."""
-    for place, probe in enumerate(job.probes or ("",)):
+    for probe_position, probe in enumerate(job.probes or ("",)):
         if probe in rows:
             line = _believed(rows[probe])
         elif state == "done":
             line = "done"
-        elif state == "next" or place > job.probes_begun:
+        elif state == "next" or probe_position > job.probes_begun:
             line = "not begun"
         else:
             line = "what was finished is kept" if state == "stopped" else _asking(job)
@@ -234,14 +234,14 @@ def _believed_so_far(job: Job) -> str:
     if presentation.is_movement:
         return ""
     try:
-        known = views.so_far.so_far(store(), job.run_key, job.case_key, kind)
+        standing = views.so_far.so_far(store(), job.run_key, job.case_key, kind)
     except VlprobeError:  # its questions are gone; the job will say so
         return ""
-    if not known.n_answered:
+    if not standing.n_answered:
         return ""
     return (
-        f"so far {known.n_fooled:,} of {known.n_answered:,} {presentation.lies} believed "
-        f"({100 * known.n_fooled / known.n_answered:.0f} %)"
+        f"so far {standing.n_fooled:,} of {standing.n_answered:,} {presentation.lies} believed "
+        f"({100 * standing.n_fooled / standing.n_answered:.0f} %)"
     )
 
 
@@ -271,8 +271,8 @@ def _pace(job: Job) -> str:
         f"{rate:,.{0 if rate >= 10 else 1}f} a second",
     ]
     if rate > 0 and job.done < job.total:
-        part = "question" if len(job.probes) > 1 else "model"
-        phrases.append(f"about {span((job.total - job.done) / rate)} left for this {part}")
+        subject = "question" if len(job.probes) > 1 else "model"
+        phrases.append(f"about {span((job.total - job.done) / rate)} left for this {subject}")
     return " · ".join(phrases)
 
 
