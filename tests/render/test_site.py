@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.test_main import call
+from tests.conftest import store_again
 from vlprobe import registry, views
 from vlprobe.datasets.credits import credits_of
 from vlprobe.render.site import bundle, pages, scripts, shelf
@@ -31,7 +33,7 @@ PIXEL = "data:image/webp;base64,AAAA"
 NOTE = "Seen by Anna"
 
 
-def tables(files: dict[str, bytes] | Path) -> dict[str, dict]:
+def tables(files: Mapping[str, bytes] | Path) -> dict[str, dict]:
     """The values of a site's scripts by their names, read as a browser reads them: by what is assigned."""
     if isinstance(files, Path):
         files = {f"data/{path.name}": path.read_bytes() for path in files.glob("data/*.js")}
@@ -202,6 +204,19 @@ def _explore(stored: dict[str, dict]) -> str:
         for name, values in stored.items()
         if "-explore-" in name and any(entry["case"]["note"] for entry in values["cases"])
     )
+
+
+def test_two_models_of_files_are_told_apart_without_their_folders(compared, tmp_path):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    manifest = store.runs()[0]
+    for letter in "ab":
+        model = f"hf:/srv/secret/{letter}/own.pt"
+        store_again(store, manifest, letter * 16, model=model, dataset="csv:/srv/secret/d.csv")
+    question_set = views.runs.question_set(store, manifest["case_key"])
+    files = bundle.site(store, [question_set], Limits(n_cases=1)).files
+    names = [mark["name"] for mark in tables(files)["index"]["sets"][0]["models"]]
+    assert {"own.pt", "own.pt (2)"} < set(names)
+    assert not any(b"secret" in content or b"/srv" in content for content in files.values())
 
 
 def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from vlprobe.render.site.compare import compare_values
 from vlprobe.render.site.explore import explore_values
 from vlprobe.render.site.home import home_values
 from vlprobe.render.site.present import present_values
-from vlprobe.render.site.privacy import Privacy
+from vlprobe.render.site.privacy import Privacy, bare
 from vlprobe.render.site.shelf import Shelf
 from vlprobe.render.site.subject import Limits, Subject, Values, subject
 from vlprobe.render.site.tradeoff import kind_of_lie, tradeoff_values
@@ -64,7 +64,9 @@ def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> 
     tables["index"] = {
         "sets": [_about(about, labels[about.question_set.key]) for about in subjects]
     }
-    privacy = Privacy(subjects, limits.with_notes)
+    runs = [run for question_set in question_sets for run in question_set.runs]
+    names_of_runs = {name for run in runs for name in (run.model, run.dataset)}
+    privacy = Privacy(store.roots, names_of_runs, shelf.folders, limits.with_notes)
     texts = {
         f"data/{name}.js": scripts.table(name, privacy.of(values))
         for name, values in tables.items()
@@ -115,9 +117,8 @@ def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
         run = about.question_set.runs[0]
         renamed = display_names.read(about.store)
         name = about.presentation.name or run.probe
-        labels[about.question_set.key] = (
-            f"{dataset_name(run.dataset, renamed)} · {name}{run.options}"
-        )
+        label = f"{dataset_name(run.dataset, renamed)} · {name}{run.options}"
+        labels[about.question_set.key] = label if about.limits.with_notes else bare(label)
     return distinct(labels)
 
 

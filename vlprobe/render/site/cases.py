@@ -12,6 +12,7 @@ import numpy as np
 from vlprobe import views
 from vlprobe.render import case_lines, wall
 from vlprobe.render.html import cases as html_cases
+from vlprobe.render.site.privacy import bare
 from vlprobe.render.site.subject import Subject, Values
 from vlprobe.render.words import value_label
 from vlprobe.storage import annotations
@@ -167,7 +168,7 @@ def _case(
                 for line in bars.lines
             ],
         },
-        "facts": _facts(card, kind),
+        "facts": _facts(card, kind, subject.limits.with_notes),
         "credit": credit(card.tags, _credits(subject, card)),
         "note": annotation.note if annotation else "",
     }
@@ -234,7 +235,7 @@ def _credits(subject: Subject, card: WallCard) -> list[str]:
     return [subject.credits[path.name] for path in paths if path.name in subject.credits]
 
 
-def _facts(card: WallCard, kind: KindPresentation) -> list[list[str]]:
+def _facts(card: WallCard, kind: KindPresentation, with_notes: bool) -> list[list[str]]:
     """What a case is, a line each: a name and a value."""
     lines = [["Question", kind.label]]
     if card.subtype:
@@ -244,4 +245,4 @@ def _facts(card: WallCard, kind: KindPresentation) -> list[list[str]]:
     if names:
         lines.append(["Pictures", ", ".join(names[:6]) + (" …" if len(names) > 6 else "")])
     lines += [[f"Tag {name}", value] for name, value in card.tags.items() if value]
-    return [line for line in lines if line[1]]
+    return [[name, text if with_notes else bare(text)] for name, text in lines if text]

@@ -2,31 +2,48 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from vlprobe.render.site.subject import Subject, Values
-
 HOMES = re.compile(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s\"']+[/\\]?")
+FOLDERS = re.compile(r"(?<![\w/.~])(?:~|[A-Za-z]:)?(?:/[^/\s:@+=\"']+)+(?=/)/")
 PATHS = re.compile(r"(?:^|[:@=])(/[^:@+]+)")  # in the name of a model or a dataset
 
 
+def bare(text: str) -> str:
+    """A name or a setting without the folders of paths in it; not for captions, in which slashes may be words.
+
+    >>> bare("edits file:/data/own/edits.jsonl"), bare("hf:org/model"), bare("3/4 of /tmp")
+    ('edits file:edits.jsonl', 'hf:org/model', '3/4 of /tmp')
+    """
+    return FOLDERS.sub("", text)
+
+
 class Privacy:
-    """Takes folders of this machine out of all texts."""
+    """Takes folders of this machine out of all texts.
 
-    def __init__(self, subjects: Sequence[Subject], tells_all: bool) -> None:
+    Args:
+        roots: Where results lie.
+        names: Of models and datasets.
+        folders: Where pictures lie.
+        tells_all: Whether somebody said that they may go out.
+    """
+
+    def __init__(
+        self,
+        roots: Iterable[Path],
+        names: Iterable[str],
+        folders: Collection[str],
+        tells_all: bool,
+    ) -> None:
         self._tells_all = tells_all
-        folders = {str(Path.home()), os.getcwd()}
-        for subject in subjects:
-            folders |= {str(Path(root).absolute()) for root in subject.store.roots}
-            names = [name for run in subject.question_set.runs for name in (run.model, run.dataset)]
-            paths = [Path(path) for name in names for path in PATHS.findall(name)]
-            folders |= {str(path.parent) for path in paths} | {str(path) for path in paths}
-        self._folders = sorted(
-            (folder for folder in folders if folder.count("/") > 1), key=len, reverse=True
-        )
+        paths = [Path(path) for name in names for path in PATHS.findall(name)]
+        private = {str(Path.home()), os.getcwd(), *folders}
+        private |= {str(root.absolute()) for root in roots}
+        private |= {str(path) for path in paths} | {str(path.parent) for path in paths}
+        self._folders = sorted((folder for folder in private if folder != "/"), key=len)[::-1]
 
-    def of(self, values: Values) -> Values:
+    def of(self, values: Mapping[str, object]) -> dict[str, object]:
         """The values without folders."""
         return {name: self._without(value) for name, value in values.items()}
 

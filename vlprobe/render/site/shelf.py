@@ -28,6 +28,12 @@ class Shelf:
         return len(self._held_back)
 
     @property
+    def folders(self) -> set[str]:
+        """Where the files of all pictures lie that a page names."""
+        paths = [Picture.from_name(name).path for name in self._keys]
+        return {str(path.parent) for path in paths if path.is_absolute()}
+
+    @property
     def n_pictures(self) -> int:
         """How many pictures go out."""
         return sum(map(len, self._chunks))

@@ -1,15 +1,16 @@
 """What a site tells of one question set, and what of it goes out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe import views
 from vlprobe.datasets.credits import credits_of
 from vlprobe.render.charts.styles import Looks, styles
 from vlprobe.render.marks import mark_values
-from vlprobe.render.sentences import sentence_names
+from vlprobe.render.sentences import sentence_names, shortened
+from vlprobe.render.site.privacy import bare
 from vlprobe.render.site.shelf import Shelf
-from vlprobe.render.words import presentations
+from vlprobe.render.words import model_name, presentations
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.types.presentation import Presentation
@@ -74,7 +75,7 @@ def subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limit
         presentations()[question_set.probe],
         models,
         views.showcase.rated_models(question_set),
-        sentence_names(models, display_names.read(store)),
+        _names(models, display_names.read(store), limits.with_notes),
         {model: f"m{number}" for number, model in enumerate(models)},
         styles(views.runs.models(store)),
         views.showcase.kinds(store, question_set),
@@ -82,3 +83,17 @@ def subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limit
         shelf,
         limits,
     )
+
+
+def _names(
+    models: Sequence[str], renamed: Mapping[str, str], with_notes: bool
+) -> Mapping[str, str]:
+    """What each model is called, no two alike; without folders, unless these go out."""
+    if with_notes:
+        return sentence_names(models, renamed)
+    names: dict[str, str] = {}
+    for model in models:
+        name = shortened(bare(model_name(model, renamed))) or bare(model)
+        same = sum(other_name.rpartition(" (")[0] == name for other_name in names.values())
+        names[model] = f"{name} ({same + 2})" if name in names.values() else name
+    return names
