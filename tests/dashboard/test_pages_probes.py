@@ -15,6 +15,7 @@ from tests.dashboard.walls import card_ids, component_values
 from vlprobe import registry, views
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render import numbers
+from vlprobe.render.numbers import interval
 from vlprobe.render.words import model_name
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
@@ -235,6 +236,7 @@ def test_triplets_have_both_answers_in_a_table_whose_numbers_open_them(shown, ev
     question_set = views.runs.question_set(every_probe, key["visla"])
     table = views.crossed.crossed_outcomes(every_probe, question_set)
     row = next(row for row in table.itertuples() if row.model == RANDOM and row.n_cases)
+    assert f"({interval(row.low, row.high, 'rate')})" in words(at)
     explored = shown(
         "explore",
         set=key["visla"],

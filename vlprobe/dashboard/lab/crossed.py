@@ -69,5 +69,6 @@ def _cell(
             model, PICTURES, subtype=subset, outcome=pictures, crossed=f"{TEXTS}={texts}"
         )
         words = f'<a href="{case_links.address(stored, of_cell)}">{words}</a>'.replace("&", "&amp;")
-    lines = "<br>".join(filter(None, (number(share, "rate"), interval(low, high, "rate"))))
+    ends = interval(low, high, "rate")
+    lines = number(share, "rate") + (f" ({ends})" if ends else "")
     return f"<td>{words}<br><small>{lines}</small></td>"

@@ -32,6 +32,7 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard
 
 N_EXAMPLES = 7  # cards: one row at 1280 pixels
+N_BESIDE = 6  # of two pictures side by side: two whole rows
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,8 @@ def finding(opening: Opening) -> str:
 def draw_examples(stored: Questions, case_filter: Filter, key: str = "examples") -> None:
     """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
     kind = presentations()[stored.probe].kind(case_filter.kind)
-    cards, n_pictures, _ = view(
-        views.wall.wall, stored.question_set, case_filter, 1, N_EXAMPLES, True
-    )
+    n_cards = N_BESIDE if kind.body in ("pair", "series") else N_EXAMPLES
+    cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
     if not cards:
         return
     label = f"{len(cards)} of {n_pictures:,} examples"

@@ -7,13 +7,18 @@ from vlprobe.render.html.elements import breakable, column_heads, table, tag
 from vlprobe.views.records import PrintedCell
 
 TITLES = ("Table", "Model", "Of what", "Printed", "Yours", "Remark")
-WORDS = {"doubted": "Doubted", "differs": "Printed otherwise elsewhere", "remark": "Remark"}
+WORDS = {"doubted": "Doubted", "differs": "Contradicted elsewhere", "remark": "Remark"}
 UNITS = {"percent": " %", "million": " million", "billion": " billion"}
 
 
 def printed(rows: Sequence[PrintedCell], name: str) -> str:
-    """The rows as a table; `name` is for those who do not see it. Narrow screens stack its cells."""
-    return table(name, column_heads(TITLES), [_line(row) for row in rows], "vp-prose vp-printed")
+    """The rows as a table; `name` is for those who do not see it. Narrow screens stack its cells.
+
+    A remark that the row above has, too, is said once.
+    """
+    notes = ["", *(row.note for row in rows)]
+    lines = [_line(row, note) for row, note in zip(rows, notes, strict=False)]
+    return table(name, column_heads(TITLES), lines, "vp-prose vp-printed")
 
 
 def own_number(row: PrintedCell, value: float) -> str:
@@ -26,7 +31,7 @@ def own_number(row: PrintedCell, value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.{decimals}f}"
 
 
-def _line(row: PrintedCell) -> str:
+def _line(row: PrintedCell, note_above: str) -> str:
     unit = UNITS.get(row.unit, "")
     where = " · ".join(
         text.replace("_", " ")
@@ -43,7 +48,8 @@ def _line(row: PrintedCell) -> str:
     remark = ""
     if row.mark:
         role = ' class="vp-doubted"' if row.mark == "doubted" else ""
-        remark = f"<strong{role}>{WORDS[row.mark]}</strong> {tag('small', row.note)}"
+        words = "as above" if row.note == note_above else row.note.removeprefix("suspect: ")
+        remark = f"<strong{role}>{WORDS[row.mark]}</strong> {tag('small', words)}"
     cells = (
         breakable(row.model),
         breakable(where),
