@@ -12,7 +12,7 @@ from vlprobe.errors import NotFound
 from vlprobe.models.doctor import examine
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import annotations, shipped
+from vlprobe.storage import annotations, shipped, thumbnails
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
@@ -140,3 +140,10 @@ def test_shipped_results_can_be_left_out(monkeypatch, setting):
 def test_without_a_setting_they_are_those_of_the_package(monkeypatch):
     monkeypatch.delenv(shipped.SETTING)
     assert shipped.folder() == shipped.FOLDER == Path(shipped.__file__).parent / "shipped_results"
+
+
+def test_a_store_opened_on_them_alone_leaves_no_thumbnail_among_them(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
+    for folder in ("shipped", "own"):
+        thumbnails.write(tmp_path / folder, "0" * 32, b"RIFF")
+    assert [path.parents[2].name for path in tmp_path.rglob("*.webp")] == ["own"]

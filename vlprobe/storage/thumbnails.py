@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import files
+from vlprobe.storage import files, shipped
 
 FOLDER = "thumbnails"
 SIDE = 240  # pixels of the longer side
@@ -83,7 +83,9 @@ def holds(root: Path, key: str) -> bool:
 
 
 def write(root: Path, key: str, content: bytes) -> None:
-    """Keeps a thumbnail; where nothing can be written, it is not kept."""
+    """Keeps a thumbnail; where nothing can be written, as among the shipped results, it is not kept."""
+    if root == shipped.FOLDER:
+        return
     with contextlib.suppress(InvalidInput):
         files.write_bytes(path_of(root, key), content, durable=False)
         with _writes_lock:
