@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import click
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from vlprobe import __version__, registry, views
 from vlprobe.cli import main
@@ -74,7 +75,7 @@ def parse(words: list[str]) -> None:
     group = main.main
     with group.make_context("vlprobe", list(words)) as context:
         name, command, rest = group.resolve_command(
-            context, [*context._protected_args, *context.args]
+            context, [*getattr(context, "_protected_args", ()), *context.args]
         )
         assert command, name
         with command.make_context(name, rest, parent=context):
@@ -144,6 +145,25 @@ def test_a_command_that_a_sentence_names_is_there_with_its_options(page: Path):
         command = main.main.commands.get(names[0]) if names else None
         known = options_of(command) | options_of(main.main) if command else KNOWN
         assert options <= known | {"--help"}, code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_the_form_of_a_command_has_its_options(page: Path):
+    for name, rest in re.findall(r"^    vlprobe ([\w-]+) (.+)$", text_of(page), re.MULTILINE):
+        known = options_of(main.main.commands[name])
+        assert set(re.findall(r"--[\w-]+", rest)) <= known, name
+
+
+@pytest.mark.full
+def test_the_first_run_of_getting_started_goes_through(tmp_path: Path):
+    section = text_of(DOCS / "start.md").partition("## The first run")[2]
+    commands = [line for line in SHELL.findall(section)[0].splitlines() if "dashboard" not in line]
+    assert len(commands) == 3
+    for line in commands:
+        words = next(parts(line))[1:]
+        words += ["--limit", "8"] if words[0] == "run" else []
+        outcome = CliRunner().invoke(main.main, ["--cache", str(tmp_path), *words])
+        assert outcome.exit_code == 0 and outcome.output, (line, outcome.output)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
