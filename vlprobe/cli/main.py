@@ -108,7 +108,7 @@ def _store(ctx: click.Context) -> "Store":
 @click.option(
     "--mark",
     type=click.Choice(["doubted", "differs", "remark"]),
-    help="Published: only doubted numbers, those that the paper prints otherwise elsewhere, or those with a remark.",
+    help="Published: only doubted numbers, those that the paper contradicts elsewhere, or those with a remark.",
 )
 @click.option(
     "--key", help="Published: the run beside them, by its KEY [the newest of each paper's probe]."
