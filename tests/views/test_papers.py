@@ -15,6 +15,7 @@ from vlprobe.metrics.resampling import RESAMPLES
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
+from vlprobe.types import Estimate
 
 RANDOM = "control:random"
 NUMBERS = [
@@ -176,6 +177,22 @@ def test_the_increase_of_advanced_rewordings_is_that_of_means_by_hand(every_prob
         drawn.append(means[1] / means[0] - 1)
     low, high = np.quantile(drawn, [0.025, 0.975])
     assert (cell["low"], cell["high"]) == pytest.approx((low, high), rel=1e-3)
+
+
+def test_an_increase_keeps_its_number_and_has_no_interval_where_the_answers_give_another(
+    every_probe: Store, monkeypatch
+):
+    """As of a run that an older version counted otherwise."""
+    question_set = views.runs.question_set(every_probe, key_of(every_probe, "lgip"))
+    (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
+    place = f"source == 'run' and model == @RANDOM and column == {index}"
+    stored = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
+    monkeypatch.setattr(
+        "vlprobe.views.increases.increase", lambda *_: Estimate(stored["value"] + 0.1, 0.0, 9.0, 5)
+    )
+    cell = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
+    assert cell["value"] == stored["value"] and cell["n_items"] == stored["n_items"]
+    assert math.isnan(cell["low"]) and math.isnan(cell["high"])
 
 
 def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):

@@ -105,7 +105,7 @@ def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
                 table.append((run.model, name, texts, pictures, n_cases, n_cases / n_slice))
                 value = cell[of_slice].astype(np.float64)
                 measures.append(estimate.micro(value, np.ones(n_slice), item[of_slice]))
-    n_items = max((run.n_units for run in question_set.runs), default=0)
+    n_items = max([int(units.max(initial=-1)) + 1, *(run.n_units for run in question_set.runs)])
     intervals = estimate_cache.estimates(measures, n_items, are_rates=True)
     rows = [
         (*row, interval.low, interval.high, interval.n_items)

@@ -40,7 +40,8 @@ def increase(
 
     def compute() -> Estimate:
         pair = [_measure(store, question_set, run, metric, names) for names in sides]
-        return increases([(pair[0], pair[1])], run.n_units)[0]
+        units = views_rows.unit_codes(store, question_set.key)
+        return increases([(pair[0], pair[1])], max(run.n_units, int(units.max(initial=-1)) + 1))[0]
 
     return _increases.get((version, metric, *sides), compute)
 

@@ -27,6 +27,7 @@ ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "
 SPREAD_COLUMNS = ["sd", "n_seeds"]
 HISTOGRAM_QUANTILE = 0.995  # of deviations; the last bin has all beyond
 SCALE = {"percent": 0.01}  # of published units; rates are shares here
+SAME_INCREASE = 1e-6  # increases that differ by less are of the same answers
 MIXED = "Asked about kinds of edit beside the paper's: as a whole no number of the paper."
 Cell = tuple[str, str, int, float, float, float, int, int, str]  # ROW_COLUMNS
 
@@ -94,11 +95,9 @@ def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> lis
                 continue
             rows = _known(by_breakdown[column.breakdown], model, column.metric)
             if column.relative_to:
-                names = set(column.slices) | set(column.relative_to)
-                increase = _increase(
-                    store, question_set, model, column, names <= set(rows["slice"])
+                cells.append(
+                    ("run", model, index, *_increase(store, question_set, rows, column), "")
                 )
-                cells.append(("run", model, index, *increase, ""))
             elif column.released and by_file is not None:
                 of_file = _known(by_file, model, column.metric)
                 of_file = of_file.loc[of_file["file"] == column.released]
@@ -126,20 +125,29 @@ def _of_column(rows: pd.DataFrame, column: Column) -> _Numbers:
 
 
 def _increase(
-    store: Store, question_set: QuestionSet, model: str, column: Column, are_known: bool
+    store: Store, question_set: QuestionSet, rows: pd.DataFrame, column: Column
 ) -> _Numbers:
-    """What belongs in a column that is relative to another slice; unknown where either slice is."""
-    if not are_known:
-        return _UNKNOWN
-    estimate = increases.increase(
-        store,
-        question_set,
-        question_set.run(model),
-        column.metric,
-        column.slices,
-        column.relative_to,
+    """What belongs in a column that is relative to another slice, of the estimates of its model and
+    metric; unknown where either slice is.
+
+    The interval comes from the stored answers. A run of an older version may have counted them
+    otherwise: where they do not give the number of its estimates, there is none.
+    """
+    of_slice, base = (
+        records(EstimateRow, rows.loc[rows["slice"].isin(names)])
+        for names in (column.slices, column.relative_to)
     )
-    return estimate.value, estimate.low, estimate.high, estimate.n_items, 0
+    if len(of_slice) != 1 or len(base) != 1 or not base[0].value:
+        return _UNKNOWN
+    value = of_slice[0].value / base[0].value - 1
+    n_items = min(of_slice[0].n_items, base[0].n_items)
+    run = question_set.run(of_slice[0].model)
+    drawn = increases.increase(
+        store, question_set, run, column.metric, column.slices, column.relative_to
+    )
+    if not math.isclose(drawn.value, value, abs_tol=SAME_INCREASE):
+        return value, math.nan, math.nan, n_items, 0
+    return value, drawn.low, drawn.high, n_items, 0
 
 
 def _whole(rows: pd.DataFrame) -> _Numbers:
