@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.conftest import make_tiny
-from tests.dashboard.test_pages import open_page
+from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import card_ids, component_values
 from vlprobe import views
 from vlprobe.runs.request import Request
@@ -89,6 +89,18 @@ def test_the_trade_off_of_any_question_set_is_a_press_away(shown):
     assert not at.exception
     ((_, drawn),) = component_values(at, "tradeoff")
     assert {mark["model"] for mark in drawn["marks"]} <= set(MODELS)
+
+
+def test_run_offers_many_tables_as_one_list_to_search_in(shown):
+    at = shown("run")
+    picker = at.selectbox(key="run_dataset")
+    tables = [label for label in picker.options if ".csv" in label]
+    assert len(set(tables)) == N_TABLES
+    assert "(11.csv)" in tables[0] and tables[0].endswith("csv:/d/11.csv")
+    picker.set_value("csv:/d/3.csv").run()
+    assert not at.exception
+    assert at.selectbox(key="run_dataset").value == "csv:/d/3.csv"
+    assert "Table (3.csv)" in words(at)
 
 
 def test_home_parses_each_manifest_once_however_many_runs_there_are(

@@ -1,6 +1,6 @@
 """The three steps of a run: who is asked, what, and about which pictures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
@@ -17,6 +17,7 @@ from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
 DRAWN = "Made on this computer, for each question its own"
+MOST_DATASETS = 10  # that are shown side by side
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
     "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
@@ -119,13 +120,7 @@ def dataset(chosen_probes: Sequence[str]) -> str:
         hidden = drawn if len(chosen_probes) == 1 else drawn_for_others
         options = ["", *(name for name in fields.names("datasets") if name not in hidden)]
         labels = distinct({name: dataset_name(name or made_for) for name in options})
-        picked = st.radio(
-            "Pictures and captions",
-            options,
-            key="run_dataset",
-            format_func=lambda name: plain(labels[name]),
-            captions=[plain(name) or DRAWN for name in options],
-        )
+        picked = _pick_pictures(options, labels)
         forms = ", ".join(
             f"`{name}`" for name in registry.names("datasets") if registry.is_form(name)
         )
@@ -138,6 +133,25 @@ def dataset(chosen_probes: Sequence[str]) -> str:
         name = typed or picked or ""
         _say(below, dataset_name(name or made_for))
         return name
+
+
+def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:
+    """All side by side with their stored names; many as a list to search in."""
+    label, key = "Pictures and captions", "run_dataset"
+    if len(options) > MOST_DATASETS:
+        return st.selectbox(
+            label,
+            options,
+            key=key,
+            format_func=lambda name: f"{labels[name]} · {name}" if name else labels[name],
+        )
+    return st.radio(
+        label,
+        options,
+        key=key,
+        format_func=lambda name: plain(labels[name]),
+        captions=[plain(name) or DRAWN for name in options],
+    )
 
 
 def options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
