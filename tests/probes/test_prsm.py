@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from vlprobe import views
+from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import gallery
@@ -36,3 +38,52 @@ def test_how_many_queries_are_asked_at_once_and_by_how_many_threads_changes_noth
     )
     assert together["top"].tolist() == single["top"].tolist()
     np.testing.assert_allclose(together["global"], single["global"], rtol=0, atol=1e-6)
+
+
+@pytest.fixture
+def many(tmp_path) -> str:
+    """110 pictures of one colour each, with three captions."""
+    lines = ["image,caption"]
+    for number in range(110):
+        Image.new("RGB", (4, 4), (2 * number, 7, 9)).save(tmp_path / f"{number}.png")
+        lines += [f"{number}.png,a thing {number} in form {form}" for form in range(3)]
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    return f"csv:{tmp_path / 'd.csv'}"
+
+
+def test_sampled_candidates_have_a_metric_of_their_own_and_the_exact_one_is_unknown(many, store):
+    request = Request(("control:random",), many, "prsm", examine=False)
+    exact, sampled = (
+        execute(replace(request, options=options), store)[0] for options in ({}, {"sampled": 100})
+    )
+    assert "sampled" not in exact["run"]["options"]
+    added = set(sampled["run"]["metrics"]) - set(exact["run"]["metrics"])
+    assert added == {"prsm_global_sampled@1"}
+    rows, whole = (store.run(run["key"]).table("scores").to_pandas() for run in (sampled, exact))
+    assert rows["global"].isna().all() and "global_sampled" not in whole
+    for name in ("local_10", "local_100"):
+        np.testing.assert_allclose(rows[name], whole[name], atol=1e-12)
+    assert rows["top"].tolist() == whole["top"].tolist()
+    assert rows["global_sampled"].mean() == pytest.approx(whole["global"].mean(), abs=0.02)
+    assert 0 < (rows["global_sampled"] - whole["global"]).abs().max() < 0.2
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, sampled["case_key"])
+    ).set_index("metric")
+    estimate = found.loc["prsm_global_sampled"]
+    assert estimate["low"] < estimate["value"] < estimate["high"]
+    assert found.loc["prsm_global", "n_items"] == 0
+    assert not views.versions.describe_older(sampled["run"])
+    assert not views.versions.describe_older(exact["run"])
+
+
+def test_a_gallery_of_no_more_than_the_sample_is_ranked_whole(tiny, store):
+    request = Request(("control:random",), tiny, "prsm", {"sampled": 100}, examine=False)
+    rows = store.run(execute(request, store)[0]["key"]).table("scores").to_pandas()
+    assert (rows["global_sampled"] == rows["global"]).all() and not rows["margin"].isna().any()
+
+
+def test_an_approximate_search_samples_nothing(tiny, store):
+    pytest.importorskip("faiss", reason="needs faiss-cpu of requirements-ray.txt")
+    both = {"sampled": 100, "approximate": 10}
+    with pytest.raises(InvalidInput, match="Choose 'approximate' or 'sampled'"):
+        execute(Request(("control:random",), tiny, "prsm", both), store)

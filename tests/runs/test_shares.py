@@ -23,7 +23,8 @@ class Stop(Progress):
     """Ends a run when its first case is to be scored."""
 
     def begin_run(self, keys) -> None:
-        self.keys = keys
+        if keys.run:
+            self.keys = keys
 
     def update(self, label, done, total) -> None:
         if hasattr(self, "keys"):

@@ -14,20 +14,26 @@ import pandas as pd
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import ranking
+from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.perturb import lgip
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.probes import edits_option, prsm_comparisons
 from vlprobe.probes.fit import check_fit
-from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer, group_of
+from vlprobe.probes.prsm_ranking import (
+    GroupGallery,
+    RankingScorer,
+    SampledCandidates,
+    group_of,
+)
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import nearest, recall_note
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Metric, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation
 
 SETTINGS = ("P1", "P2", "P3")
+MIN_SAMPLED = 100  # candidates: a standard error of at most .13 a query
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
 
 
@@ -83,6 +89,7 @@ class PrsmOptions(TypedDict):
     edits: NotRequired[str]
     approximate: NotRequired[int]
     recall_depths: NotRequired[list[int]]
+    sampled: NotRequired[int]
 
 
 class Prsm(Probe):
@@ -111,19 +118,34 @@ class Prsm(Probe):
             "Those that mean the same are the versions of a query, in place of rules."
         ),
         nearest.APPROXIMATE,
+        Option(
+            name="sampled",
+            default=0,
+            label="Candidates whose ranks are correlated, 0: all",
+            help="Each query draws so many: an estimate of the rank correlation, for galleries too large to sort.",
+            minimum=MIN_SAMPLED,
+            off_value=0,
+            expected=f"0 (all), or {MIN_SAMPLED} candidates or more",
+        ),
     )
     metrics = ranking.METRICS
+    optional_metrics = (sampled_ranking.METRIC,)
     side_tables = prsm_comparisons.TABLES
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """An approximate search needs faiss."""
-        nearest.pin_options(options)
+        """An approximate search needs faiss, and has no ranks of candidates that it did not find."""
+        if nearest.pin_options(options).get("approximate") and options.get("sampled"):
+            raise InvalidInput(
+                "An approximate search has no ranks of sampled candidates. Choose 'approximate' or 'sampled'."
+            )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digest of the gallery, and to an approximate search the depths at which its
         recall is measured.
         """
         options = nearest.pin_options(edits_option.pinned(options))
+        if not options.get("sampled"):
+            options.pop("sampled", None)
         if "approximate" in options:
             options["recall_depths"] = [1, *ranking.OVERLAPS]
         name = str(options["gallery"])
@@ -132,6 +154,10 @@ class Prsm(Probe):
             if name
             else options
         )
+
+    def metrics_of(self, options: Mapping[str, object]) -> tuple[Metric, ...]:
+        """With the estimate where candidates are sampled."""
+        return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raises InvalidInput where a file has an edit of a caption that no item has."""
@@ -188,6 +214,11 @@ class Prsm(Probe):
         """
         check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
+        if options.get("sampled") and encoder.scores_pairs:
+            raise InvalidInput(
+                f"Model '{encoder.model.name}' ranks a short-list by pairs, which no sample shows. Leave out the "
+                "option 'sampled', or choose a dual encoder."
+            )
         n_looked_up = options.get("approximate", 0)
         candidates = (
             registry.load_dataset(options["gallery"], cache).items if options["gallery"] else items
@@ -213,6 +244,7 @@ class Prsm(Probe):
             group_tag=options["group"],
             sampling=sampling,
             n_looked_up=n_looked_up,
+            sampled=SampledCandidates(options.get("sampled", 0), run.seed),
         )
 
     def candidates(

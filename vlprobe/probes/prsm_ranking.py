@@ -4,6 +4,7 @@ rankings agree.
 
 import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -13,13 +14,14 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import ranking
+from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.probes import prsm_comparisons
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.versions import VersionSearch
 from vlprobe.types import Encoder, Item, Picture
 
 TOP_PICTURES = 5  # of each version's ranking that are stored
@@ -31,6 +33,17 @@ class QueryRanking(NamedTuple):
     measures: dict[str, float]
     pairs: dict[str, np.ndarray]  # the measures of each two versions, (n_pairs,)
     top: list[list[int]]  # for each version, the numbers of its TOP_PICTURES best candidates
+
+
+class SampledCandidates(NamedTuple):
+    """How candidates are drawn whose ranks are correlated."""
+
+    n: int  # for each query; 0: the ranks of all candidates are correlated
+    seed: int
+
+    def numbers(self, case_id: str, n_candidates: int) -> np.ndarray:
+        """The candidates that a query samples."""
+        return sampled_ranking.sampled_numbers(self.seed, case_id, n_candidates, self.n)
 
 
 class GroupGallery:
@@ -93,6 +106,32 @@ class GroupGallery:
                 top = candidates[order[:, :TOP_PICTURES]].tolist()
                 yield QueryRanking(ranking.means(pairs), pairs, top)
 
+    def rank_sampled(
+        self, queries: Sequence[Sequence[str]], samples: Sequence[np.ndarray]
+    ) -> Iterator[QueryRanking]:
+        """As `rank`, with the rank correlation over each query's sample of the candidates alone: nobody
+        holds or ranks a whole row of similarities.
+        """
+        gallery = self.index
+        if not isinstance(gallery, Gallery):
+            raise TypeError("An approximate search samples no candidates.")
+        depths = [depth for depth in ranking.OVERLAPS if depth < gallery.n]
+        start = 0
+        for block in query_blocks(queries, gallery.product_queries):
+            vectors = self.encoder.texts([text for versions in block for text in versions])
+            n_versions, stop = [len(versions) for versions in block], start + len(block)
+            search = VersionSearch(vectors, n_versions, gallery, depths, samples[start:stop])
+            products, start = range(gallery.n_products), stop
+            fronts = search.fronts(products)
+            overlaps = search.overlaps(search.common(fronts, products))
+            for rows, overlap in zip(search.rows, overlaps, strict=True):
+                unknown = np.full(math.comb(rows.stop - rows.start, 2), math.nan)
+                pairs = {"global": unknown, "global_idlist": unknown}
+                pairs |= {f"local_{k}": overlap.get(k, unknown) for k in ranking.OVERLAPS}
+                estimate = sampled_ranking.sampled_correlation(fronts.sampled[rows])
+                measures = ranking.means(pairs) | {sampled_ranking.COLUMN: estimate}
+                yield QueryRanking(measures, pairs, fronts.numbers[rows, :TOP_PICTURES].tolist())
+
     def recall(
         self, queries: Sequence[Sequence[str]], case_ids: Sequence[str], sampling: RecallSampling
     ) -> list[dict[str, float]]:
@@ -121,6 +160,7 @@ class RankingScorer:
         group_tag: The tag that groups are formed by, for an error; "": one group.
         sampling: Of an approximate search; None of an exact one.
         n_looked_up: Candidates that an approximate search looks up for a query; 0: all.
+        sampled: Which candidates' ranks are correlated.
     """
 
     def __init__(
@@ -132,7 +172,9 @@ class RankingScorer:
         group_tag: str,
         sampling: RecallSampling | None,
         n_looked_up: int,
+        sampled: SampledCandidates,
     ) -> None:
+        self.sampled = sampled
         self.encoder, self.galleries, self.items = encoder, galleries, items
         self.group_tag, self.sampling, self.n_looked_up = group_tag, sampling, n_looked_up
 
@@ -148,7 +190,8 @@ class RankingScorer:
         compared: list[dict[str, list]] = [{} for _ in queries]
         for group, rows in self._rows_by_group(item_ids).items():
             gallery, group_queries = self.galleries[group], [queries[row] for row in rows]
-            for row, ranked in zip(rows, gallery.rank(group_queries), strict=True):
+            rankings = self._rankings(gallery, group_queries, [case_ids[row] for row in rows])
+            for row, ranked in zip(rows, rankings, strict=True):
                 measures[row] = ranked.measures | {"gallery_size": len(gallery.pictures)}
                 item = self.items[item_ids[row]]
                 compared[row] = prsm_comparisons.measured(
@@ -171,6 +214,21 @@ class RankingScorer:
             )
             table = table.append_column(name, values)
         return table
+
+    def _rankings(
+        self, gallery: GroupGallery, queries: Sequence[Sequence[str]], case_ids: Sequence[str]
+    ) -> Iterator[QueryRanking]:
+        """Of queries in their gallery; one of no more candidates than are sampled is ranked whole."""
+        n = len(gallery.pictures)
+        if not self.sampled.n:
+            yield from gallery.rank(queries)
+        elif n <= self.sampled.n:
+            for ranked in gallery.rank(queries):
+                estimate = {sampled_ranking.COLUMN: ranked.measures["global"]}
+                yield ranked._replace(measures=ranked.measures | estimate)
+        else:
+            samples = [self.sampled.numbers(case_id, n) for case_id in case_ids]
+            yield from gallery.rank_sampled(queries, samples)
 
     def _rows_by_group(self, item_ids: Sequence[str]) -> dict[str, list[int]]:
         rows_by_group: dict[str, list[int]] = {}

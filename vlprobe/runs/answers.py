@@ -73,7 +73,8 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     n_cases = case_manifest["n_cases"]
     executor.progress.update(f"{context.label}: intervals", n_cases, n_cases)
     scale = score_type(model, context.probe)
-    judged = judge_parts(context, executor, case_ranges, metrics_on(scale, context.probe.metrics))
+    metrics = metrics_on(scale, context.probe.metrics_of(context.run.options))
+    judged = judge_parts(context, executor, case_ranges, metrics)
     run = context.run
     facts = {
         **{"key": run.key, "case_key": run.case_key, "run": run.record()},

@@ -366,7 +366,7 @@ def plan(
         dataset_digest=dataset.digest,
         probe=probe.name,
         probe_version=probe.version,
-        metrics=tuple(f"{metric.name}@{metric.version}" for metric in probe.metrics),
+        metrics=tuple(f"{metric.name}@{metric.version}" for metric in probe.metrics_of(options)),
         options=dict(options),
         seed=request.seed,
         limit=run_selection.limit,

@@ -44,6 +44,13 @@ class Piece(NamedTuple):
     scores: np.ndarray  # shape (n_queries, n_candidates)
     clean: np.ndarray  # the same in the smaller gallery; the same array without a matching head
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of the candidates, rising."""
+        if isinstance(self.candidates, slice):
+            return np.arange(self.candidates.start, self.candidates.stop)
+        return self.candidates
+
 
 class Gallery:
     """Candidates as embeddings, float32 of shape (n, dim)."""
@@ -132,8 +139,8 @@ class Gallery:
     @property
     def product_queries(self) -> int:
         """How many queries a product has."""
-        widest = max(PRODUCT_CANDIDATES, self._room)
-        return max(1, BLOCK_BYTES // (4 * max(1, min(self.n, widest))))
+        n_columns = max(1, min(self.n, max(PRODUCT_CANDIDATES, self._room)))
+        return max(1, BLOCK_BYTES // (4 * n_columns))
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """The distinct candidates, those of one product at once, and the number of the first of
@@ -161,19 +168,22 @@ class Gallery:
         return vectors[np.argsort(order)]
 
     def pieces(
-        self, queries: np.ndarray, products: range, among: np.ndarray | None = None
+        self,
+        queries: np.ndarray,
+        products: range,
+        among: np.ndarray | None = None,
+        size: int = 0,
     ) -> Iterator[Piece]:
-        """The similarities of all queries in some products, each candidate of these once.
-
-        Float32; equal queries have equal rows, to the bit.
+        """The similarities of all queries in some products, float32, each candidate of these once.
 
         Args:
             queries: Shape (q, dim).
             products: Their numbers.
             among: Which blocks of `product_queries` are asked in which product, bool of shape
                 (n_blocks, n_products); None: all.
+            size: How many queries a product has; 0: `product_queries`.
         """
-        distinct = _Distinct.blocks(queries, self.product_queries)
+        distinct = _Distinct.blocks(queries, size or self.product_queries)
         for product in products:
             blocks = [
                 block
@@ -219,8 +229,7 @@ class Gallery:
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of queries and their similarities to every candidate, of shape (block, n).
 
-        Float32 cosines, or with `match` what `reranked` makes of them. Equal queries have equal
-        rows, to the bit.
+        Float32 cosines, or with `match` what `reranked` makes of them.
         """
         for block, cosines in self._cosines(queries):
             if match:
@@ -336,7 +345,7 @@ class _Distinct(NamedTuple):
     @classmethod
     def blocks(cls, queries: np.ndarray, size: int) -> "Sequence[_Distinct]":
         """All queries, so many at once."""
-        blocks = []
+        blocks = []  # equal queries have equal rows, to the bit
         for start in range(0, len(queries), size):
             block = slice(start, min(start + size, len(queries)))
             representatives, row_of = distinct_rows(queries[block])

@@ -109,9 +109,9 @@ class Search:
         best, gallery = self.no_best(np.float32), self.gallery
         n_blocks = -(-len(self.queries) // gallery.product_queries)
         has_own = np.zeros((n_blocks, gallery.n_products), dtype=bool)
-        for own in (self._own, self._own_altered):
-            blocks = own.query // gallery.product_queries
-            has_own[blocks, gallery.products_of(own.candidate)] = True
+        for pairs in (self._own, self._own_altered):
+            blocks = pairs.query // gallery.product_queries
+            has_own[blocks, gallery.products_of(pairs.candidate)] = True
         for piece in gallery.pieces(self.queries, products, has_own):
             self.add_best(piece, best)
         return best
@@ -181,7 +181,7 @@ class Search:
         counts.clean_above[queries] += n_clean_above
         if len(self._own_altered.query):
             counts.above_altered[queries] += _true(scores > best.altered[queries, None])
-        numbers = _numbers(piece.candidates)
+        numbers = piece.numbers
         self._add_front(counts.front, counts.front_scores, queries, numbers, scores)
         if not altered.all():
             self._add_front(
@@ -216,12 +216,6 @@ class Search:
         """Which candidates are originals of the query's item, shape (n_queries, k)."""
         is_original = (numbers >= 0) & ~self.altered[numbers]
         return is_original & (self.owner[numbers] == self.query_item[:, None])
-
-
-def _numbers(candidates: slice | np.ndarray) -> np.ndarray:
-    if isinstance(candidates, slice):
-        return np.arange(candidates.start, candidates.stop)
-    return candidates
 
 
 def _true(mask: np.ndarray) -> np.ndarray:
@@ -259,9 +253,9 @@ def merged_counts(shares: Sequence[Counts]) -> Counts:
         total.which_altered[is_better] = share.which_altered[is_better]
         for name in ("front", "front_clean"):
             numbers, scores = best_first(
-                np.concatenate([getattr(part, name) for part in (total, share)], axis=1),
+                np.concatenate([getattr(answer, name) for answer in (total, share)], axis=1),
                 np.concatenate(
-                    [getattr(part, f"{name}_scores") for part in (total, share)], axis=1
+                    [getattr(answer, f"{name}_scores") for answer in (total, share)], axis=1
                 ),
             )
             getattr(total, name)[:] = numbers[:, :k]

@@ -73,8 +73,8 @@ def _ranks(
     is_top: np.ndarray,
     original: np.ndarray,
 ) -> RetrievalRanks:
-    few_clean = _few(search, counts.front_clean, counts.front_clean_scores)
-    few = _few(search, counts.front, counts.front_scores)
+    front_clean = _few(search, counts.front_clean, counts.front_clean_scores)
+    front = _few(search, counts.front, counts.front_scores)
     has_none = np.isneginf(best.altered)
     return RetrievalRanks(
         best_own=best.original,
@@ -86,10 +86,10 @@ def _ranks(
         least_rank_clean=1 + counts.clean_above,
         least_rank=1 + counts.above,
         top_tied=against == original,
-        first_clean=few_clean.numbers,
-        first_clean_scores=few_clean.scores,
-        first=few.numbers,
-        first_scores=few.scores,
+        first_clean=front_clean.numbers,
+        first_clean_scores=front_clean.scores,
+        first=front.numbers,
+        first_scores=front.scores,
         own_altered=np.where(has_none, np.nan, best.altered),
         own_altered_rank=np.where(has_none, np.nan, 1.0 + counts.above_altered),
     )

@@ -71,14 +71,14 @@ class SharedPasses(LocalPasses):
 
     def gather(self, name: str, candidates: Candidates, start: int) -> None:
         """Embeds a chunk of a large gallery's candidates, from this one on, for all to read."""
-        parts = {kind: _rows_name(name, kind, start) for kind in ("rows", "digests")}
-        if all(map(self.entry.has_part, parts.values())):
+        part_names = {kind: _rows_name(name, kind, start) for kind in ("rows", "digests")}
+        if all(map(self.entry.has_part, part_names.values())):
             return
         vectors = candidates.encode(
             slice(start, min(start + scoring_gallery.ENCODE_CHUNK, candidates.n))
         )
         for kind, rows in (("rows", vectors), ("digests", row_digests(vectors))):
-            self.entry.write_part(parts[kind], pa.table({kind: _rows_of_bytes(rows)}))
+            self.entry.write_part(part_names[kind], pa.table({kind: _rows_of_bytes(rows)}))
 
     def gallery(self, name: str, candidates: Candidates) -> Gallery:
         """The gallery of this name; a large one is read as far as it is ranked here."""
@@ -102,13 +102,15 @@ class SharedPasses(LocalPasses):
     def rank_share(self, name: str, search: Search, share: int, stage: str) -> None:
         """One pass over a share of a large gallery, `stage` "best" or "counts", for all to read."""
         products = search.gallery.shares(self.n_shares)[share]
-        part = self._name(name, stage, share)
-        if self.entry.has_part(part):
+        part_name = self._name(name, stage, share)
+        if self.entry.has_part(part_name):
             return
         if stage == "best":
-            self.entry.write_part(part, _table(search.best_own(products)))
+            self.entry.write_part(part_name, _table(search.best_own(products)))
         else:
-            self.entry.write_part(part, _table(search.counts(self._best(name, search), products)))
+            self.entry.write_part(
+                part_name, _table(search.counts(self._best(name, search), products))
+            )
 
     def _best(self, name: str, search: Search) -> BestOwn:
         return merged_best(
@@ -156,8 +158,8 @@ class _SharedRows:
 
     def chunk(self, kind: str, dtype: type[np.number], start: int) -> np.ndarray:
         """ "rows" or "digests" of the candidates from this one on, as `gather` wrote them."""
-        entry, part = self._passes.entry, _rows_name(self._name, kind, start)
-        table = entry.part(part)
+        entry, part_name = self._passes.entry, _rows_name(self._name, kind, start)
+        table = entry.part(part_name)
         if table is not None:
             return _from_bytes(table[kind], np.dtype(dtype))
         n = self._candidates.n
@@ -165,7 +167,7 @@ class _SharedRows:
             slice(start, min(start + scoring_gallery.ENCODE_CHUNK, n))
         )
         rows = vectors if kind == "rows" else row_digests(vectors)
-        entry.write_part(part, pa.table({kind: _rows_of_bytes(rows)}))
+        entry.write_part(part_name, pa.table({kind: _rows_of_bytes(rows)}))
         return rows
 
 

@@ -313,6 +313,7 @@ class Probe(ABC):
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
     options: tuple[Option, ...] = ()  # what can be set, with defaults, allowed values and help
     metrics: tuple[Metric, ...]
+    optional_metrics: tuple[Metric, ...] = ()  # that only runs with some options have
     # By the name of a table that is stored beside the scores, a row a case: the columns of the
     # scorer's table that it holds in place of the scores; null where an earlier version scored.
     side_tables: "Mapping[str, pa.Schema]" = MappingProxyType({})
@@ -329,14 +330,16 @@ class Probe(ABC):
         return {option.name: option.value for option in self.options}
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raises a VlprobeError where options that are allowed one by one do not go together;
-        reads no file.
-        """
+        """Raises a VlprobeError where allowed options do not go together; reads no file."""
         return  # most probes have none that do not
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """The options with everything in them that names a file or a model pinned by a digest."""
+        """The options with all that names a file or a model pinned by a digest."""
         return options
+
+    def metrics_of(self, options: Mapping[str, object]) -> tuple[Metric, ...]:
+        """Of a run with these options."""
+        return self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raises InvalidInput where pinned options do not suit a dataset's items, which are all here."""
@@ -347,9 +350,7 @@ class Probe(ABC):
         return ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
-        """Whether making the cases takes models: then one process makes them all, so that each
-        is loaded once.
-        """
+        """Whether making the cases takes models: one process then makes all, and loads each once."""
         return False
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":

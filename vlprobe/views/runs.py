@@ -72,8 +72,9 @@ class QuestionSet:
 
 
 def metrics(probe: str) -> dict[str, Metric]:
-    """The probe's metrics by name."""
-    return {metric.name: metric for metric in registry.load_probe(probe).metrics}
+    """The probe's metrics by name, with those that only runs with some options have."""
+    loaded = registry.load_probe(probe)
+    return {metric.name: metric for metric in (*loaded.metrics, *loaded.optional_metrics)}
 
 
 def kinds(probe: str) -> dict[str, str]:

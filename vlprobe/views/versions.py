@@ -23,15 +23,16 @@ def version(run: Mapping) -> tuple[int, frozenset[str]]:
     return run["probe_version"], frozenset(run["metrics"])
 
 
-def _current(probe_name: str) -> tuple[int, frozenset[str]]:
-    """The version of today's code."""
-    probe = registry.load_probe(probe_name)
-    return probe.version, frozenset(f"{metric.name}@{metric.version}" for metric in probe.metrics)
+def _current(run: Mapping) -> tuple[int, frozenset[str]]:
+    """The version of a run with these options by today's code."""
+    probe = registry.load_probe(run["probe"])
+    metrics = probe.metrics_of(run.get("options", {}))
+    return probe.version, frozenset(f"{metric.name}@{metric.version}" for metric in metrics)
 
 
 def describe_older(run: Mapping) -> str:
     """In what a run is of another version than today's code, in words: "" where in nothing."""
-    probe_version, metrics = _current(run["probe"])
+    probe_version, metrics = _current(run)
     changed = sorted(set(run["metrics"]) - metrics)
     words = (
         [f"probe {run['probe']}@{run['probe_version']}"]
@@ -59,6 +60,6 @@ def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
     versions = {manifest["key"]: version(manifest["run"]) for manifest in manifests}
     selected = versions.get(version_of)
     if selected is None:
-        current = _current(manifests[0]["run"]["probe"])
+        current = _current(manifests[0]["run"])
         selected = current if current in versions.values() else versions[manifests[-1]["key"]]
     return [manifest for manifest in manifests if versions[manifest["key"]] == selected]

@@ -1,0 +1,68 @@
+"""What versions of a query rank first, over shares of a gallery, against their whole rankings."""
+
+import random
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from vlprobe.metrics import ranking, sampled_ranking
+from vlprobe.scoring import gallery
+from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.versions import TOP, VersionSearch, merged_common, merged_fronts
+
+WIDTH, DEPTHS = 5, (3, 10, 40)
+
+
+def rankings_in_shares(n_shares: int, search: VersionSearch, candidates: Gallery):
+    shares = candidates.shares(n_shares)
+    random.Random(n_shares).shuffle(shares)
+    fronts = merged_fronts([search.fronts(products) for products in shares])
+    return fronts, merged_common([search.common(fronts, products) for products in shares])
+
+
+@pytest.mark.parametrize("n_shares", range(1, 8))
+def test_shares_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, n_shares: int):
+    monkeypatch.setattr(gallery, "PRODUCT_BYTES", 4 * WIDTH * 11)
+    for seed in range(3):
+        rng = np.random.default_rng([n_shares, seed])
+        vectors = rng.integers(-2, 3, (90, WIDTH)).astype(np.float32)
+        vectors[rng.integers(0, 90, 30)] = vectors[0]  # alike, in many products
+        versions = rng.integers(-1, 2, (7, WIDTH)).astype(np.float32)
+        versions[4] = 0  # ties with everything
+        n_versions, candidates = [2, 3, 2], Gallery(vectors)
+        samples = [sampled_ranking.sampled_numbers(seed, str(q), 90, 25) for q in range(3)]
+        search = VersionSearch(versions, n_versions, candidates, DEPTHS, samples)
+        fronts, common = rankings_in_shares(n_shares, search, candidates)
+        whole = versions @ vectors.T
+        for query, overlaps in enumerate(search.overlaps(common)):
+            rows = search.rows[query]
+            rankings = ranking.Ranker()(whole[rows])
+            assert (fronts.numbers[rows] == rankings.order[:, :TOP]).all()
+            for depth in DEPTHS:
+                expected = ranking.top_overlaps(rankings, depth)
+                np.testing.assert_allclose(overlaps[depth], expected, atol=1e-12)
+            assert (fronts.sampled[rows] == whole[rows][:, samples[query]]).all()
+
+
+def test_a_sample_estimates_the_correlation_of_all_as_closely_as_its_standard_error_says():
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=20_000)
+    values = np.stack([shared + 0.7 * rng.normal(size=20_000) for _ in range(2)]).astype(np.float32)
+    rho = stats.spearmanr(*values).statistic
+    estimates = []
+    for query in range(300):
+        numbers = sampled_ranking.sampled_numbers(7, f"query {query}", 20_000, 400)
+        assert len(np.unique(numbers)) == 400
+        estimates.append(sampled_ranking.sampled_correlation(values[:, numbers]))
+    expected = np.sqrt((1 + rho**2 / 2) / 397)
+    assert np.mean(estimates) == pytest.approx(rho, abs=4 * expected / np.sqrt(300))
+    assert 0.4 * expected < np.std(estimates) < 1.3 * expected
+
+
+def test_a_sample_depends_on_seed_and_case_alone():
+    drawn = sampled_ranking.sampled_numbers(1, "a", 1000, 100)
+    assert (drawn == sampled_ranking.sampled_numbers(1, "a", 1000, 100)).all()
+    assert (drawn != sampled_ranking.sampled_numbers(1, "b", 1000, 100)).any()
+    assert (drawn != sampled_ranking.sampled_numbers(2, "a", 1000, 100)).any()
+    assert sampled_ranking.sampled_numbers(1, "a", 50, 100).tolist() == list(range(50))

@@ -1,0 +1,53 @@
+"""PRSM's rank correlation from a sample of the candidates, where a gallery is too large to rank whole.
+
+The correlation within a random sample estimates that of all candidates (Spearman's rho of m of them has a
+standard error of about sqrt((1 + rho^2 / 2) / (m - 3)); Bonett and Wright 2000). Each query draws a sample of
+its own, so that its error is independent of all others and is part of what queries differ by: the interval
+over queries covers it.
+"""
+
+import math
+from hashlib import blake2b
+
+import numpy as np
+
+from vlprobe.metrics import ranking
+from vlprobe.types import Metric
+
+COLUMN = "global_sampled"
+
+
+def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) -> np.ndarray:
+    """The candidates that a query samples, rising; all where there are no more."""
+    if n_sampled >= n_candidates:
+        return np.arange(n_candidates)
+    key = blake2b(f"{seed}/candidates/{case_id}".encode(), digest_size=16).digest()
+    rng = np.random.default_rng(int.from_bytes(key))
+    return np.sort(rng.choice(n_candidates, n_sampled, replace=False, shuffle=False))
+
+
+def sampled_correlation(values: np.ndarray) -> float:
+    """Mean rank correlation of each two versions over sampled candidates.
+
+    Args:
+        values: Similarities, shape (n_versions, n_sampled).
+    """
+    return ranking.rank_correlation(ranking.Ranker()(values))
+
+
+METRIC = Metric(
+    name="prsm_global_sampled",
+    version=1,
+    label="Rank correlation, estimated",
+    help="Rank correlation over candidates that each query draws at random: an estimate of the one over all. "
+    "Its interval covers the drawing.",
+    unit="correlation",
+    direction="up",
+    chance=0.0,
+    source="PRSM, section 3 (global), on ranks of sampled candidates",
+    kinds=("ranking",),
+    value=lambda rows: (
+        rows[COLUMN].to_numpy(np.float64) if COLUMN in rows else np.full(len(rows), math.nan)
+    ),
+    tied=None,
+)
