@@ -1,26 +1,26 @@
 """vlprobe against clip-benchmark 1.6.2 on the same pictures, weights and threads: `python benchmarks/peer.py`.
 
 Both answer three questions about 200 pictures with five captions each (COCO's where ../shared/data has them, else drawn
-ones) with one checkpoint, a ViT-B-32 made from a seed, in fp32 on two threads (or `--threads`): retrieval in both
-directions, one true caption against one wrong one (SugarCrepe's way), and two pictures against two captions
-(Winoground's way). Each side is one process, from its start to its end, imports and loading included; they take turns,
-`--repeat` times. The peer is asked all three in one command, which spares it two starts. Printed are seconds, CPU
-seconds, the ratio of the medians, and the largest difference of the 11 numbers that both give. Random weights measure
-nothing but that they agree. Where other work shares the cores, threads that wait for each other are counted as work:
-one thread then tells more.
+ones) with one checkpoint, a ViT-B-32 made from a seed, in fp32 on two threads: retrieval in both directions, one true
+caption against one wrong one (SugarCrepe's way), and two pictures against two captions (Winoground's way). Each side is
+one command as a user types it, from its start to its end, imports, loading and digests included, nothing remembered
+from an earlier one; they take turns. Printed are the median, the least and the most of seconds and CPU seconds, the
+ratio of the medians, and the largest difference of the 11 numbers that both give. Random weights measure nothing but
+that they agree.
 
-vlprobe's side is its public functions: an Encoder with a Gallery for retrieval, `runs.questions` and
-`runs.answers` with the probe eqben for the rest, which also store every case and resample every number a thousand
-times; the peer does
-neither. The line "vlprobe run" is what a user gets from three `vlprobe run`, the doctor's checks and RoCOCO's altered
-captions and mixed pictures included, for which there is no peer. It is left out with `--short`.
+vlprobe's command asks RoCOCO without alterations, and EqBen, about the three datasets: it also stores every case and
+resamples every number a thousand times; the peer does neither. The doctor, for which there is no peer, is left out.
 
-The peer lives in a virtual environment of its own (`--venv`), made on first use; that needs a package index.
+    --pictures N    beyond those there are, copies at 90 %, 80 % ... of the size whose captions end in "in picture N"
+    --repeat N      [5]
+    --threads N     [2]
+    --idle          before each command wait until others use at most .5 of a core; where not, do that repeat again
+    --venv FOLDER   where the peer lives; made on first use, which needs a package index
+    --whole         also three whole `vlprobe run`: the doctor, RoCOCO's altered captions and mixed pictures
 """
 
 import argparse
 import importlib.metadata
-import itertools
 import json
 import os
 import resource
@@ -31,11 +31,15 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from shares import resized
 
 COCO = Path(__file__).resolve().parents[2] / "shared" / "data" / "coco_real"
 N = 200
+MOST_BUSY = 0.5  # cores that others use where a clock is believed
+CLIP_BENCHMARK = "clip-benchmark 1.6.2"
 SHARDS = 2
 KS = (1, 5, 10)
 MODEL = "ViT-B-32"
@@ -60,7 +64,20 @@ def install(venv: Path) -> Path:
     return command
 
 
-def pictures(folder: Path) -> list[tuple[str, list[str]]]:
+def copied(
+    folder: Path, copy: int, row: int, shown: Sequence[tuple[str, list[str]]]
+) -> tuple[str, list[str]]:
+    """Puts a photograph, or its copy of that number, into the folder; its name and captions."""
+    name, captions = shown[row]
+    jpeg = (COCO / "val2017" / name).read_bytes()
+    if copy:
+        name, jpeg = f"{copy}{name}", resized(jpeg, 1 - 0.1 * copy)
+        captions = [f"{caption.rstrip('.')} in picture {copy}." for caption in captions]
+    (folder / name).write_bytes(jpeg)
+    return name, captions
+
+
+def pictures(folder: Path, count: int) -> list[tuple[str, list[str]]]:
     """Puts the pictures into the folder; returns their names, each with five captions."""
     from vlprobe.datasets.world.captions import captions
     from vlprobe.datasets.world.renderer import render
@@ -76,20 +93,16 @@ def pictures(folder: Path) -> list[tuple[str, list[str]]]:
         shown = [
             (image["file_name"], written.get(image["id"], [])[:5]) for image in content["images"]
         ]
-        shown = [
-            row for row in shown if len(row[1]) == 5 and (COCO / "val2017" / row[0]).is_file()
-        ][:N]
-        for name, _ in shown:
-            shutil.copy(COCO / "val2017" / name, folder / name)
-        return shown
+        shown = [row for row in shown if len(row[1]) == 5 and (COCO / "val2017" / row[0]).is_file()]
+        return [copied(folder, *divmod(number, len(shown)), shown) for number in range(count)]
     shown = []
-    for number, scene in enumerate(distinct("test", N)):
+    for number, scene in enumerate(distinct("test", count)):
         render(scene).resize((640, 480)).save(folder / f"{number:012d}.jpg")
         shown.append((f"{number:012d}.jpg", captions(scene, 5)))
     return shown
 
 
-def material(work: Path) -> None:
+def material(work: Path, count: int) -> None:
     """Writes the checkpoint, and the three questions as each side reads them."""
     import open_clip
     import pyarrow as pa
@@ -101,7 +114,7 @@ def material(work: Path) -> None:
     crepe = work / "sugar_crepe-add_obj"
     images = crepe / "val2017"
     images.mkdir(parents=True)
-    shown = pictures(images)
+    shown = pictures(images, count)
     coco = {"images": [], "annotations": []}
     for number, (name, captions) in enumerate(shown):
         coco["images"].append({"id": number, "file_name": name, "width": 640, "height": 480})
@@ -179,7 +192,8 @@ def timed(command: Sequence[str], work: Path, threads: int) -> tuple[float, floa
 
 
 def ask_peer(command: Path, work: Path, threads: int) -> tuple[float, float]:
-    """All three questions in one command."""
+    """All three questions in one command, which has read nothing before."""
+    shutil.rmtree(work / "hf", ignore_errors=True)
     given = [
         str(command),
         "eval",
@@ -239,120 +253,119 @@ def datasets(work: Path) -> dict[str, str]:
     }
 
 
-def ours(work: Path) -> None:
-    """The same three questions asked of vlprobe; prints the numbers as JSON."""
-    import numpy as np
+def ask_vlprobe(work: Path, threads: int) -> tuple[float, float]:
+    """The same three questions in one command, into an empty cache."""
+    shutil.rmtree(work / "cache", ignore_errors=True)
+    command = [
+        sys.executable,
+        "-m",
+        "vlprobe",
+        "--cache",
+        str(work / "cache"),
+        "run",
+        "--no-doctor",
+    ]
+    command += ["--model", f"openclip:{MODEL}@{work}/weights.pt", "--device", "cpu"]
+    command += ["--threads", str(threads), "--probe", "rococo", "--probe", "eqben"]
+    command += ["--option", "policies=", "--option", "pictures="]
+    for name in datasets(work).values():
+        command += ["--dataset", name]
+    return timed(command, work, threads)
 
-    from vlprobe import registry
-    from vlprobe.runs import answers, context, questions
-    from vlprobe.runs import request as runs_request
-    from vlprobe.runs import run as runs_run
-    from vlprobe.scoring.encoder import Encoder
-    from vlprobe.scoring.gallery import Gallery
+
+def numbers_of_vlprobe(work: Path) -> dict[str, float]:
+    """What vlprobe stored, under the same names."""
     from vlprobe.storage.store import Store
 
-    store = Store(work / "cache")
-    names, laps = datasets(work), {"start": time.perf_counter()}
-    model = registry.load_model(f"openclip:{MODEL}@{work}/weights.pt", "cpu")
-    laps["model"] = time.perf_counter()
-    items = registry.load_dataset(names["retrieval"], store.root).items
-    encoder = Encoder(model, store.root / "embeddings")
-    seen = encoder.images([item.image for item in items])
-    laps["pictures"] = time.perf_counter()
-    read = encoder.texts([text for item in items for text in item.captions], keep=True)
-    encoder.close()  # what it kept is on disk for the runs below
-    laps["texts"] = time.perf_counter()
-    owner = np.repeat(np.arange(len(items)), [len(item.captions) for item in items])
-    sides = {
-        "t2i": (read, owner, seen, np.arange(len(items))),
-        "i2t": (seen, np.arange(len(items)), read, owner),
-    }
-    numbers = {}
-    for side, (queries, asked, candidates, owned) in sides.items():
-        ranks = []
-        for block, scores in Gallery(candidates).similarities(queries):
-            own = owned == asked[block, None]
-            best = np.where(own, scores, -np.inf).max(axis=1, keepdims=True)
-            ranks.append(1 + ((scores >= best) & ~own).sum(axis=1))
-        numbers |= {f"{side} R@{k}": float((np.concatenate(ranks) <= k).mean()) for k in KS}
-    probe = registry.load_probe("eqben")
-    for kind in ("foils", "pairs"):
-        data = registry.load_dataset(names[kind], store.root)
-        request = runs_request.Request((model.name,), data.name, probe.name)
-        run = runs_run.plan(model, data, probe, probe.defaults, request)
-        run_context = context.RunContext(run, data.items, probe, request, store)
-        progress = runs_request.Progress()
-        questions.write_cases(
-            run_context, (), questions.check_data(run_context, progress), progress
-        )
-        with runs_run.open_executor(run_context, model, progress) as executor:
-            answers.answer(run_context, model, executor)
-        found = store.run(run.key).table("estimates").to_pandas()
-        found = found[(found["by"] == "all") & (found["averaging"] == "macro")].set_index("metric")[
-            "value"
-        ]
-        if kind == "foils":
-            numbers |= dict.fromkeys(("foil text", "foil"), float(found["foil_accuracy"]))
-        else:
-            numbers |= {
-                f"pair {name}": float(found[f"{name}_score"]) for name in ("text", "image", "group")
-            }
-    laps["eqben"] = time.perf_counter()
-    marks = list(laps.items())
-    spent = {name: round(at - before, 2) for (_, before), (name, at) in itertools.pairwise(marks)}
-    (work / "ours.json").write_text(json.dumps({"numbers": numbers, "spent": spent}))
+    store, stored = Store(work / "cache"), {}
+    for manifest in store.runs():
+        table = store.run(manifest["key"]).table("estimates").to_pandas()
+        whole_table = table[(table["by"] == "all") & (table["averaging"] == "macro")]
+        values = whole_table.set_index("metric")["value"].to_dict()
+        stored[manifest["run"]["dataset"], manifest["run"]["probe"]] = values
+    names = datasets(work)
+    retrieval = stored[names["retrieval"], "rococo"]
+    foils, pairs = (stored[names[kind], "eqben"] for kind in ("foils", "pairs"))
+    numbers = {f"{side} R@{k}": retrieval[f"{side}_r{k}"] for side in ("t2i", "i2t") for k in KS}
+    numbers |= dict.fromkeys(("foil text", "foil"), foils["foil_accuracy"])
+    return numbers | {f"pair {side}": pairs[f"{side}_score"] for side in ("text", "image", "group")}
+
+
+def others_at_work() -> float:
+    """Cores that other processes use, over three seconds."""
+    import psutil
+
+    return psutil.cpu_percent(interval=3) / 100 * (psutil.cpu_count() or 1)
+
+
+def wait_for_others(minutes: float = 20) -> float:
+    """Waits until others use at most MOST_BUSY cores; how many they use then."""
+    end = time.monotonic() + 60 * minutes
+    while (busy := others_at_work()) > MOST_BUSY and time.monotonic() < end:
+        time.sleep(5)
+    return busy
+
+
+def measured(
+    sides: dict[str, Callable[[], tuple[float, float]]], repeat: int, is_idle: bool
+) -> dict[str, list[tuple[float, float]]]:
+    """Wall and CPU seconds of each side and repeat; the sides take turns."""
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    again = 3 * repeat if is_idle else 0  # repeats that may be done again
+    while min(map(len, spent.values())) < repeat:
+        turn, busy = {}, []
+        for name, ask in sides.items():
+            busy.append(wait_for_others() if is_idle else others_at_work())
+            turn[name] = ask()
+        line = ", ".join(f"{name} {wall:.1f} s {cpu:.1f} CPU" for name, (wall, cpu) in turn.items())
+        is_busy = max(busy) > MOST_BUSY
+        load = f"others used {', '.join(f'{cores:.2f}' for cores in busy)} cores before"
+        print(f"{line}; load {os.getloadavg()[0]:.2f}, {load}{' (BUSY)' * is_busy}", flush=True)
+        if is_busy and again > 0:
+            again -= 1
+            continue
+        for name, seconds in turn.items():
+            spent[name].append(seconds)
+    return spent
 
 
 def main() -> None:
-    """Prints one line a side, the ratio and the largest difference."""
-    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    asked.add_argument("--venv", type=Path, default=Path(tempfile.gettempdir()) / "vlprobe-peer")
-    asked.add_argument("--repeat", type=int, default=1)
-    asked.add_argument("--threads", type=int, default=2)
-    asked.add_argument("--short", action="store_true", help="leave out three whole `vlprobe run`")
-    asked.add_argument("--ours", type=Path, help=argparse.SUPPRESS)
-    given = asked.parse_args()
-    if given.ours:
-        ours(given.ours)
-        return
-    command = install(given.venv)
+    """Prints one line a repeat and side, the ratio and the largest difference."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--venv", type=Path, default=Path(tempfile.gettempdir()) / "vlprobe-peer")
+    parser.add_argument("--pictures", type=int, default=N)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--idle", action="store_true")
+    parser.add_argument("--whole", action="store_true")
+    typed = parser.parse_args()
+    command = install(typed.venv)
     with tempfile.TemporaryDirectory(prefix="vlprobe-peer-") as folder:
         work = Path(folder)
-        material(work)
-        spent: dict[str, list[tuple[float, float]]] = {
-            "vlprobe": [],
-            "clip-benchmark 1.6.2": [],
-            "vlprobe run": [],
+        material(work, typed.pictures)
+        sides = {
+            "vlprobe": lambda: ask_vlprobe(work, typed.threads),
+            CLIP_BENCHMARK: lambda: ask_peer(command, work, typed.threads),
         }
-        for _ in range(given.repeat):
-            shutil.rmtree(work / "cache", ignore_errors=True)
-            spent["vlprobe"].append(
-                timed([sys.executable, __file__, "--ours", str(work)], work, given.threads)
-            )
-            spent["clip-benchmark 1.6.2"].append(ask_peer(command, work, given.threads))
-            if not given.short:
-                spent["vlprobe run"].append(whole(work, given.threads))
-        mine, theirs = json.loads((work / "ours.json").read_text()), numbers_of_peer(work)
-    print(f"{'':22}{'wall s':>9}{'CPU s':>9}   median of {given.repeat}, {given.threads} threads")
-    medians = {
-        name: [statistics.median(column) for column in zip(*rows, strict=True)]
-        for name, rows in spent.items()
-        if rows
-    }
-    for name, (wall, cpu) in medians.items():
-        print(f"{name:22}{wall:9.1f}{cpu:9.1f}")
+        if typed.whole:
+            sides["vlprobe, whole"] = lambda: whole(work, typed.threads)
+        spent = measured(sides, typed.repeat, typed.idle)
+        mine, theirs = numbers_of_vlprobe(work), numbers_of_peer(work)
+    medians: dict[str, list[float]] = {}
+    print(f"{'':22}{'wall s':>9}{'least':>8}{'most':>8}{'CPU s':>9}{'least':>8}{'most':>8}")
+    for name, rows in spent.items():
+        columns = list(zip(*rows, strict=True))
+        medians[name] = [statistics.median(column) for column in columns]
+        cells = [f"{statistics.median(c):9.1f}{min(c):8.1f}{max(c):8.1f}" for c in columns]
+        print(f"{name:22}{''.join(cells)}   {len(rows)} times, {typed.threads} threads")
     ratios = [
-        one / two
-        for one, two in zip(medians["clip-benchmark 1.6.2"], medians["vlprobe"], strict=True)
+        peer / own for own, peer in zip(medians["vlprobe"], medians[CLIP_BENCHMARK], strict=True)
     ]
-    print(f"ratio: {ratios[0]:.2f} in seconds, {ratios[1]:.2f} in CPU seconds (goal 6)")
-    difference = max(abs(mine["numbers"][name] - theirs[name]) for name in theirs)
-    print(f"largest difference of {len(theirs)} numbers: {difference:.1e} (goal below 1e-4)")
-    print("  ".join(f"{name} {value:.4f}" for name, value in mine["numbers"].items()))
-    print(
-        "vlprobe's seconds after its imports: "
-        + ", ".join(f"{name} {s}" for name, s in mine["spent"].items())
-    )
+    goal = 8 if typed.pictures >= 1000 else 7
+    print(f"ratio: {ratios[0]:.2f} in seconds, {ratios[1]:.2f} in CPU seconds (goal {goal})")
+    difference = max(abs(mine[name] - theirs[name]) for name in theirs)
+    print(f"largest difference of {len(theirs)} numbers: {difference:.1e} (goal 1e-6)")
+    print("  ".join(f"{name} {value:.4f}" for name, value in mine.items()))
 
 
 def whole(work: Path, threads: int) -> tuple[float, float]:
