@@ -37,7 +37,7 @@ OPTIONS = {
     ("rococo", "vocabulary"): "file",
     ("rococo", "caption_seeds"): "",
     **dict.fromkeys([("lgip", name) for name in ("rules", "kinds", "k_same", "k_diff", "tag")], ""),
-    **dict.fromkeys([("prsm", name) for name in ("group", "approximate")], ""),
+    **dict.fromkeys([("prsm", name) for name in ("group", "approximate", "sampled")], ""),
     **dict.fromkeys(
         [
             ("rococo", name)

@@ -133,11 +133,8 @@ class Prsm(Probe):
     side_tables = prsm_comparisons.TABLES
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """An approximate search needs faiss, and has no ranks of candidates that it did not find."""
-        if nearest.pin_options(options).get("approximate") and options.get("sampled"):
-            raise InvalidInput(
-                "An approximate search has no ranks of sampled candidates. Choose 'approximate' or 'sampled'."
-            )
+        """An approximate search needs faiss."""
+        nearest.pin_options(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digest of the gallery, and to an approximate search the depths at which its

@@ -113,8 +113,15 @@ class GroupGallery:
         holds or ranks a whole row of similarities.
         """
         gallery = self.index
-        if not isinstance(gallery, Gallery):
-            raise TypeError("An approximate search samples no candidates.")
+        if isinstance(gallery, ApproximateGallery):
+            rankings = self._rank_approximately(gallery, queries)
+            for versions, sample, ranked in zip(queries, samples, rankings, strict=True):
+                rows = gallery.row_of[sample]
+                vectors = self.encoder.texts(versions)
+                values = np.stack([gallery.similarities(vector, rows) for vector in vectors])
+                estimate = {sampled_ranking.COLUMN: sampled_ranking.sampled_correlation(values)}
+                yield ranked._replace(measures=ranked.measures | estimate)
+            return
         depths = [depth for depth in ranking.OVERLAPS if depth < gallery.n]
         start = 0
         for block in query_blocks(queries, gallery.product_queries):
@@ -222,7 +229,7 @@ class RankingScorer:
         n = len(gallery.pictures)
         if not self.sampled.n:
             yield from gallery.rank(queries)
-        elif n <= self.sampled.n:
+        elif n <= self.sampled.n and isinstance(gallery.index, Gallery):
             for ranked in gallery.rank(queries):
                 estimate = {sampled_ranking.COLUMN: ranked.measures["global"]}
                 yield ranked._replace(measures=ranked.measures | estimate)
