@@ -63,7 +63,6 @@ TABLES: dict[str, dict[str, str]] = {
         "top_altered": "rococo: 1 where an altered candidate is at least as good as every original",
         "top_tied": "rococo: 1 where the best original and the best altered candidate are equal",
         "gallery_size": "prsm: pictures that were searched",
-        "global_sampled": "prsm: rank correlation over the candidates that the query drew; option sampled",
     },
     "estimates": {
         "run": RUN,
