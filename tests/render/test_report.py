@@ -175,8 +175,8 @@ def test_the_commands_of_a_report_are_those_of_the_program(noted: Store, key: st
     assert [words[1] for words in lines] == ["run", "failures", "failures", "report"]
     given = main.commands["run"].make_context("run", lines[0][2:], resilient_parsing=True).params
     stored = noted.runs()[0]["run"]
-    assert (given["dataset"], given["probes"], given["models"]) == (
-        stored["dataset"],
+    assert (given["datasets"], given["probes"], given["models"]) == (
+        (stored["dataset"],),
         (stored["probe"],),
         (OTHER, ONE),
     )
