@@ -73,13 +73,12 @@ def cache(compared, tmp_path):
 
 
 def answers() -> list[pd.DataFrame]:
-    """Stored answers of every model in the order of pages, read from the files, by the ids of cases."""
+    """Stored answers of three models in the order of pages, read from the files, by what a site calls each case."""
     store = Store(shipped.FOLDER)
     manifests = [one for one in store.runs() if one["case_key"] == KEY]
     manifests.sort(key=lambda one: registry.model_order(one["run"]["model"]))
-    questions = store.cases(KEY).table("cases").to_pandas().set_index("case")[["id"]]
-    scores = [store.run(one["key"]).table("scores").to_pandas() for one in manifests]
-    return [table.set_index("case").join(questions).set_index("id") for table in scores[:3]]
+    scores = [store.run(one["key"]).table("scores").to_pandas() for one in manifests[:3]]
+    return [table.set_index("c" + table["case"].astype(str)) for table in scores]
 
 
 def test_every_margin_of_a_site_is_a_stored_one_and_counts_are_of_all_that_was_asked(drawn):

@@ -135,6 +135,7 @@ def _case(
         **wall.card_data(
             card, kind, subject.shelf.key, tags=tags, renamed=subject.names, badge=False
         ),
+        "id": subject.case_key(card.case),
         "shots": _shots(subject, card, kind),
         "captions": [
             [line.style, line.label, line.icon, [list(run) for run in line.runs]]

@@ -70,18 +70,17 @@ class Columns:
             name for card in self.cards for name in facing.pictures(card, self.kind, answers)
         )
         return [
-            dict(
-                facing.facing_card(
-                    card,
-                    self.kind,
-                    self.models,
-                    subject.names,
-                    subject.model_looks,
-                    answers.get(card.case, {}),
-                    subject.shelf.key,
-                    badge=False,
-                )
+            facing.facing_card(
+                card,
+                self.kind,
+                self.models,
+                subject.names,
+                subject.model_looks,
+                answers.get(card.case, {}),
+                subject.shelf.key,
+                badge=False,
             )
+            | {"id": subject.case_key(card.case)}
             for card in self.cards
         ]
 

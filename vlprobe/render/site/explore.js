@@ -81,7 +81,7 @@ function headings(values, filter, rows, cards) {
   const [heading, rate, total] = values.lines[filter.model.key][`${filter.type}:${filter.outcome}`] || ["", "", 0];
   const isNarrow = filter.words || filter.patterns.length;
   const here = rows.length === total ? "all of them are here" : `${rows.length.toLocaleString("en")} of them are on this site`;
-  const narrow = `${rows.length.toLocaleString("en")} ${values.lies} of this site pass`;
+  const narrow = !rows.length ? `None of the ${values.lies} on this site pass` : `${rows.length.toLocaleString("en")} ${values.lies} of this site pass`;
   return [isNarrow ? narrow : heading, [rate, "one card a picture, the worst first", isNarrow ? "" : here].filter(Boolean).join(" · ")];
 }
 

@@ -40,14 +40,14 @@ def home_values(
     )
     rated = {name: subject.names[name] for name in subject.rated}
     counts = views.showcase.lie_counts(store, question_set, kind_name)
-
     types = types_of(subject, kind_name)
 
     def address(key: str, query: Mapping[str, str]) -> str:
-        named_model = {"model": subject.keys[query.get("model", model)]}
-        if query.get("type") in types:
-            named_model["type"] = str(types.index(query["type"]))
-        return page("explore", **about, **named_model)
+        choices = {**about, **query, "model": subject.keys[query.get("model", model)]}
+        subtype = choices.pop("type", "")
+        if subtype in types:
+            choices["type"] = str(types.index(subtype))
+        return page("explore", **choices)
 
     strip = home.strip(counts, rated, kind, subject.model_looks, address)
     fooled = views.showcase.n_fooling_pictures(store, question_set, kind_name, model)
@@ -70,9 +70,9 @@ def home_values(
                     rated,
                     subject.model_looks,
                     subject.shelf.key,
-                    page("explore", **about, model=subject.keys[model], case=showcase.card.id),
+                    address("", {"case": subject.case_key(showcase.card.case)}),
                 )
-                | {"place": number}
+                | {"place": number, "id": subject.case_key(showcase.card.case)}
                 for number, showcase in enumerate(showcases)
             ],
             "only": len(showcases) == 1,

@@ -5,13 +5,15 @@ from dataclasses import replace
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.site.subject import Subject, Values
 from vlprobe.render.slides import deck, ranking, values
+from vlprobe.storage import display_names
 from vlprobe.views.story import story
 
 
 def present_values(subject: Subject, kind_name: str) -> Values:
     """All that the component takes, pictures by their keys; nothing of other question sets."""
     talk_story = replace(story(subject.store, subject.question_set, kind_name), mixture=None)
-    slides = deck.slides(talk_story, subject.names)
+    renamed = {**display_names.read(subject.store), **subject.names}
+    slides = deck.slides(talk_story, renamed)
     names = sentence_names(subject.models, subject.names)
     pictures = values.picture_names(slides)
     subject.shelf.add(pictures)
@@ -22,7 +24,7 @@ def present_values(subject: Subject, kind_name: str) -> Values:
         {name: subject.shelf.key(name) for name in pictures},
         names,
         ranking.ranking(talk_story.standings, names),
-        deck.asked(talk_story, kind, subject.names),
+        deck.asked(talk_story, kind, renamed),
     )
     keys = talk["pictures"]
     sources = keys.items() if isinstance(keys, dict) else ()

@@ -54,6 +54,11 @@ class Subject:
         """What the values of a page about a kind are stored under."""
         return f"{self.key}-{page}-{self.kinds.index(kind)}"
 
+    @staticmethod
+    def case_key(number: int) -> str:
+        """What the site's addresses call a case: its own id may have a path in it."""
+        return f"c{number}"
+
     def marks(self) -> list[Values]:
         """Every model: its key, its name and its mark."""
         return [
