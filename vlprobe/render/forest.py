@@ -118,6 +118,25 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
     return f"any {rest}" if article in ("a", "an", "another") and rest else f"any: {lie}"
 
 
+def first_row(comparison: Comparison, rival: str) -> BelievedRow:
+    """The row that is open at first: of the rival's types of edit the one at which it is clearly
+    furthest from the baseline, else all types together.
+    """
+    rows = [row for row in comparison.rows if row.model == rival]
+    clear = [row for row in rows if row.subtype and row.verdict in ("fewer", "more")]
+    return max(clear, key=lambda row: abs(row.difference), default=rows[0])
+
+
+def rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
+    """What both models do alike, and what is in no column."""
+    if comparison.is_movement:
+        return ""
+    lines = [f"Both believe {row.both:,} other {lies}, and reject {row.neither:,}."]
+    if row.n_left_out:
+        lines.append(f"{row.n_left_out:,} were answered by one of the two alone.")
+    return " ".join(lines)
+
+
 def values(
     comparison: Comparison,
     kind: KindPresentation,

@@ -16,12 +16,12 @@ from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import n_passing, quiet, store, view
 from vlprobe.render import facing
-from vlprobe.render.forest import part_title
+from vlprobe.render.forest import part_title, rest
 from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.report.embed import embed
 from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.scoring import thumbnails
-from vlprobe.views.believed import BelievedRow, Comparison
+from vlprobe.views.believed import Comparison
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import answer_records
 from vlprobe.views.wall import WallCard
@@ -54,7 +54,7 @@ def draw_columns(contest: Contest, comparison: Comparison, parting: Parting) -> 
         for slot, side in zip(st.columns(2, gap="large"), sides, strict=True):
             with slot:
                 _draw_side(contest, side)
-    quiet(_rest(row, comparison, kind.lies))
+    quiet(rest(row, comparison, kind.lies))
     return sides[0].case_filter
 
 
@@ -174,13 +174,3 @@ def open_case(key: str) -> None:
     """The card that was pressed goes into the URL."""
     if case_id := st.session_state[key].get("open"):
         st.query_params["case"] = str(case_id)
-
-
-def _rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
-    """What both models do alike, and what is in no column."""
-    if comparison.is_movement:
-        return ""
-    lines = [f"Both believe {row.both:,} other {lies}, and reject {row.neither:,}."]
-    if row.n_left_out:
-        lines.append(f"{row.n_left_out:,} were answered by one of the two alone.")
-    return " ".join(lines)

@@ -33,13 +33,7 @@ def parting(contest: Contest, comparison: Comparison) -> Parting:
     linked = st.query_params.get("type")
     if linked is not None and linked in comparison.subtypes:
         return Parting(linked, rival)
-    clear = [
-        row
-        for row in comparison.rows
-        if row.model == rival and row.subtype and row.verdict in ("fewer", "more")
-    ]
-    furthest = max(clear, key=lambda row: abs(row.difference), default=None)
-    return Parting(furthest.subtype if furthest else "", rival)
+    return Parting(forest.first_row(comparison, rival).subtype, rival)
 
 
 def draw_forest(contest: Contest, comparison: Comparison) -> Parting:

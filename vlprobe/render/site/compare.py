@@ -13,7 +13,7 @@ from vlprobe.render.sentences import unbroken
 from vlprobe.render.site.subject import Subject, Values
 from vlprobe.render.verdict import verdict
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import BelievedRow, Comparison
+from vlprobe.views.believed import Comparison
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow, answer_records
 from vlprobe.views.wall import ANSWER_BODIES, WallCard
@@ -145,7 +145,7 @@ def _contest(
 ) -> Values:
     """The verdict, the forest, and what is said below the columns of each row."""
     finding = verdict(comparison, kind, subject.names)
-    row = _first_row(comparison)
+    row = forest.first_row(comparison, comparison.rivals[0].model)
     plot = forest.values(
         comparison, kind, subject.model_looks, subject.names, (row.subtype, row.model)
     )
@@ -166,7 +166,7 @@ def _contest(
         "how": forest.how_to_read(comparison),
         "first": [subject.keys[row.model], subtypes.index(row.subtype)],
         "rest": {
-            f"{subject.keys[each.model]}:{subtypes.index(each.subtype)}": _rest(
+            f"{subject.keys[each.model]}:{subtypes.index(each.subtype)}": forest.rest(
                 each, comparison, kind.lies
             )
             for each in comparison.rows
@@ -176,20 +176,3 @@ def _contest(
 
 def _entries(value: object) -> list[Values]:
     return value if isinstance(value, list) else []
-
-
-def _first_row(comparison: Comparison) -> BelievedRow:
-    """The first rival, and the type of edit at which it is clearly furthest from the baseline."""
-    rows = [row for row in comparison.rows if row.model == comparison.rivals[0].model]
-    clear = [row for row in rows if row.subtype and row.verdict in ("fewer", "more")]
-    return max(clear, key=lambda row: abs(row.difference), default=rows[0])
-
-
-def _rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
-    """What both models do alike, and what is in no column."""
-    if comparison.is_movement:
-        return ""
-    lines = [f"Both believe {row.both:,} other {lies}, and reject {row.neither:,}."]
-    if row.n_left_out:
-        lines.append(f"{row.n_left_out:,} were answered by one of the two alone.")
-    return " ".join(lines)
