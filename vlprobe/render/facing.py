@@ -4,13 +4,16 @@ A box has the model's mark and a tick or a cross; where models search, also what
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.wall import CardData, card_data, frames, shorten
+from vlprobe.render.words import movement_kinds
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import changed_words
+from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.wall import ModelVerdict, WallCard
 
@@ -22,6 +25,16 @@ STATES = {
 }
 MOVED = {"fooled": "moves", "tied": "stays", "held": "stays", "unknown": "no answer"}
 LONGEST_WINNER = 120  # characters of a text that a model put first
+# Of kinds in which nobody is fooled: margins of which the first model's is clearly the lower one.
+MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
+
+
+def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
+    """The cases that only `model` believes; of movements, those that move it more."""
+    beside = Filter(model, kind, subtype, other=rival, sort="difference")
+    if kind in movement_kinds():
+        return replace(beside, outcome="all", within=MOVED_MORE)
+    return replace(beside, outcome="fooled", other_outcome="held")
 
 
 def pictures(

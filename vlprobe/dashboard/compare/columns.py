@@ -3,7 +3,7 @@ every model on every card.
 """
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import htpy
 import streamlit as st
@@ -27,8 +27,6 @@ from vlprobe.views.records import answer_records
 from vlprobe.views.wall import WallCard
 
 SHOWN = 6  # cards in a column
-# Of kinds in which nobody is fooled: margins of which the first model's is clearly the lower one.
-MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 
 @dataclass(frozen=True)
@@ -63,20 +61,13 @@ def _sides(contest: Contest, comparison: Comparison, parting: Parting) -> tuple[
     row = comparison.row(parting.rival, parting.subtype)
     base, rival = contest.baseline, parting.rival
     side_filters = [
-        side_filter(contest.kind, *pair, parting.subtype) for pair in ((base, rival), (rival, base))
+        facing.side_filter(contest.kind, *pair, parting.subtype)
+        for pair in ((base, rival), (rival, base))
     ]
     sizes = row.only_base, row.only_model
     if comparison.is_movement:
         sizes = tuple(n_passing(contest.questions, side) for side in side_filters)
     return Side("left", side_filters[0], sizes[0]), Side("right", side_filters[1], sizes[1])
-
-
-def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
-    """The cases that only `model` believes; of movements, those that move it more."""
-    beside = Filter(model, kind, subtype, other=rival, sort="difference")
-    if kind in movement_kinds():
-        return replace(beside, outcome="all", within=MOVED_MORE)
-    return replace(beside, outcome="fooled", other_outcome="held")
 
 
 def filter_of_case(contest: Contest, parting: Parting) -> Filter:
@@ -87,7 +78,7 @@ def filter_of_case(contest: Contest, parting: Parting) -> Filter:
     number = view(views.cases.case_number, stored.question_set, st.query_params["case"])
     pairs = ((contest.baseline, parting.rival), (parting.rival, contest.baseline))
     for pair in pairs:
-        case_filter = side_filter(contest.kind, *pair, parting.subtype)
+        case_filter = facing.side_filter(contest.kind, *pair, parting.subtype)
         if (
             number is not None
             and view(views.wall.neighbours, stored.question_set, case_filter, number).place

@@ -4,7 +4,6 @@ which two of them part.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import permutations, product
 
 from vlprobe import views
@@ -14,7 +13,6 @@ from vlprobe.render.site.subject import Subject, Values
 from vlprobe.render.verdict import verdict
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Comparison
-from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow, answer_records
 from vlprobe.views.wall import ANSWER_BODIES, WallCard
 
@@ -22,8 +20,6 @@ MOST_MODELS = 8  # that are compared
 RIVALS = 3  # beside a baseline at once
 SHOWN = 6  # cards in a column, at most
 OF_CASES = 0.2  # the share of a model's cases that a column may have
-# Of kinds in which nobody is fooled: margins of which the first model's is clearly the lower one.
-MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 
 class Columns:
@@ -41,7 +37,7 @@ class Columns:
     def add(self, model: str, rival: str, subtype: str) -> None:
         """Takes in the first cases that only `model` believes, or that move it more."""
         store, question_set = self.subject.store, self.subject.question_set
-        case_filter = side_filter(self.kind, self.kind_name, model, rival, subtype)
+        case_filter = facing.side_filter(self.kind_name, model, rival, subtype)
         cards, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, self.n_shown)
         card_places = [self._place(card, model) for card in cards]
         self._columns[model, rival, subtype] = [n_cases, card_places]
@@ -90,16 +86,6 @@ class Columns:
         numbers = list(dict.fromkeys(card.case for card in self.cards))
         store, question_set = self.subject.store, self.subject.question_set
         return answer_records(views.cases.answers(store, question_set, numbers, self.models))
-
-
-def side_filter(
-    kind: KindPresentation, kind_name: str, model: str, rival: str, subtype: str
-) -> Filter:
-    """The cases that only `model` believes; of movements, those that move it more."""
-    beside = Filter(model, kind_name, subtype, other=rival, sort="difference")
-    if kind.is_movement:
-        return replace(beside, outcome="all", within=MOVED_MORE)
-    return replace(beside, outcome="fooled", other_outcome="held")
 
 
 def compared(subject: Subject) -> tuple[str, ...]:
