@@ -71,6 +71,8 @@ def test_sampled_candidates_have_a_metric_of_their_own_and_the_exact_one_is_unkn
     estimate = found.loc["prsm_global_sampled"]
     assert estimate["low"] < estimate["value"] < estimate["high"]
     assert found.loc["prsm_global", "n_items"] == 0
+    exact_set = views.runs.question_set(store, exact["case_key"])
+    assert set(exact_set.metrics) == {name.partition("@")[0] for name in exact["run"]["metrics"]}
     assert not views.versions.describe_older(sampled["run"])
     assert not views.versions.describe_older(exact["run"])
 

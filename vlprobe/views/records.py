@@ -47,6 +47,7 @@ class RunRow:
     shipped: bool = False  # it came with vlprobe
     # Which items were chosen, as `Run.selection`; {}: all
     selection: Mapping[str, object] = field(default_factory=dict, hash=False)
+    metrics: tuple[str, ...] = field(default=(), hash=False)  # names of those it was judged by
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,14 @@ class QuestionSet:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name."""
-        return metrics(self.probe)
+        """The probe's metrics by name; of those that only some options bring, what the runs have."""
+        optional = {metric.name for metric in registry.load_probe(self.probe).optional_metrics}
+        stored = {name for run in self.runs for name in run.metrics}
+        return {
+            name: metric
+            for name, metric in metrics(self.probe).items()
+            if name not in optional or name in stored
+        }
 
     @property
     def shipped(self) -> bool:
@@ -141,6 +147,7 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
                 note="; ".join(filter(None, [manifest["note"], *checks])),
                 shipped=store.is_shipped(manifest["key"]),
                 selection=run.get("selection", {}),
+                metrics=tuple(name.partition("@")[0] for name in run["metrics"]),
             )
         )
     return rows
