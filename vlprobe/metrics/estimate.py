@@ -120,13 +120,8 @@ class Sums:
             item: The codes of the items, each once in a block; an item may come again in a later
                 one.
         """
-        resampled = np.zeros((2 * len(names), RESAMPLES))
-        totals_and_weights = np.concatenate([total, weight])
-        for start in range(0, len(item), ITEM_BLOCK):
-            block = slice(start, start + ITEM_BLOCK)
-            resampled += totals_and_weights[:, block] @ self._resample_counts[item[block]].astype(
-                np.float64
-            )
+        sums = np.concatenate([total, weight])
+        resampled = resampled_sums(sums, self._resample_counts, item)
         for index, name in enumerate(names):
             if name not in self._running:
                 self._running[name] = RunningMean(self.n_items)
@@ -158,6 +153,21 @@ class Sums:
         if is_rate and high - low < NO_SPREAD:
             low, high = without_spread(value, n_items)
         return Estimate(value, float(low), float(high), n_items)
+
+
+def resampled_sums(sums: np.ndarray, counts: np.ndarray, item: np.ndarray) -> np.ndarray:
+    """Sums over the items of every resample, float64 of shape (n_sums, RESAMPLES).
+
+    Args:
+        sums: Of each item, shape (n_sums, items).
+        counts: How often each item is drawn in each resample, shape (n_items, RESAMPLES).
+        item: The codes of the items in `sums`.
+    """
+    resampled = np.zeros((len(sums), RESAMPLES))
+    for start in range(0, len(item), ITEM_BLOCK):
+        block = slice(start, start + ITEM_BLOCK)
+        resampled += sums[:, block] @ counts[item[block]].astype(np.float64)
+    return resampled
 
 
 class RunningMean:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vlprobe.metrics.estimate import ITEM_BLOCK, LEVEL
-from vlprobe.metrics.resampling import RESAMPLES, every_resample
+from vlprobe.metrics.estimate import LEVEL, resampled_sums
+from vlprobe.metrics.resampling import every_resample
 from vlprobe.types import Estimate, Measure
 
 
@@ -38,11 +38,7 @@ def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Es
             for summand in (measure.weight * measure.value, measure.weight)
         ]
     )
-    counts = every_resample(n_items)
-    resampled = np.zeros((len(sums), RESAMPLES))
-    for start in range(0, n_items, ITEM_BLOCK):
-        block = slice(start, start + ITEM_BLOCK)
-        resampled += sums[:, block] @ counts[block].astype(np.float64)
+    resampled = resampled_sums(sums, every_resample(n_items), np.arange(n_items))
     shape = (len(pairs), 2, 2, -1)
     values = _shares(sums.sum(axis=1).reshape(shape))[:, 0]
     drawn = _shares(resampled.reshape(shape))
