@@ -9,7 +9,7 @@ from itertools import permutations, product
 from vlprobe import views
 from vlprobe.render import facing, forest
 from vlprobe.render.sentences import unbroken
-from vlprobe.render.site.subject import Subject, Values
+from vlprobe.render.site.subject import Subject, Values, entries
 from vlprobe.render.verdict import verdict
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Comparison
@@ -135,9 +135,7 @@ def _contest(
     plot = forest.values(
         comparison, kind, subject.model_looks, subject.names, (row.subtype, row.model)
     )
-    rows_of_plot = [
-        entry for group in _entries(plot["groups"]) for entry in _entries(group["rows"])
-    ]
+    rows_of_plot = [entry for group in entries(plot["groups"]) for entry in entries(group["rows"])]
     for entry in rows_of_plot:
         entry |= {
             "type": subtypes.index(str(entry.pop("subtype"))),
@@ -158,7 +156,3 @@ def _contest(
             for each in comparison.rows
         },
     }
-
-
-def _entries(value: object) -> list[Values]:
-    return value if isinstance(value, list) else []

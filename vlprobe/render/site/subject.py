@@ -102,3 +102,8 @@ def _names(
         same = sum(other_name.rpartition(" (")[0] == name for other_name in names.values())
         names[model] = f"{name} ({same + 2})" if name in names.values() else name
     return names
+
+
+def entries(value: object) -> list[Values]:
+    """The list that stands in such values; empty where something else does."""
+    return value if isinstance(value, list) else []

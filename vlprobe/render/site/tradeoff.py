@@ -4,7 +4,7 @@ from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.render import steadiest, tradeoff
 from vlprobe.render.charts.styles import DISTINCT, emphasised
-from vlprobe.render.site.subject import Subject, Values
+from vlprobe.render.site.subject import Subject, Values, entries
 from vlprobe.types import Metric
 from vlprobe.types.presentation import TradeOff
 from vlprobe.views.filter import Filter
@@ -61,7 +61,7 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
         set(subject.models) if len(subject.models) <= DISTINCT else {pinned},
     )
     cards = {model: _worst(subject, model) for model in subject.models}
-    for mark in _entries(picture["marks"]):
+    for mark in entries(picture["marks"]):
         mark["model"] = subject.keys[str(mark["model"])]
     present = {"ring": picture["rings"], "front": picture["front"], "arm": True}
     values = {
@@ -83,10 +83,6 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
 
 def _unit(metric: Metric) -> str:
     return "rate" if metric.unit == "rate" else UNIT
-
-
-def _entries(value: object) -> list[Values]:
-    return value if isinstance(value, list) else []
 
 
 def _worst(subject: Subject, model: str) -> WallCard | None:
