@@ -160,11 +160,33 @@ def test_the_button_of_a_model_in_focus_is_the_next_stop_of_the_keyboard(view):
     data = crowd(3, 1)
     example = {"note": "", "lines": [], "press": "See the 3 lies", "picture": ""}
     data["examples"] = {mark["model"]: example for mark in data["marks"]}
+    view.mouse.move(0, 0)
     draw(view, data)
     view.evaluate("() => window.sent.length = 0")
     view.locator(".model[tabindex='0']").focus()
     for key in ("Home", "ArrowRight", "Tab", "Enter"):
         view.keyboard.press(key)
+    assert view.evaluate("() => window.sent") == [["open", "m1"]]
+
+
+def test_a_pointer_that_rests_takes_nothing_from_the_keyboard(view):
+    data = crowd(3, 1)
+    example = {"lines": [], "press": "See the 3 lies", "picture": ""}
+    data["examples"] = {mark["model"]: example | {"note": mark["model"]} for mark in data["marks"]}
+    draw(view, data)
+    view.evaluate("() => window.sent.length = 0")
+    mark = view.locator(".spot.mark[data-model='m4']")
+    view.locator(".model[tabindex='0']").focus()
+    for key in ("Home", "ArrowRight"):
+        view.keyboard.press(key)
+    mark.dispatch_event("pointerenter")  # as a browser tells of it when the page moves below it
+    assert "m4" in view.locator(".example").inner_text()
+    mark.dispatch_event("pointerleave")
+    assert "m1" in view.locator(".example").inner_text()
+    view.keyboard.press("Tab")
+    for event in ("pointerenter", "pointerleave"):
+        mark.dispatch_event(event)
+    view.keyboard.press("Enter")
     assert view.evaluate("() => window.sent") == [["open", "m1"]]
 
 

@@ -105,8 +105,8 @@ class Picture {
     for (const element of [spot, name]) {
       element.title = mark.label;
       element.dataset.model = mark.model;
-      element.addEventListener("pointerenter", () => this.show(mark.model));
-      element.addEventListener("pointerleave", () => this.show(this.data.pinned));
+      element.addEventListener("pointerenter", () => this.point(mark.model));
+      element.addEventListener("pointerleave", () => this.point());
       element.addEventListener("click", () => this.pin(mark.model));
     }
     area.append(spot, name);
@@ -146,8 +146,8 @@ class Picture {
     list.addEventListener("keydown", (event) => this.key(event));
     list.addEventListener("focusin", (event) => this.visit(event.target.closest("button")));
     list.addEventListener("focusout", ({ relatedTarget }) => this.example.contains(relatedTarget) || this.show(this.data.pinned));
-    list.addEventListener("pointerover", (event) => this.show(event.target.closest("button")?.dataset.model || this.data.pinned));
-    list.addEventListener("pointerleave", () => this.show(this.data.pinned));
+    list.addEventListener("pointerover", (event) => this.point(event.target.closest("button")?.dataset.model));
+    list.addEventListener("pointerleave", () => this.point());
     return list;
   }
 
@@ -190,6 +190,13 @@ class Picture {
     event.preventDefault();
     this.visit(goal);
     goal.focus();
+  }
+
+  // The pointer came to a model, or left (no model). What the keyboard is in stays: browsers tell of a resting pointer, too.
+  point(model) {
+    const focused = this.root.getRootNode().activeElement;
+    if (this.example.contains(focused)) return;
+    this.show(model || focused?.dataset?.model || this.data.pinned);
   }
 
   // The worst mistake of a model, as a picture with both captions.
