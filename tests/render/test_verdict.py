@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from tests.render.verdict_scenes import SCENES, A, B, compared
-from tests.views.believed_scenes import LIES, cases, count, run_row, scene
+from tests.views.believed_scenes import LIES, cases, counts_of, run_row, scene
 from tests.views.test_believed import check_by_second_route
 from vlprobe import registry
 from vlprobe.metrics import estimate
@@ -118,14 +118,14 @@ def test_where_nobody_is_fooled_models_move():
     moving = KindPresentation(label="Reworded", is_movement=True)
     table = cases({("simple", "xx"): 40, ("advanced", "xx"): 40})
     runs = [run_row(A), run_row(B)]
-    ahead = from_counts(count(table.assign(margin_1=-0.05)), runs, "", moving, "cosine", ())
+    ahead = from_counts(counts_of(table.assign(margin_1=-0.05)), runs, "", moving, "cosine", ())
     told = verdict(ahead, moving)
     assert (
         told.heading
         == "Pair-tuned moves less than Tiny CLIP. It moves less on “Advanced” and “Simple”."
     )
     assert told.detail == "It moves by 0.0500 (cosine), Tiny CLIP 0.1000."
-    same = from_counts(count(table), runs, "", moving, "cosine", ())
+    same = from_counts(counts_of(table), runs, "", moving, "cosine", ())
     assert verdict(same, moving).heading == "Tiny CLIP and Pair-tuned are tied."
 
 

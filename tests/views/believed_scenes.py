@@ -71,6 +71,11 @@ def count(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def counts_of(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The columns of `count`."""
+    return {str(name): column.to_numpy() for name, column in count(table).items()}
+
+
 def scene(
     pattern: Mapping[tuple[str, str], int],
     models: Sequence[str],
@@ -83,4 +88,4 @@ def scene(
     table = cases(pattern, pictures)
     runs = [run_row(model) for model in models]
     digests = {(model, "d") for model in unfit}
-    return from_counts(count(table), runs, "flip", kind, "cosine", digests)
+    return from_counts(counts_of(table), runs, "flip", kind, "cosine", digests)

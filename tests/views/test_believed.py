@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.views.believed_scenes import LIES, cases, count, run_row, scene
+from tests.views.believed_scenes import LIES, cases, counts_of, run_row, scene
 from tests.views.conftest import MODELS
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
@@ -152,19 +152,19 @@ def test_movements_are_compared_in_their_own_unit():
     table = cases({("a", "xx"): 30}).assign(margin_0=-0.02, margin_1=-0.01)
     moving = KindPresentation(label="Reworded", is_movement=True)
     runs = [run_row("one", 0.1), run_row("two", 0.01)]
-    by_cosine = from_counts(count(table), runs, "paraphrase", moving, "cosine", ())
-    by_spread = from_counts(count(table), runs, "paraphrase", moving, "spread", ())
+    by_cosine = from_counts(counts_of(table), runs, "paraphrase", moving, "cosine", ())
+    by_spread = from_counts(counts_of(table), runs, "paraphrase", moving, "spread", ())
     assert by_cosine.rows[0].difference == pytest.approx(-0.01)
     assert by_spread.rows[0].difference == pytest.approx(1.0 - 0.2)
     assert (by_cosine.rows[0].verdict, by_spread.rows[0].verdict) == ("fewer", "more")
     assert by_cosine.baseline.standing == "unknown"
     assert by_cosine.rows[0].only_base == by_cosine.rows[0].both == 0
     unknown = from_counts(
-        count(table), [runs[0], run_row("two", 0.0)], "paraphrase", moving, "spread", ()
+        counts_of(table), [runs[0], run_row("two", 0.0)], "paraphrase", moving, "spread", ()
     )
     assert unknown.rows[0].verdict == "unknown"
     shares = KindPresentation(label="Ranking", is_movement=True, is_share=True)
-    assert from_counts(count(table), runs, "ranking", shares, "spread", ()).unit == "rate"
+    assert from_counts(counts_of(table), runs, "ranking", shares, "spread", ()).unit == "rate"
 
 
 def test_the_store_is_counted_as_loops_count_it(filled: Store, key: str, rows: pd.DataFrame):

@@ -27,7 +27,7 @@ def test_counts_and_their_order_are_those_of_a_loop(
 ):
     question_set = views.runs.question_set(filled, key)
     runs = [question_set.run(model) for model in MODELS[:3]]
-    counted = unit_counts(filled, key, runs, kind)
+    counted = pd.DataFrame(dict(unit_counts(filled, key, runs, kind, with_movements=True)))
     by_loop = expected(rows, MODELS[:3], kind)
     assert len(counted) and set(counted.columns) == set(by_loop.columns)
     names = sorted(rows["item"].unique())
@@ -39,9 +39,22 @@ def test_counts_and_their_order_are_those_of_a_loop(
             assert counted[name].tolist() == by_loop[name].tolist(), name
 
 
+def test_a_pair_has_the_same_counts_either_way_round_and_no_movements_where_nobody_asks(
+    filled: Store, key: str, rows: pd.DataFrame
+):
+    question_set = views.runs.question_set(filled, key)
+    for models in (MODELS[:3], MODELS[2::-1]):
+        runs = [question_set.run(model) for model in models]
+        counted = unit_counts(filled, key, runs, "flip")
+        by_loop = expected(rows, models, "flip")
+        assert set(counted) == {name for name in by_loop.columns if "moved" not in name}
+        for name in set(counted) - {"unit"}:
+            assert list(counted[name]) == by_loop[name].tolist(), name
+
+
 def test_a_kind_that_was_not_asked_has_no_row(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     runs = [question_set.run(model) for model in MODELS[:2]]
     counted = unit_counts(filled, key, runs, "not asked")
-    assert not len(counted) and "both_fooled_1" in counted
+    assert not len(counted["unit"]) and "both_fooled_1" in counted
     assert counted["answered_0"].dtype == np.int64

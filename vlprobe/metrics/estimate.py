@@ -291,6 +291,8 @@ def _common(left: Measure, right: Measure) -> tuple[Measure, Measure]:
 
 def _of_items(measure: Measure, items: np.ndarray) -> Measure:
     """The rows of a measure that belong to some items."""
+    if np.array_equal(measure.item, items):
+        return measure
     rows = np.isin(measure.item, items)
     return Measure(measure.value[rows], measure.weight[rows], measure.item[rows])
 
@@ -335,6 +337,7 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(
         1, 2
     )  # what a group's exchange adds to the first model's sums
+    weights_move = bool(moved[1].any())  # not where both models answered the same cases
     start, pooled = sums[:, None, :, 0].sum(axis=3), sums[:, None].sum(axis=(3, 4))
     # Sums differ in their last digits by their order: what differs from the observed by these alone
     # counts as equal.
@@ -349,7 +352,10 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
             np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8
         )
         exchange = np.unpackbits(coins.reshape(size, -1), axis=1, count=n_groups).astype(np.float64)
-        left = start + exchange @ moved
+        left = np.repeat(start, size, axis=1)
+        left[0] += exchange @ moved[0]
+        if weights_move:
+            left[1] += exchange @ moved[1]
         exchanged = np.abs(_difference(*np.stack([left, pooled - left], axis=-1)))
         return (~(exchanged < observed)).sum(axis=0)  # NaN counts too
 

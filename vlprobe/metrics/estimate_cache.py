@@ -7,6 +7,7 @@ themselves, so that nothing has to be forgotten.
 
 import hashlib
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,17 +34,33 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 def differences(
     pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
 ) -> list[Difference]:
-    """As `estimate.differences`."""
+    """As `estimate.differences`; a pair and the same one the other way round are computed once."""
     rates = list(are_rates) or [False] * len(pairs)
+    digests = [(_digest(first), _digest(second)) for first, second in pairs]
+    are_turned = [first > second for first, second in digests]
 
     def compute(indices: list[int]) -> list[Difference]:
-        new_pairs = [pairs[index] for index in indices]
-        return estimate.differences(new_pairs, n_items, [rates[index] for index in indices])
+        in_order = [
+            (pairs[index][are_turned[index]], pairs[index][not are_turned[index]])
+            for index in indices
+        ]
+        return estimate.differences(in_order, n_items, [rates[index] for index in indices])
 
     keys: list[Hashable] = [
-        (n_items, is_rate, *map(_digest, pair)) for pair, is_rate in zip(pairs, rates, strict=True)
+        (n_items, is_rate, *sorted(pair)) for pair, is_rate in zip(digests, rates, strict=True)
     ]
-    return _differences.get_many(keys, compute)
+    return [
+        _turned(difference) if is_turned else difference
+        for difference, is_turned in zip(
+            _differences.get_many(keys, compute), are_turned, strict=True
+        )
+    ]
+
+
+def _turned(difference: Difference) -> Difference:
+    """The second model's mean minus the first's."""
+    value, low, high = -difference.value, -difference.high, -difference.low
+    return replace(difference, value=value, low=low, high=high)
 
 
 def _digest(measure: Measure) -> bytes:

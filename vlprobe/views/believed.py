@@ -25,7 +25,7 @@ from vlprobe.views.compare import SIGNIFICANCE, select_runs
 from vlprobe.views.paired_outcomes import paired_differences
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.unit_counts import BUCKETS, unit_counts
+from vlprobe.views.unit_counts import BUCKETS, Counts, unit_counts
 
 MOST_SUBTYPES = 12  # rows beside that of all lies; of more, those with the most lies
 # A model's share against that of guessing; "unknown" where guessing, or its interval, is unknown.
@@ -143,13 +143,14 @@ def comparison(
     if unit not in ("cosine", "spread"):
         raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
     runs = select_runs(question_set, models)
-    counts = unit_counts(store, question_set.key, runs, kind)
     presented = registry.load_probe(question_set.probe).presentation.kind(kind)
+    is_movement = presented.is_movement
+    counts = unit_counts(store, question_set.key, runs, kind, with_movements=is_movement)
     return from_counts(counts, runs, kind, presented, unit, examine.models_at_chance(store))
 
 
 def from_counts(
-    counts: pd.DataFrame,
+    counts: Counts,
     runs: Sequence[RunRow],
     kind: str,
     presented: KindPresentation,
@@ -170,8 +171,13 @@ def from_counts(
         unit = "rate"
     cells = Cells(counts, runs, presented.is_movement, unit)
     guess = 1 - presented.guess_held
-    contestants = contestants_of(cells, guess, at_chance)
     subtypes, n_more_subtypes = cells.subtypes()
+    keys = [(subtype, side) for subtype in subtypes for side in range(1, len(runs))]
+    sides = [sides_of(cells, subtype, side) for subtype, side in keys]
+    # At once: resamples of many measures cost little more than those of one.
+    measures = _contestant_measures(cells) + [measure for pair in sides for measure in pair]
+    shares = estimate_cache.estimates(measures, cells.n_units, unit == "rate")
+    contestants = _contestants(cells, shares[: len(runs)], guess, at_chance)
     return Comparison(
         kind,
         unit,
@@ -179,7 +185,7 @@ def from_counts(
         guess,
         contestants[0],
         contestants[1:],
-        tuple(_rows(cells, subtypes, guess)),
+        tuple(_rows(cells, keys, sides, shares[len(runs) :], guess)),
         n_more_subtypes,
     )
 
@@ -196,7 +202,7 @@ class Cells:
 
     def __init__(
         self,
-        counts: pd.DataFrame,
+        counts: Counts,
         runs: Sequence[RunRow],
         is_movement: bool,
         unit: str,
@@ -205,8 +211,8 @@ class Cells:
         self._unit_codes, units = pd.factorize(counts["unit"])
         self._subtype_codes, self._subtypes = pd.factorize(counts["subtype"])
         self._columns = {
-            str(name): counts[name].to_numpy(np.float64)
-            for name in counts.columns
+            name: np.asarray(counts[name], np.float64)
+            for name in counts
             if name not in ("subtype", "unit")
         }
         self._rows = {
@@ -266,12 +272,22 @@ def contestants_of(
     cells: Cells, guess: float, at_chance: Collection[tuple[str, str]]
 ) -> tuple[Contestant, ...]:
     """Every model on all cases that it answered, in the order of the runs."""
+    measures = _contestant_measures(cells)
+    shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
+    return _contestants(cells, shares, guess, at_chance)
+
+
+def _contestant_measures(cells: Cells) -> list[Measure]:
     count = "moved" if cells.is_movement else "fooled"
-    measures = [
+    return [
         cells.measure("", f"{count}_{side}", f"answered_{side}", cells.scale(side))
         for side in range(len(cells.runs))
     ]
-    shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
+
+
+def _contestants(
+    cells: Cells, shares: Sequence[Estimate], guess: float, at_chance: Collection[tuple[str, str]]
+) -> tuple[Contestant, ...]:
     return tuple(
         _contestant(cells, side, share, guess, at_chance) for side, share in enumerate(shares)
     )
@@ -309,14 +325,24 @@ def standing(share: Estimate, guess: float) -> Standing:
     return "below" if share.low > guess else "guessing"
 
 
-def _rows(cells: Cells, subtypes: Sequence[str], guess: float) -> list[BelievedRow]:
-    """A row a subtype and model; p is corrected over all of them."""
-    keys = [(subtype, side) for subtype in subtypes for side in range(1, len(cells.runs))]
-    sides = [sides_of(cells, subtype, side) for subtype, side in keys]
+def _rows(
+    cells: Cells,
+    keys: Sequence[tuple[str, int]],
+    sides: Sequence[tuple[Measure, Measure]],
+    shares: Sequence[Estimate],
+    guess: float,
+) -> list[BelievedRow]:
+    """A row a subtype and model; p is corrected over all of them.
+
+    Args:
+        cells: The counts.
+        keys: Subtype and model of each row.
+        sides: What `sides_of` returns for each.
+        shares: The estimates of both sides of each, one after the other.
+        guess: The share that a guess believes.
+    """
     differences = paired_differences(sides, cells.n_units, cells.unit == "rate")
     p_holm = estimate.holm([difference.p for difference in differences])
-    flat = [measure for pair in sides for measure in pair]
-    shares = estimate_cache.estimates(flat, cells.n_units, cells.unit == "rate")
     rows = []
     for index, ((subtype, side), difference) in enumerate(zip(keys, differences, strict=True)):
         share, base_share = shares[2 * index : 2 * index + 2]

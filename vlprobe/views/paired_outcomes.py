@@ -89,9 +89,7 @@ def paired_outcomes(
     runs = select_runs(question_set, (first_model, second_model))
     table = unit_counts(store, question_set.key, runs, kind)
     unit_codes, _ = pd.factorize(table["unit"], sort=True)
-    by_unit = {
-        name: np.bincount(unit_codes, table[f"{name}_1"].to_numpy(np.float64)) for name in BUCKETS
-    }
+    by_unit = {name: np.bincount(unit_codes, table[f"{name}_1"]) for name in BUCKETS}
     counts = {name: int(values.sum()) for name, values in by_unit.items()}
     answered = np.sum(list(by_unit.values()), axis=0)
     has_answers = answered > 0
@@ -117,7 +115,7 @@ def paired_outcomes(
         pair = first_held, second_held
         p = estimate_cache.differences([pair], len(answered))[0].p
     n_cases, tied_first, tied_second = (
-        int(table[name].to_numpy().sum()) for name in ("n_cases", "tied_0", "tied_1")
+        int(np.sum(table[name])) for name in ("n_cases", "tied_0", "tied_1")
     )
     return PairedOutcomes(
         counts,

@@ -26,7 +26,7 @@ from vlprobe.views.believed import (
 )
 from vlprobe.views.paired_outcomes import paired_differences
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.unit_counts import unit_counts
+from vlprobe.views.unit_counts import Counts, unit_counts
 
 MIRRORED: dict[RowVerdict, RowVerdict] = {"fewer": "more", "more": "fewer"}
 
@@ -103,7 +103,7 @@ def standings(store: Store, question_set: QuestionSet, kind: str) -> Standings:
     at_chance = examine.models_at_chance(store)
     is_movement = presented.is_movement
     unit = "cosine" if is_movement and not presented.is_share else "rate"
-    counts = unit_counts(store, question_set.key, runs, kind)
+    counts = unit_counts(store, question_set.key, runs, kind, with_movements=is_movement)
     cells = Cells(counts, runs, is_movement, unit)
     contestants = contestants_of(cells, 1 - presented.guess_held, at_chance)
     fit = [run for run, contestant in zip(runs, contestants, strict=True) if contestant.is_fit]
@@ -113,7 +113,9 @@ def standings(store: Store, question_set: QuestionSet, kind: str) -> Standings:
         selected = fit[start:]
         paired_cells = cells
         if selected != runs:
-            paired_counts = unit_counts(store, question_set.key, selected, kind)
+            paired_counts = unit_counts(
+                store, question_set.key, selected, kind, with_movements=is_movement
+            )
             paired_cells = Cells(paired_counts, selected, is_movement, unit)
         for index, run in enumerate(selected[1:], start=1):
             pairs.append((selected[0].model, run.model))
@@ -146,18 +148,19 @@ def standings(store: Store, question_set: QuestionSet, kind: str) -> Standings:
     )
 
 
-def _subtypes(counts: pd.DataFrame, run_indices: Sequence[int]) -> tuple[SubtypeShare, ...]:
+def _subtypes(counts: Counts, run_indices: Sequence[int]) -> tuple[SubtypeShare, ...]:
     """Shares over the models of these runs together, resampled by unit."""
     if not run_indices:
         return ()
     unit_codes, units = pd.factorize(counts["unit"])
     answered, fooled = (
-        np.sum([counts[f"{name}_{index}"].to_numpy(np.float64) for index in run_indices], axis=0)
+        np.asarray([counts[f"{name}_{index}"] for index in run_indices], np.float64).sum(axis=0)
         for name in ("answered", "fooled")
     )
     names, measures = [], []
-    for name in counts["subtype"].unique():
-        is_member = (counts["subtype"] == name).to_numpy()
+    subtype_codes, subtypes = pd.factorize(counts["subtype"])
+    for code, name in enumerate(subtypes):
+        is_member = subtype_codes == code
         n_answers = np.bincount(unit_codes[is_member], answered[is_member], len(units))
         n_believed = np.bincount(unit_codes[is_member], fooled[is_member], len(units))
         asked_units = np.flatnonzero(n_answers)

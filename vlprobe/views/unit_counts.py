@@ -1,10 +1,11 @@
 """How many cases of each type and unit of resampling models answered, believed, tied and moved on.
 
-Counted from margins that are in memory (`views.rows`), so that another choice of models costs no
-reading and no grouping again.
+Counted from margins that are in memory (`views.rows`), each model and each pair of models once, so
+that another choice of models costs no reading, no grouping and hardly any counting again.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +17,20 @@ from vlprobe.views import rows as views_rows
 from vlprobe.views.records import RunRow
 
 KEPT_BYTES = 64 << 20  # of the cells of about 16 million cases
+KEPT_COUNTS = 64 << 20  # bytes: of 40 pairs of models in 100,000 cells
 BUCKETS = {  # outcome of the first model, outcome of the second
     "both_fooled": ("fooled", "fooled"),
     "only_first": ("fooled", "held"),
     "only_second": ("held", "fooled"),
     "both_held": ("held", "held"),
+}
+TURNED = {  # what a column of a pair is where the second model is the first
+    "both_fooled": "both_fooled",
+    "only_first": "only_second",
+    "only_second": "only_first",
+    "both_held": "both_held",
+    "base_moved": "model_moved",
+    "model_moved": "base_moved",
 }
 N_STATES = 4  # of a model at a case: 0 not answered, 1 believed, 2 tied, 3 held
 STATES = {"fooled": [1, 2], "held": [3], "answered": [1, 2, 3]}
@@ -32,7 +42,7 @@ class Cells:
 
     cases: np.ndarray  # numbers, int32 of shape (n,)
     cell: np.ndarray  # int32 of shape (n,): the row of each case in the table that is returned
-    subtypes: tuple[str, ...]  # of each row
+    subtypes: pd.Categorical  # of each row
     units: np.ndarray  # int32: of each row, the place of the unit's name among all names
     n_cases: np.ndarray  # of each row
 
@@ -40,58 +50,114 @@ class Cells:
 _cells = SingleFlightCache(KEPT_BYTES, lambda cells: cells.cases.nbytes + cells.cell.nbytes)
 
 
+Columns = Mapping[str, np.ndarray]  # by name, each of shape (n_cells,)
+Counts = Mapping[str, np.ndarray | pd.Categorical]  # what `unit_counts` returns
+_counts = SingleFlightCache(
+    KEPT_COUNTS, lambda columns: sum(each.nbytes for each in columns.values())
+)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model said of the cases of one kind, in their order."""
+
+    states: np.ndarray  # int8 of shape (n,)
+    movements: np.ndarray | None  # float64 of shape (n,); None where nobody asks
+
+
 def unit_counts(
     store: Store,
     case_key: str,
     runs: Sequence[RunRow],
     kind: str,
-) -> pd.DataFrame:
+    *,
+    with_movements: bool = False,
+) -> Counts:
     """A row a subtype and unit of resampling: answers of each model, and of each against the first.
 
+    Args:
+        store: Where results are.
+        case_key: Of the question set.
+        runs: Of the models, the first one compared with each other.
+        kind: Of the cases.
+        with_movements: Whether movements are summed: the columns with `moved`.
+
     Returns:
-        subtype, unit (the place of its name among all); of model i `answered_i`, `fooled_i`,
-        `tied_i`, `moved_i` (the sum of its movements); of model i beside the first the BUCKETS with
-        `_i`, and of the cases that both answered `both_i`, and what the first and i believed and
-        moved there. Sorted by subtype, then by how many cases a unit has, then by the unit.
+        Columns of one length: subtype, unit (the place of its name among all), n_cases; of model i
+        `answered_i`, `fooled_i`, `tied_i`, `moved_i` (the sum of its movements); of model i beside
+        the first the BUCKETS with `_i`, and of the cases that both answered `both_i`, and what the
+        first and i believed and moved there. Sorted by subtype, then by how many cases a unit has,
+        then by the unit.
     """
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
     cells = _cells_of(store, case_key, kind, by_item)
-    views_rows.load_margins(store, [run.key for run in runs])
-    margins = [views_rows.margins(store, run.key)[cells.cases] for run in runs]
-    states = [_states(margin) for margin in margins]
-    movements = [-margin.astype(np.float64) for margin in margins]
-    columns: dict[str, object] = {"subtype": cells.subtypes, "n_cases": cells.n_cases}
-    columns["unit"] = cells.units
-    for side, state in enumerate(states):
-        counts = _counted(cells, [state])
-        columns[f"answered_{side}"] = counts[STATES["answered"]].sum(axis=0)
-        columns[f"fooled_{side}"] = counts[STATES["fooled"]].sum(axis=0)
-        columns[f"tied_{side}"] = counts[2]
-        columns[f"moved_{side}"] = _summed(cells, movements[side], state > 0)
+    asked = (views_rows.cases_version(store, case_key), kind, by_item, with_movements)
+    versions = [views_rows.answers_version(store, run.key) for run in runs]
+
+    @functools.cache
+    def answers(side: int) -> Answers:
+        views_rows.load_margins(store, [run.key for run in runs])
+        margin = views_rows.margins(store, runs[side].key)[cells.cases]
+        return Answers(_states(margin), -margin.astype(np.float64) if with_movements else None)
+
+    columns: dict[str, np.ndarray | pd.Categorical] = {"subtype": cells.subtypes}
+    columns |= {"n_cases": cells.n_cases, "unit": cells.units}
+    for side in range(len(runs)):
+        of_model = _counts.get(
+            (asked, versions[side]), lambda side=side: _of_model(cells, answers(side))
+        )
+        columns |= {f"{name}_{side}": column for name, column in of_model.items()}
         if side:
-            columns |= _beside_first(cells, states, movements, side)
-    return pd.DataFrame(columns)
+            pair = (0, side) if versions[0] < versions[side] else (side, 0)
+            of_pair = _counts.get(
+                (asked, *(versions[index] for index in pair)),
+                lambda pair=pair: _of_pair(cells, *map(answers, pair)),
+            )
+            beside = (
+                of_pair
+                if pair[0] == 0
+                else {TURNED[name]: column for name, column in of_pair.items()}
+            )
+            columns |= {f"{name}_{side}": column for name, column in _beside_first(beside).items()}
+    return columns
 
 
-def _beside_first(
-    cells: Cells, states: Sequence[np.ndarray], movements: Sequence[np.ndarray], side: int
-) -> dict[str, np.ndarray]:
-    """The columns of one model and the first."""
-    counts = _counted(cells, [states[0], states[side]])
+def _of_model(cells: Cells, answers: Answers) -> Columns:
+    """How many cases of each cell a model answered, believed and tied; and how far it moved."""
+    counts = _counted(cells, [answers.states])
+    columns = {
+        "answered": counts[STATES["answered"]].sum(axis=0),
+        "fooled": counts[STATES["fooled"]].sum(axis=0),
+        "tied": counts[2],
+    }
+    if answers.movements is not None:
+        columns["moved"] = _summed(cells, answers.movements, answers.states > 0)
+    return columns
 
-    def total(first: str, second: str) -> np.ndarray:
-        pairs = [N_STATES * one + other for one in STATES[first] for other in STATES[second]]
-        return counts[pairs].sum(axis=0)
 
-    both = (states[0] > 0) & (states[side] > 0)
+def _of_pair(cells: Cells, base: Answers, model: Answers) -> Columns:
+    """The BUCKETS of two models, and how far each moved where both answered."""
+    counts = _counted(cells, [base.states, model.states]).reshape(N_STATES, N_STATES, -1)
+    columns = {
+        name: counts[np.ix_(STATES[of_base], STATES[of_model])].sum(axis=(0, 1))
+        for name, (of_base, of_model) in BUCKETS.items()
+    }
+    if base.movements is not None and model.movements is not None:
+        both = (base.states > 0) & (model.states > 0)
+        columns["base_moved"] = _summed(cells, base.movements, both)
+        columns["model_moved"] = _summed(cells, model.movements, both)
+    return columns
+
+
+def _beside_first(pair: Columns) -> Columns:
+    """The columns of one model beside the first, from those of the pair."""
+    base_believes = pair["both_fooled"] + pair["only_first"]
     return {
-        **{f"{name}_{side}": total(*outcomes) for name, outcomes in BUCKETS.items()},
-        f"both_{side}": total("answered", "answered"),
-        f"base_believes_{side}": total("fooled", "answered"),
-        f"model_believes_{side}": total("answered", "fooled"),
-        f"base_moved_{side}": _summed(cells, movements[0], both),
-        f"model_moved_{side}": _summed(cells, movements[side], both),
+        **pair,
+        "both": base_believes + pair["only_second"] + pair["both_held"],
+        "base_believes": base_believes,
+        "model_believes": pair["both_fooled"] + pair["only_second"],
     }
 
 
@@ -143,7 +209,7 @@ def _cells_of(store: Store, case_key: str, kind: str, by_item: bool) -> Cells:
         return Cells(
             cases,
             row_of[first_cell],
-            tuple(in_order[place] for place in of_subtype[order].tolist()),
+            pd.Categorical.from_codes(of_subtype[order], in_order),
             of_unit[order].astype(np.int32),
             n_cases[order],
         )
