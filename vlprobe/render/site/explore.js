@@ -97,6 +97,10 @@ class Wall {
       this.limit += PAGE;
       this.draw(this.subject, this.values);
     });
+    document.addEventListener("pointerdown", (event) => {
+      const fold = this.sentence.querySelector("details[open]");
+      if (fold && !fold.contains(event.target)) fold.open = false;
+    });
     this.drawer = new Drawer(() => say({ case: "" }));
     main.replaceChildren(this.sentence, this.chips, this.place, this.more);
   }
@@ -127,15 +131,36 @@ class Wall {
   }
 
   bar(subject, values, filter) {
-    if (this.sentence.contains(document.activeElement) && document.activeElement.type === "search") return; // somebody types
+    const focused = document.activeElement;
+    if (this.sentence.contains(focused) && focused.type === "search") return; // somebody types
+    const label = this.sentence.contains(focused) && (focused.getAttribute("aria-label") || focused.textContent);
     const models = subject.set.models.map((one) => [one.key, one.name]);
     const parts = [chooser("Model", models, filter.model.key, (key) => this.change({ model: key, pattern: "" }))];
-    parts.push(make("span", "quiet", values.movement ? "is moved by" : "is fooled by"), ...choices(subject, this.redraw));
-    parts.push(make("span", "stretch"));
-    if (values.outcomes.length) parts.push(switches(values.outcomes, filter.outcome, (key) => this.change({ outcome: key })));
-    if (values.types.length > 1) parts.push(chooser("Type", [["", "Any type"], ...values.types], filter.type, (key) => this.change({ type: key })));
-    parts.push(search(filter.words, (words) => this.change({ words })));
+    parts.push(make("span", "quiet between", values.movement ? "is moved by" : "is fooled by"), ...choices(subject, this.redraw));
+    parts.push(make("span", "stretch"), this.filters(values, filter));
     this.sentence.replaceChildren(...parts);
+    // Who chose by keys stays where they were.
+    const again = [...this.sentence.querySelectorAll("select, button")].find((one) => (one.getAttribute("aria-label") || one.textContent) === label);
+    if (again) again.focus();
+  }
+
+  // What narrows the wall, behind a press: the sentence stays one row.
+  filters(values, filter) {
+    const fold = make("details", "filters");
+    fold.open = Boolean(this.sentence.querySelector("details[open]"));
+    const nActive = [filter.outcome !== "fooled" && values.outcomes.length, filter.type !== "", filter.words].filter(Boolean).length;
+    const panel = make("div", "panel");
+    if (values.outcomes.length) panel.append(switches(values.outcomes, filter.outcome, (key) => this.change({ outcome: key })));
+    if (values.types.length > 1) panel.append(chooser("Type", [["", "Any type"], ...values.types], filter.type, (key) => this.change({ type: key })));
+    panel.append(search(filter.words, (words) => this.change({ words })));
+    fold.append(make("summary", "", nActive ? `Filters (${nActive})` : "Filters"), panel);
+    fold.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !fold.open) return;
+      event.preventDefault(); // else it empties the search
+      fold.open = false;
+      fold.firstChild.focus();
+    });
+    return fold;
   }
 
   toggle(filter, place) {

@@ -126,7 +126,7 @@ function choices(subject, redraw) {
   }
   if (sets.length > 1) {
     const options = sets.map((one) => [one.key, one.label]);
-    parts.push(make("span", "quiet", "in"), chooser("Question set", options, set.key, (key) => go({ set: key, kind: "", model: "" })));
+    parts.push(make("span", "quiet between", "in"), chooser("Question set", options, set.key, (key) => go({ set: key, kind: "", model: "" })));
   } else parts.push(make("span", "quiet", `in ${set.label}`));
   return parts;
 }
