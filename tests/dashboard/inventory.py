@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from vlprobe import registry
+
 Kind = Literal[
     "title",  # what it says
     "header",
@@ -86,8 +88,12 @@ VIEWS = {
     "home": View("home", cache="shipped"),
     "home first": View("home", cache="empty"),
     "lab": View("lab"),
-    "run": View("run"),
-    "run every": View("run", press="all_probes"),
+    "run": View("run", {"open": "how_lgip|machine"}),
+    "run every": View(
+        "run",
+        {"open": "|".join(f"how_{name}" for name in registry.names("probes"))},
+        press="all_probes",
+    ),
     "run done": View("run", {"job": "6b0282c1ca6caa"}),
     "run stopped": View("run", {"job": "6b0282cac25f6d"}),
     "run going": View("run", {"job": "1"}),

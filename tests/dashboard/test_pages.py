@@ -13,6 +13,7 @@ from streamlit.util import calc_hash
 from tests.conftest import make_tiny
 from tests.dashboard.walls import card_ids, component_values, wall
 from vlprobe import registry, views
+from vlprobe.dashboard.folds import BETWEEN
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.render import numbers
 from vlprobe.render.html import cards, cases
@@ -53,6 +54,12 @@ def open_page(
     at.switch_page(page_file(name)).run()
     assert not at.exception, at.exception[0].message
     return at
+
+
+def open_form(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
+    """Opens the Run page with all that can be set unfolded."""
+    folds = ["machine", *(f"how_{name}" for name in registry.names("probes"))]
+    return open_page(monkeypatch, store, "run", open=BETWEEN.join(folds))
 
 
 @pytest.fixture

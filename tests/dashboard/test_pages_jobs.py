@@ -31,7 +31,7 @@ def test_a_bad_job_in_the_url_is_one_line(shown, compared: Store):
 
 
 def test_start_is_off_until_something_is_chosen(shown, compared: Store):
-    at = shown(compared, "run")
+    at = shown(compared, "run", open="how_lgip|machine")
     assert at.button(key="start").disabled
     at.multiselect(key="run_models").set_value([RANDOM]).run()
     assert not at.button(key="start").disabled
@@ -42,7 +42,7 @@ def test_start_is_off_until_something_is_chosen(shown, compared: Store):
 def test_start_makes_a_job_of_what_was_chosen(shown, compared: Store, tiny: str, monkeypatch):
     begun: list[Request] = []
     monkeypatch.setattr(jobs, "start", lambda request, store: begun.append(request) or "")
-    at = shown(compared, "run")
+    at = shown(compared, "run", open="how_lgip|machine")
     at.multiselect(key="run_models").set_value([RANDOM, CONSTANT])
     at.selectbox(key="run_lgip_rules").set_value("paper")
     at.number_input(key="run_limit").set_value(5)

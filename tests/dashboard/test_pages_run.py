@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.test_pages import open_form, open_page, words
 from tests.probes.test_common import PROBES, make
 from tests.views.conftest import filled  # noqa: F401 (fixture)
 from vlprobe import registry, views
@@ -113,7 +113,7 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     (tmp_path / "edits.jsonl").write_text("{}\n")
     (tmp_path / "words.txt").write_text("zebra\nkettle\n")
     name = make(probe, tmp_path / "data", 3)
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(f" {name} ")
@@ -139,7 +139,7 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
 def test_a_job_begun_by_the_form_runs_to_its_end(
     monkeypatch, store: Store, unspawned: None, probe: str, tmp_path: Path
 ):
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(make(probe, tmp_path / "data", 4))
@@ -222,7 +222,7 @@ def test_a_dataset_that_goes_before_the_press_starts_nothing(
 def test_a_value_that_means_nothing_is_told_in_one_line(
     monkeypatch, store: Store, probe: str, field: str, value, said: str
 ):
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(["control:random"])
     kind = (
@@ -261,7 +261,7 @@ def test_answers_from_files_are_taken_where_they_fit_and_refused_before_a_job_st
 
 
 def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, unspawned: None):
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
     at.selectbox(key="run_device").options.append(
         "cuda:99"
@@ -276,7 +276,7 @@ def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, uns
 def test_the_order_in_which_values_are_picked_makes_no_other_run(
     monkeypatch, store: Store, unspawned: None
 ):
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
     at.multiselect(key="run_lgip_kinds").set_value(["combined", "paraphrase", "flip"]).run()
     at.button(key="start").click().run()
@@ -286,7 +286,7 @@ def test_the_order_in_which_values_are_picked_makes_no_other_run(
 def test_kinds_that_are_not_lgip_s_are_chosen_beside_them(
     monkeypatch, store: Store, unspawned: None
 ):
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value(["control:random"])
     at.multiselect(key="run_lgip_kinds").set_value([*kind_edits.OFFERED, "flip"]).run()
     at.button(key="start").click().run()
@@ -300,7 +300,7 @@ def test_without_ray_nothing_is_asked_about_a_cluster(monkeypatch, store: Store)
         "find_spec",
         lambda name, *given: None if name == "ray" else find(name, *given),
     )
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     assert not [
         field.key
         for field in [*at.selectbox, *at.text_input]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import make_tiny
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.test_pages import open_form, open_page, words
 from tests.dashboard.test_pages_run import choose_probe, requests
 from tests.registry.conftest import FILES, TRAP
 from tests.runs.test_jobs import wait
@@ -88,7 +88,7 @@ def test_the_run_form_refuses_the_name_of_a_file(
     tmp_path: Path,
     field: str,
 ):
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     models, data = ["control:random"], make_tiny(tmp_path / "tiny")
     if field == "gallery":
         choose_probe(at, "prsm").run()

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
-from tests.dashboard.test_pages import open_page
+from tests.dashboard.test_pages import open_form, open_page
 from tests.dashboard.test_pages_run import requests
 from vlprobe import registry
 from vlprobe.cli import main, serve
@@ -110,7 +110,7 @@ def test_the_run_form_refuses_a_server_that_was_not_named_and_takes_one_that_was
 ):
     data = make_tiny(tmp_path / "tiny")
     monkeypatch.setenv(access.ROOTS, str(tmp_path))  # an address is no path
-    at = open_page(monkeypatch, store, "run")
+    at = open_form(monkeypatch, store)
     at.multiselect(key="run_models").set_value([strange])
     at.text_input(key="run_own").set_value(data).run()
     assert REFUSED in said(at)

@@ -12,6 +12,7 @@ one.
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -96,19 +97,22 @@ def draw_all() -> None:
 
 
 def choices() -> Iterator[tuple[str, str]]:
-    """Names of pages and choices in their addresses: each model of the newest results; each as the
-    baseline that is chosen on Compare; each beside all others.
+    """Names of pages and choices in their addresses: in turn each model of the newest results and
+    each as the baseline that is chosen on Compare; then each beside all others.
     """
     sets: list[QuestionSetRow] = []
     with contextlib.suppress(VlprobeError):
         sets = views.runs.question_set_rows(store())
     for row in sets[:1]:
         models = row.models[:MOST_MODELS]
-        for model in models:
-            yield "explore", urlencode({"set": row.case_key, "model": model})
-        for model, rivals in _contests(questions(row.case_key), models):
-            subject = {"set": row.case_key, "model": model, "with": BETWEEN.join(rivals)}
-            yield "compare", urlencode(subject)
+        of_explore = [("explore", {"model": model}) for model in models]
+        of_compare = [
+            ("compare", {"model": model, "with": BETWEEN.join(rivals)})
+            for model, rivals in _contests(questions(row.case_key), models)
+        ]
+        for pair in itertools.zip_longest(of_explore, of_compare):
+            for name, subject in filter(None, pair):
+                yield name, urlencode({"set": row.case_key} | subject)
 
 
 def _contests(stored: Questions, models: Sequence[str]) -> Iterator[tuple[str, list[str]]]:

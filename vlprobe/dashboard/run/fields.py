@@ -1,86 +1,143 @@
-"""Fields of the Run page for what an option of a probe or a setting of a run may be."""
+"""Fields of the Run page for what an option of a probe or a setting of a run may be.
+
+They stand in folds and are drawn while theirs is open; what was set in them is kept when it is
+closed.
+"""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import registry, views
+from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.state import view
 from vlprobe.types.options import Option
 
 COLUMNS = 3
 WIDE_COLUMNS = 2  # of lists, which hold several values in a row
+WIDE = ("choice", "list")  # types of option
+KEPT = "run_fields"  # in the session: what each field held when it was drawn last, by its key
 
 
-def draw(options: Sequence[Option], prefix: str, width: int = COLUMNS) -> dict[str, object]:
-    """A field for each of these options, `width` in a row; what is in them by the options' names.
+def draw_fold(
+    name: str, label: str, groups: Sequence[Sequence[Option]], prefix: str
+) -> dict[str, object]:
+    """A fold with a field for each option.
 
     Args:
-        options: Of a probe, or of runs.
+        name: Of the fold, in the URL.
+        label: Its title; where values are not the defaults, it says how many.
+        groups: Options of a probe, or of runs; each group begins a new row.
         prefix: Of the keys of the fields.
-        width: Fields in a row.
+
+    Returns:
+        What is in the fields by the options' names. Those that nobody has looked at are left out:
+        they have their defaults.
     """
+    options = [option for group in groups for option in group]
+    values = _kept(options, prefix)
+    n_changed = sum(
+        _typed(option, values[option.name]) != _typed(option, _default(option))
+        for option in options
+        if option.name in values
+    )
+    changes = f" · {n_changed} changed" if n_changed else ""
+    with fold(name, label + changes, ":material/tune:") as is_open:
+        if is_open:
+            for group in groups:
+                _draw(group, prefix)
+            values = _kept(options, prefix)
     return {
-        option.name: _field(column, option, f"{prefix}_{option.name}")
-        for start in range(0, len(options), width)
-        for option, column in zip(
-            options[start : start + width],
-            st.columns(width, vertical_alignment="bottom"),
-            strict=False,
-        )
+        option.name: _typed(option, values[option.name])
+        for option in options
+        if option.name in values
     }
 
 
+def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
+    """What the fields of these options hold, or held when they were drawn last, by the options' names."""
+    state, values = st.session_state, st.session_state.get(KEPT, {})
+    keys = {option.name: f"{prefix}_{option.name}" for option in options}
+    return {
+        name: state[key] if key in state else values[key]
+        for name, key in keys.items()
+        if key in state or key in values
+    }
+
+
+def _draw(options: Sequence[Option], prefix: str) -> None:
+    """A field for each option, several in a row; keeps what is in them."""
+    values = st.session_state.setdefault(KEPT, {})
+    width = WIDE_COLUMNS if all(option.type in WIDE for option in options) else COLUMNS
+    for start in range(0, len(options), width):
+        columns = st.columns(width, vertical_alignment="bottom")
+        for option, column in zip(options[start : start + width], columns, strict=False):
+            key = f"{prefix}_{option.name}"
+            if key not in st.session_state:
+                st.session_state[key] = values.get(key, _default(option))
+            values[key] = _field(column, option, key)
+
+
 def _field(column: DeltaGenerator, option: Option, key: str) -> object:
-    """A field of the option's type; what is in it, as it was typed."""
+    """A field of the option's type, which begins with what the session has of it; what is in it."""
     if option.type == "flag":
-        return column.toggle(option.label, bool(option.default), key=key, help=option.help)
+        return column.toggle(option.label, key=key, help=option.help)
     if option.type == "number":
-        return _number(column, option, key)
-    choices = [str(choice) for choice in option.choices]
-    if option.refers_to and not choices:
-        choices = names(f"{option.refers_to}s")
+        limits = [limit for limit in (option.minimum, option.off_value) if limit is not None]
+        least = min(limits, default=None)
+        return column.number_input(
+            option.label, least, option.maximum, step=1, key=key, help=option.help
+        )
+    choices = _choices(option)
     if option.type == "list":
-        return _list(column, option, key, choices)
-    if choices:
-        selected = column.selectbox(
+        return column.multiselect(
             option.label,
             choices,
-            choices.index(str(option.default)) if option.default else None,
+            key=key,
+            help=option.help,
+            accept_new_options=option.open,
+            placeholder="None; type a value and press Enter" if option.open else "None",
+        )
+    if choices:
+        return column.selectbox(
+            option.label,
+            choices,
             key=key,
             help=option.help,
             accept_new_options=option.open,
             placeholder="None; or type a name",
         )
-        return (selected or "").strip()
-    return column.text_input(option.label, str(option.default), key=key, help=option.help).strip()
+    return column.text_input(option.label, key=key, help=option.help)
 
 
-def _number(column: DeltaGenerator, option: Option, key: str) -> int:
-    limits = [limit for limit in (option.minimum, option.off_value) if limit is not None]
-    least = min(limits, default=None)
-    number = column.number_input(
-        option.label, least, option.maximum, int(str(option.default)), 1, key=key, help=option.help
-    )
-    return int(number)
+def _choices(option: Option) -> list[str]:
+    """What a field lists: all that the option allows, or else names that are known."""
+    if option.refers_to and not option.choices:
+        return names(f"{option.refers_to}s")
+    return [str(choice) for choice in option.choices]
 
 
-def _list(column: DeltaGenerator, option: Option, key: str, choices: Sequence[str]) -> list[str]:
-    """Entries in the order of the choices, those that were typed last: one
-    selection, one name of its run.
+def _default(option: Option) -> object:
+    """The default, as a field holds it."""
+    if isinstance(option.default, tuple):
+        return [str(entry) for entry in option.default]
+    if option.type in ("flag", "number"):
+        return option.default
+    return str(option.default) or (None if _choices(option) else "")
+
+
+def _typed(option: Option, value: Any) -> object:
+    """What a field holds, as `parse_options` takes it. Entries of a list are in the order of the choices, those that
+    were typed last: one selection, one name of its run.
     """
-    selected = column.multiselect(
-        option.label,
-        choices,
-        list(map(str, option.default)) if isinstance(option.default, tuple) else [],
-        key=key,
-        help=option.help,
-        accept_new_options=option.open,
-        placeholder="None; type a value and press Enter" if option.open else "None",
-    )
-    order = {choice: rank for rank, choice in enumerate(choices)}
-    entries = [entry.strip() for entry in selected]
+    if option.type in ("flag", "number"):
+        return value
+    if option.type != "list":
+        return (value or "").strip()
+    order = {choice: rank for rank, choice in enumerate(_choices(option))}
+    entries = [entry.strip() for entry in value]
     return sorted(entries, key=lambda entry: order.get(entry, len(order)))
 
 

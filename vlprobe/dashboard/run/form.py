@@ -65,11 +65,9 @@ def _draw() -> None:
     probes = steps.probes()
     dataset = steps.dataset(probes)
     typed = steps.options(probes)
-    with st.expander("Size, machine and details"):
-        has_ray = importlib.util.find_spec("ray") is not None
-        settings = fields.draw(
-            [option for option in SETTINGS if has_ray or option.name not in CLUSTER_SETTINGS], "run"
-        )
+    has_ray = importlib.util.find_spec("ray") is not None
+    described = [option for option in SETTINGS if has_ray or option.name not in CLUSTER_SETTINGS]
+    settings = fields.draw_fold("machine", "Size, machine and details", [described], "run")
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom, st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
         _bar(*run_choice)

@@ -160,11 +160,10 @@ def options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
     for name in chosen_probes:
         described = registry.load_probe(name).options
         if described:
-            with st.expander(f"How it is asked: {plain(presentations()[name].name)}"):
-                lists = [option for option in described if option.type in ("choice", "list")]
-                rest = [option for option in described if option not in lists]
-                typed[name] = fields.draw(lists, f"run_{name}", fields.WIDE_COLUMNS)
-                typed[name] |= fields.draw(rest, f"run_{name}")
+            label = f"How it is asked: {plain(presentations()[name].name)}"
+            lists = [option for option in described if option.type in fields.WIDE]
+            others = [option for option in described if option not in lists]
+            typed[name] = fields.draw_fold(f"how_{name}", label, [lists, others], f"run_{name}")
         else:
             typed[name] = {}
     return typed

@@ -1,0 +1,36 @@
+"""What can be set on the Run page stands in folds that are made only while they are open."""
+
+from tests.dashboard.test_pages import open_form
+from tests.dashboard.test_pages_run import requests, unspawned  # noqa: F401 (fixture)
+from vlprobe.runs.request import Request
+from vlprobe.storage.store import Store
+
+MACHINE = "Size, machine and details"
+
+
+def test_what_was_set_in_a_fold_is_asked_when_it_is_closed_and_stands_there_when_it_is_opened_again(
+    monkeypatch,
+    store: Store,
+    unspawned: None,  # noqa: F811
+):
+    at = open_form(monkeypatch, store)
+    assert [fold.label for fold in at.expander] == ["How it is asked: Reworded or wrong?", MACHINE]
+    at.multiselect(key="run_models").set_value(["control:random"])
+    at.multiselect(key="run_lgip_kinds").set_value(["flip"])
+    at.number_input(key="run_lgip_k_same").set_value(3)
+    at.number_input(key="run_seed").set_value(7).run()
+    opened = at.query_params["open"]
+    del at.query_params["open"]
+    at.run()
+    assert not [field for field in at.number_input if field.key == "run_seed"]
+    assert [fold.label[-12:] for fold in at.expander] == [" · 2 changed", " · 1 changed"]
+    at.button(key="start").click().run()
+    (request,) = requests(store)
+    assert request.seed == 7
+    assert (request.options["kinds"], request.options["k_same"]) == (["flip"], 3)
+    at.query_params["open"] = opened
+    at.run()
+    assert at.number_input(key="run_seed").value == 7
+    assert at.multiselect(key="run_lgip_kinds").value == ["flip"]
+    at.number_input(key="run_seed").set_value(Request.seed).run()
+    assert at.expander[-1].label == MACHINE
