@@ -48,8 +48,6 @@ class Cells:
 
 
 _cells = SingleFlightCache(KEPT_BYTES, lambda cells: cells.cases.nbytes + cells.cell.nbytes)
-
-
 Columns = Mapping[str, np.ndarray]  # by name, each of shape (n_cells,)
 Counts = Mapping[str, np.ndarray | pd.Categorical]  # what `unit_counts` returns
 _counts = SingleFlightCache(
@@ -92,7 +90,7 @@ def unit_counts(
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
     cells = _cells_of(store, case_key, kind, by_item)
-    asked = (views_rows.cases_version(store, case_key), kind, by_item, with_movements)
+    cases = (views_rows.cases_version(store, case_key), kind, by_item, with_movements)
     versions = [views_rows.answers_version(store, run.key) for run in runs]
 
     @functools.cache
@@ -105,13 +103,13 @@ def unit_counts(
     columns |= {"n_cases": cells.n_cases, "unit": cells.units}
     for side in range(len(runs)):
         of_model = _counts.get(
-            (asked, versions[side]), lambda side=side: _of_model(cells, answers(side))
+            (cases, versions[side]), lambda side=side: _of_model(cells, answers(side))
         )
         columns |= {f"{name}_{side}": column for name, column in of_model.items()}
         if side:
             pair = (0, side) if versions[0] < versions[side] else (side, 0)
             of_pair = _counts.get(
-                (asked, *(versions[index] for index in pair)),
+                (cases, *(versions[index] for index in pair)),
                 lambda pair=pair: _of_pair(cells, *map(answers, pair)),
             )
             beside = (
