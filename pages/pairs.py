@@ -11,14 +11,10 @@ stored = paper_page.begin("eqben").questions
 st.header("Which differences are seen")
 figures.subsets(stored)
 
-st.header("Does the score change evenly")
-st.markdown(
-    "When picture and caption both change, the score should change by as much one way as the "
-    "other. The deviation is how much it does not."
-)
-figure_slot = st.container()
-with paper_page.how_it_is_measured():
-    unit = frame.unit(stored)
-with figure_slot:
-    figures.deviations(stored, unit)
+if figures.has_deviations(stored):
+    figure_slot = st.container()
+    with paper_page.how_it_is_measured():
+        unit = frame.unit(stored)
+    with figure_slot:
+        figures.deviations(stored, unit)
 paper_page.end(stored, "pairs")

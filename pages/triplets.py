@@ -12,7 +12,6 @@ stored = begun.questions
 st.header("Meaning or looks")
 chart_panels.triplets(stored)
 figures.lexical(stored, begun.model)
-st.header("Both answers to one triplet")
 crossed.both_sides(stored)
 st.header("Size and training data")
 sizes.accuracy_over_size(stored)

@@ -36,8 +36,10 @@ def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictu
     everything = wall(at)
     assert "have a picture here" in everything["note"]
     n_pictured = int(everything["note"].split(" · ")[-1].split(" of ")[0].replace(",", ""))
-    at = shown(unpictured, "explore", outcome="all", cards="every", pictured="here")
+    at.button(key="only_pictured").click().run()
+    assert at.query_params["pictured"] in ("here", ["here"])
     here = wall(at)
+    assert "only_pictured" not in {button.key for button in at.button}
     assert here["heading"].startswith(f"{n_pictured:,} ")
     assert "with a picture here" in here["note"]
     assert {card["frames"][0]["name"] for card in here["cards"]} == {"3.png", "4.png", "5.png"}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import registry, views
 from vlprobe.dashboard.lab import altered_files
@@ -21,6 +22,8 @@ from vlprobe.probes.released_layout import layouts
 from vlprobe.render import charts
 from vlprobe.runs import jobs
 from vlprobe.runs.consensus import consensus
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
@@ -214,3 +217,33 @@ def test_parts_of_a_file_that_changed_are_looked_at_again(tmp_path):
     os.utime(path, ns=(1, 1))
     after = dashboard_influence._occlusion(RANDOM, name, changed_at(Picture.from_name(name)))
     assert not np.allclose(before, after)
+
+
+def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
+    monkeypatch, tmp_path
+):
+    row = {"dataset": "SWiG", "linguistic_phenomena": "plurals", "mturk": {"caption": 3}}
+    row |= {"image_file": "0.png", "caption": "A red dog.", "foil": "A red cat."}
+    rows = {name: row | {"image_file": f"{name}.png"} for name in ("0", "1", "2")}
+    make_tiny(tmp_path / "pictures")
+    (tmp_path / "foils.json").write_text(json.dumps(rows), "utf-8")
+    store = Store(tmp_path / "cache")
+    name = f"pairs:{tmp_path / 'foils.json'}@{tmp_path / 'pictures'}"
+    execute(Request((RANDOM,), name, "eqben", examine=False), store)
+    execute(Request((RANDOM,), name, "visla", examine=False), store)
+    at = open_page(monkeypatch, store, "pairs")
+    assert not at.exception and not at.error
+    assert "one of them is false" in at.markdown[0].value and "Two pictures" not in bodies(at)
+    assert {"subsets"} == drawn(at) and "score" not in {one.key for one in at.get("button_group")}
+    assert [header.value for header in at.header] == ["Which differences are seen"]
+    at = open_page(monkeypatch, store, "triplets")
+    assert not at.exception and "one of them is false" in at.markdown[0].value
+    assert [header.value for header in at.header] == ["Meaning or looks", "Size and training data"]
+    assert "subset" not in {one.key for one in at.selectbox} and "grey cross" not in bodies(at)
+
+
+def test_models_that_are_left_out_are_named_as_they_are_called(shown, key, monkeypatch):
+    monkeypatch.setattr(consensus_panel, "at_hand", lambda name: name != RANDOM)
+    monkeypatch.setattr(consensus_panel, "model_name", lambda name: "ViT-B-32")
+    at = shown("retrieval", set=key["rococo"])
+    assert "Left out until loaded above: ViT-B-32." in bodies(at)

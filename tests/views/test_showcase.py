@@ -1,12 +1,16 @@
 """Which failures Home shows, and what it counts: held against a loop over the stored rows."""
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tests.conftest import make_tiny
 from tests.views.conftest import MODELS
 from vlprobe import registry, views
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 
@@ -45,6 +49,31 @@ def test_each_picture_is_shown_once_and_fools_as_many_models_as_are_told(
         assert one.n_fooled == sum(margins[model] <= 0 for model in DEALT)
     counts = [one.n_fooled for one in shown]
     assert counts == sorted(counts, reverse=True)
+
+
+def test_where_some_pictures_are_not_here_those_that_are_come_alone(tmp_path):
+    name = make_tiny(tmp_path / "tiny") + "+unpictured"
+    store = Store(tmp_path / "cache")
+    execute(Request(("control:constant",), name, "lgip", examine=False), store)
+    question_set = views.runs.question_set(store, store.read_runs()[0][0]["case_key"])
+
+    def shown() -> tuple[set[str], set[str]]:
+        """Pictures of Home's failures, and of the examples of a page of Lab."""
+        cases = views.showcase.showcases(store, question_set, "flip", "control:constant")
+        first = Filter("control:constant", "flip")
+        examples = views.cases.with_pictures_if_any(store, question_set, first)
+        cards, _, _ = views.wall.wall(store, question_set, examples)
+        return tuple(
+            {Path(name).name for card in cards for name in card.images}
+            for cards in ([one.card for one in cases], cards)
+        )
+
+    for number in range(3):
+        (tmp_path / "tiny" / f"{number}.png").unlink()
+    assert shown() == ({"3.png", "4.png", "5.png"},) * 2
+    for number in range(3, 6):
+        (tmp_path / "tiny" / f"{number}.png").unlink()
+    assert shown() == ({f"{number}.png" for number in range(6)},) * 2
 
 
 def test_neighbours_differ_in_type_where_they_can(filled, question_set):

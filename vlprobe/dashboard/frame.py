@@ -104,9 +104,13 @@ def begin(probe: str, says_sentence: bool = True) -> Questions:
     st.stop()
 
 
-def sentence(stored: Questions) -> None:
-    """What the chosen probe shows, and which way is good."""
-    st.markdown(presentations()[stored.probe].sentence)
+def sentence(stored: Questions, kind: str = "") -> None:
+    """What the chosen probe shows, and which way is good; what its questions of a kind show, where
+    that is something else.
+    """
+    presentation = presentations()[stored.probe]
+    of_kind = presentation.kinds.get(kind)
+    st.markdown((of_kind and of_kind.sentence) or presentation.sentence)
 
 
 def unit(stored: Questions, *names: str) -> str:

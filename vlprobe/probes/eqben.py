@@ -46,6 +46,17 @@ PRESENTATION = Presentation(
         "object": "Object",
         "location": "Location",
         "swap": "Swap",
+        # VALSE
+        "existence": "Is it there",
+        "plurals": "One or several",
+        "counting-hard": "Counting (hard)",
+        "counting-small-quant": "Counting (small numbers)",
+        "counting-adversarial": "Counting (adversarial)",
+        "relations": "Relation",
+        "action-replacement": "Action",
+        "actant-swap": "Who does it",
+        "coreference-standard": "What “it” is",
+        "coreference-hard": "What “it” is (hard)",
     },
     kinds={
         "pair": KindPresentation(
@@ -61,8 +72,10 @@ PRESENTATION = Presentation(
         ),
         "foil": KindPresentation(
             label="A picture, its caption and a foil",
-            lie="a foil",
-            lies="foils",
+            lie="a false caption",
+            lies="false captions",
+            sentence="A picture has two captions, and one of them is false: a foil. A model has to choose the true "
+            "one. **Up is good**: fewer foils are believed.",
             question="A picture should prefer its caption to one that is false.",
             guess_held=0.5,
         ),

@@ -34,7 +34,18 @@ PRESENTATION = Presentation(
     "belong together, by the texts alone or beside a picture. **Up is good**: more triplets are solved.",
     headlines=("t2t_accuracy", "i2t_accuracy", "pair_accuracy"),
     subtype_label="Subset",
-    value_labels={"generic": "Generic", "spatial": "Spatial"},
+    value_labels={
+        "generic": "Generic",
+        "spatial": "Spatial",
+        # SugarCrepe
+        "add_att": "An attribute added",
+        "add_obj": "A thing added",
+        "replace_att": "Another attribute",
+        "replace_obj": "Another thing",
+        "replace_rel": "Another relation",
+        "swap_att": "Attributes swapped",
+        "swap_obj": "Things swapped",
+    },
     kinds={
         "t2t": KindPresentation(
             label="Texts: two that mean the same, one that does not",
@@ -57,6 +68,8 @@ PRESENTATION = Presentation(
             label="A picture, its caption and a false one",
             lie="a false caption",
             lies="false captions",
+            sentence="A picture has two captions, and one of them is false. A model has to choose the true one. "
+            "**Up is good**: fewer false captions are believed.",
             question="A picture should prefer its caption to one that is false.",
             guess_held=0.5,
         ),

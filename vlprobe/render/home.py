@@ -3,6 +3,7 @@ believed, every model with its share.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from vlprobe.render import showcase as words
@@ -19,6 +20,7 @@ NUMBERS = 3  # types of lies that have a number
 MOST_MODELS = 12  # in the strip
 MOST_MARKS = 9  # of models, side by side
 SCALES = (0.1, 0.25, 0.5, 1.0)  # shares at which a bar may be full
+STRONG = re.compile(r"a wrong \w+")  # phrases whose last word says it all
 Values = dict[str, object]
 # The address of a page of cases, by the key of what is pressed and what its address says.
 Address = Callable[[str, Mapping[str, str]], str]
@@ -120,7 +122,7 @@ def numbers(
                 "href": address(key, {"type": count.subtype}),
                 "big": words.one_in(count.n_believed, count.n_lies),
                 "sentence": sentence,
-                "strong": phrase.split()[-1] if phrase.startswith("a wrong ") else "",
+                "strong": phrase.split()[-1] if STRONG.fullmatch(phrase) else "",
                 "exact": f"{count.n_believed:,} of {count.n_lies:,} {kind.lies} {_believed(kind)}",
             }
         )

@@ -59,6 +59,7 @@ class KindPresentation:
     )
     winner: str = ""  # what wins where a model is fooled, in "{winner} wins by"; "" by the body
     lies: str = "lies"  # what is counted: "763 {lies} believed"
+    sentence: str = ""  # Markdown, where the probe's own is about other questions than these
     question: str = ""  # what should win against what, a sentence
     body: CardBody = "captions"
     is_movement: bool = False  # the margin is minus how far something moved

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.datasets import drawn
+from vlprobe.datasets.sources import UNPICTURED
 from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations, containers
 from vlprobe.storage.store import Store
@@ -63,8 +64,8 @@ def matching(
         members = crossed.members(store, question_set, run.key, case_filter.crossed)
         numbers = np.intersect1d(numbers, members, assume_unique=True)
     if case_filter.pictured:
-        pictured = _pictured(store, question_set, case_filter.kind)
-        numbers = np.intersect1d(numbers, pictured, assume_unique=True)
+        here = pictured(store, question_set, case_filter.kind)
+        numbers = np.intersect1d(numbers, here, assume_unique=True)
     margins = margins_of(store, run.key, numbers)
     if not case_filter.paired or second_run is None:
         return numbers, margins, None
@@ -118,10 +119,26 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
     return n_pictured, sum(len(numbers) for _, numbers in rows)
 
 
-def _pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
+def keeps_unpictured(question_set: QuestionSet) -> bool:
+    """Whether the dataset was read with the option that keeps questions without their pictures."""
+    return f"+{UNPICTURED}" in question_set.runs[0].dataset
+
+
+def with_pictures_if_any(store: Store, question_set: QuestionSet, case_filter: Filter) -> Filter:
+    """The filter for examples: where some pictures are not here, the same filter with those cases
+    alone that have theirs, unless none of them passes.
+    """
+    if case_filter.pictured or not keeps_unpictured(question_set):
+        return case_filter
+    here = replace(case_filter, pictured="here")
+    return here if failures(store, question_set, here, size=1)[1] else case_filter
+
+
+def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
     """Numbers of the cases of a kind that have all their pictures on this machine, rising."""
     rows = _cases_of_pictures(store, question_set, kind)
-    return np.sort([number for names, cases in rows if are_here(names) for number in cases])
+    numbers = [number for names, cases in rows if are_here(names) for number in cases]
+    return np.sort(np.array(numbers, dtype=np.int32))
 
 
 def _cases_of_pictures(

@@ -12,6 +12,7 @@ import numpy as np
 
 from vlprobe import registry
 from vlprobe.storage.store import Store
+from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
@@ -82,7 +83,7 @@ def showcases(
 ) -> tuple[Showcase, ...]:
     """Cases of a kind that fool models, one a picture, those first that fool most; neighbours differ
     in type where they can. Of kinds that only move, those that move most; of cases with pictures
-    where there are any.
+    where there are any, and with pictures that are on this machine.
 
     Args:
         store: Where results are.
@@ -105,6 +106,9 @@ def showcases(
     else:
         strength = np.count_nonzero(margins <= 0, axis=0)
         is_shown = strength > 0
+    if views_cases.keeps_unpictured(question_set):
+        is_here = np.isin(numbers, views_cases.pictured(store, question_set, kind)) & is_shown
+        is_shown = is_here if is_here.any() else is_shown
     positions = _one_a_picture(store, question_set, numbers, strength, is_shown, seed)[:count]
     cards = views_wall.cards(store, question_set, Filter(model, kind), numbers[positions].tolist())
     answered = np.count_nonzero(~np.isnan(margins[:, positions]), axis=0)

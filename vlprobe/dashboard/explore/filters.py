@@ -25,7 +25,6 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.datasets.sources import UNPICTURED
 from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
@@ -35,9 +34,6 @@ from vlprobe.views.paired_outcomes import bucket
 
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
 PICTURES = {"": "All cases", "here": "Only with a picture here"}
-KEEPS_UNPICTURED = (
-    f"+{UNPICTURED}"  # ends the names of datasets of which some pictures are not here
-)
 BETWEEN_MODELS = "|"  # in the URL, of Compare
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {crossed.TEXTS: crossed.PICTURES, crossed.PICTURES: crossed.TEXTS}  # by the kind
@@ -178,8 +174,8 @@ def _crossed(about: Subject) -> str:
 
 def _pictured(about: Subject) -> str:
     """Whether cases without a picture here are left out; not asked where all have one."""
-    dataset = about.questions.question_set.runs[0].dataset
-    if not dataset.endswith(KEEPS_UNPICTURED) and "pictured" not in st.query_params:
+    keeps_unpictured = views.cases.keeps_unpictured(about.questions.question_set)
+    if not keeps_unpictured and "pictured" not in st.query_params:
         return ""
     return choose("Pictures", "pictured", PICTURES, segments=True)
 

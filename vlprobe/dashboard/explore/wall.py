@@ -1,6 +1,7 @@
 """The wall: a sentence that says how many, a card a picture, pages of them."""
 
 import functools
+from dataclasses import replace
 
 import streamlit as st
 
@@ -105,7 +106,10 @@ def _draw_cards(
         renamed=renamed(),
         badge=is_grouped(),
     )
-    pictures_note = "" if all(sources.values()) else _pictures_here(stored, case_filter)
+    pictures_note = ""
+    if not all(sources.values()):
+        pictures_note = _pictures_here(stored, case_filter)
+        _offer_pictures(stored, case_filter)
     values = {
         "label": label,
         "heading": label,
@@ -126,6 +130,23 @@ def _pictures_here(stored: Questions, case_filter: Filter) -> str:
     if n_pictured == n_cases:
         return ""
     return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture here"
+
+
+def _offer_pictures(stored: Questions, case_filter: Filter) -> None:
+    """A press to the cases that have their picture here, where only some of the shown have."""
+    if case_filter.pictured:
+        return
+    n_pictured = n_passing(stored, replace(case_filter, pictured="here"))
+    if n_pictured:
+        label = f"Show the {n_pictured:,} with a picture here"
+        st.button(label, key="only_pictured", icon=":material/image:", on_click=_only_pictured)
+
+
+def _only_pictured() -> None:
+    picked()
+    for name in ("page", "case"):
+        st.query_params.pop(name, None)
+    st.query_params["pictured"] = "here"
 
 
 def _open() -> None:

@@ -29,7 +29,7 @@ def draw_page() -> None:
         slicing = _pick_slicing(stored)
     heading, examples, figure, rows = (st.container() for _ in range(4))
     with how_it_is_measured():
-        frame.sentence(stored)
+        frame.sentence(stored, metric.kinds[0] if len(metric.kinds) == 1 else "")
         tables.explain(metric)
         with st.container(horizontal=True):
             unit = frame.unit(stored)

@@ -165,9 +165,8 @@ def triplets(stored: Questions) -> None:
     alt = "Accuracy by subset, a mark a model; the table has the numbers."
     clicked = chart(case_links.with_names(figure, stored.models), "triplets", alt, clickable=True)
     case_links.open_clicked(clicked, stored, target)
-    quiet(
-        ARMS
-        + GUESSING
-        + " The grey cross needs no model: it takes the two texts that share most words to mean the "
+    cross = (
+        " The grey cross needs no model: it takes the two texts that share most words to mean the "
         "same. A model has to beat it."
     )
+    quiet(ARMS + GUESSING + (cross if len(words) else ""))

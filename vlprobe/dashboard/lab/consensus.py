@@ -10,7 +10,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.loaded import at_hand, loaded
-from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
+from vlprobe.dashboard.state import Questions, model_name, quiet, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts, numbers
 from vlprobe.render.sentences import listed
@@ -27,7 +27,7 @@ def draw(stored: Questions) -> None:
     ready = [name for name in stored.models if at_hand(name) or name in loaded_above]
     absent = [model_name(name) for name in stored.models if name not in ready]
     if absent:
-        quiet(f"Not asked before they were loaded above: {plain(listed(absent))}.")
+        quiet(f"Left out until loaded above: {listed(absent)}.")
     if len(ready) < FEWEST:
         quiet("It takes two models or more that read.")
         return

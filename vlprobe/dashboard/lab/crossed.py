@@ -1,5 +1,7 @@
 """Both answers to one triplet as a table of two by two: by the texts alone, and beside the picture."""
 
+import streamlit as st
+
 from vlprobe import views
 from vlprobe.dashboard import case_links, export
 from vlprobe.dashboard.state import Questions, model_name, quiet, view
@@ -20,11 +22,13 @@ HEADS = {
 
 
 def both_sides(stored: Questions) -> None:
-    """A row a model and subset, a column for each pair of outcomes; a number opens its cases."""
+    """A row a model and subset, a column for each pair of outcomes; a number opens its cases.
+    Nothing where no triplet was asked on both sides.
+    """
     table = view(views.crossed.crossed_outcomes, stored.question_set)
     if table.empty:
-        quiet("No triplet here was asked both by its texts alone and beside a picture.")
         return
+    st.header("Both answers to one triplet")
     counts = {
         (row.model, row.slice, row.texts, row.pictures): (row.n_cases, row.share, row.low, row.high)
         for row in table.itertuples()

@@ -45,7 +45,7 @@ EDITS = {
 PICTURES = ("mix", "patch")
 # What EqBen's table 4 prints by kind, under the names of the demo's subsets
 KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
-SCORES = ("text_score", "image_score", "group_score")
+SCORES = ("text_score", "image_score", "group_score", "foil_accuracy")
 MOST_NAMED = 9  # models whose number stands in a sentence
 FEW = 5  # triplets; of fewer no accuracy is drawn
 
@@ -108,13 +108,23 @@ def _missing(stored: Questions, edit: str, steps: dict[str, str], answered: set[
     )
 
 
+def has_deviations(stored: Questions) -> bool:
+    """Whether there are cases with two pictures, and so an equivariance deviation."""
+    return not view(views.papers.deviations, stored.question_set, "cosine", "").empty
+
+
 def deviations(stored: Questions, unit: str) -> None:
     """EqBen's equivariance deviation, spread over the pairs of all subsets or of one."""
     metric = stored.metrics["equivariance_deviation"]
+    st.header("Does the score change evenly")
+    st.markdown(
+        "When picture and caption both change, the score should change by as much one way as the "
+        "other. The deviation is how much it does not."
+    )
     subset = choose("Subset", "subset", _subsets(stored, metric), "")
     table = view(views.papers.deviations, stored.question_set, unit, subset)
     if table.empty:
-        quiet("No case here has two pictures.")
+        quiet("No deviation is known in this unit.")
         return
     chart(
         case_links.with_names(
@@ -147,14 +157,17 @@ def _subsets(stored: Questions, metric: Metric) -> dict[str, str]:
 
 def subsets(stored: Questions) -> None:
     """EqBen's scores, a row a subset."""
-    metrics = {name: stored.metrics[name] for name in SCORES}
-    names = {name: metric.label for name, metric in metrics.items()}
-    metric = metrics[choose("Measured by", "score", names, "group_score", segments=True)]
     table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
-    table = table[table["metric"] == metric.name]
-    if table.empty:
-        quiet("No case here has two pictures.")
+    measured = set(table["metric"])
+    names = {name: stored.metrics[name].label for name in SCORES if name in measured}
+    if not names:
+        quiet("No model here answered in numbers that can be measured by subset.")
         return
+    default = "group_score" if "group_score" in names else next(iter(names))
+    is_choice = len(names) > 1
+    score = choose("Measured by", "score", names, default, segments=True) if is_choice else default
+    metric = stored.metrics[score]
+    table = table[table["metric"] == metric.name]
     rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC.get))
@@ -188,6 +201,8 @@ def lexical(stored: Questions, model: str) -> None:
         for name in choices.loc[choices["kind"] == "t2t", "subtype"].unique()
         if name
     }
+    if not (choices["kind"] == "t2t").any():
+        return  # no triplet was asked by its texts alone
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike the captions look**")

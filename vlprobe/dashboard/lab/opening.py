@@ -80,7 +80,7 @@ def draw(probe: str) -> Opening:
         kind = choose("Fooled by", "kind", lies, kinds[0], always=True) if kinds[1:] else kinds[0]
     opening = Opening(stored, model, kind)
     st.title(plain(finding(opening)), anchor=False)
-    frame.sentence(stored)
+    frame.sentence(stored, kind)
     frame.say_strangers(stored)
     draw_examples(opening.questions, opening.believed)
     return opening
@@ -100,6 +100,7 @@ def draw_examples(stored: Questions, case_filter: Filter, key: str = "examples")
     """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
     kind = presentations()[stored.probe].kind(case_filter.kind)
     n_cards = N_BESIDE if kind.body in ("pair", "series") else N_EXAMPLES
+    case_filter = view(views.cases.with_pictures_if_any, stored.question_set, case_filter)
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
     if not cards:
         return
