@@ -11,12 +11,14 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import card_ids, component_values
 from vlprobe import views
+from vlprobe.dashboard import state
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import entry, memo
 from vlprobe.storage.store import Store
 
 N_SETS, N_TABLES = 60, 12
+NEWEST = {"cases": f"{N_SETS - 1:016x}", "runs": f"{N_SETS - 1:08x}{0:08x}"}
 MODELS = ("control:random", "first", "second")
 
 
@@ -119,3 +121,36 @@ def test_home_parses_each_manifest_once_however_many_runs_there_are(
     assert n_runs == N_SETS * len(MODELS)
     of_runs = [content for content in parsed if b'"spread"' in content]
     assert len(of_runs) < 1.2 * n_runs  # and those of single entries, whose tables are opened
+
+
+@pytest.mark.parametrize("page", ["breakdown", "compare"])
+def test_a_page_lists_the_runs_once_for_all_that_it_asks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, many: Store, page: str
+):
+    store = Store(shutil.copytree(many.root, tmp_path / "cache"))
+    listed = []
+    read = Store._read_runs
+    monkeypatch.setattr(Store, "_read_runs", lambda self: listed.append(self.root) or read(self))
+    open_page(monkeypatch, store, page)
+    assert listed.count(store.root) == 1
+
+
+def test_what_a_run_that_ends_meanwhile_may_be_in_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, many: Store
+):
+    store = Store(tmp_path / "cache")
+    for name in ("cases", "runs"):
+        shutil.copytree(many.root / name / NEWEST[name], store.root / name / NEWEST[name])
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
+    versions = iter([store.version(), "of a run that ended after this one was looked up"])
+    current = state.store()
+    monkeypatch.setattr(current, "version", lambda: next(versions, "still another"))
+    answered = []
+
+    def n_runs(asked: Store) -> int:
+        answered.append(len(asked.runs()))
+        return answered[-1]
+
+    with state.glance():
+        assert state.view(n_runs) == state.view(n_runs)
+    assert len(answered) == 2

@@ -86,7 +86,10 @@ def test_a_run_that_is_in_both_is_one_s_own(empty, tiny):
     keys = [run["key"] for run in empty.runs()]
     assert len(keys) == len(set(keys)) == 2
     assert empty.run(manifest["key"]).folder.is_relative_to(empty.root)
-    assert [row.shipped for row in views.runs.run_rows(empty)] == [False, True]
+    snapshot = empty.snapshot()
+    for store in (empty, snapshot, snapshot):
+        assert [row.shipped for row in views.runs.run_rows(store)] == [False, True]
+    assert (snapshot.runs(), snapshot.version()) == (empty.runs(), empty.version())
     assert len(examine.load(empty)) == 1  # in both folders
 
 

@@ -80,6 +80,22 @@ def test_the_version_changes_with_every_completed_run(store: Store):
     assert store.version() != empty
 
 
+def test_a_snapshot_keeps_its_runs_and_version_and_what_follows_from_them(store: Store):
+    finish(store, "a" * 16)
+    snapshot, version = store.snapshot(), store.version()
+    names = [snapshot.listing_fact("first", lambda: store.runs()[-1]["key"])]
+    finish(store, "b" * 16, "2026-01-02")
+    assert [manifest["key"] for manifest in snapshot.runs()] == ["a" * 16]
+    assert snapshot.version() == version != store.version()
+    names += [
+        one.listing_fact("first", lambda: store.runs()[-1]["key"]) for one in (snapshot, store)
+    ]
+    assert names == ["a" * 16, "a" * 16, "b" * 16]
+    snapshot.runs()[0]["run"]["model"] = "mine"
+    assert "mine" not in [manifest["run"]["model"] for manifest in snapshot.runs()]
+    assert len(store.snapshot().runs()) == 2
+
+
 def test_a_manifest_is_parsed_once_and_again_when_its_file_has_changed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):

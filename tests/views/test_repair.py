@@ -15,6 +15,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate
 from vlprobe.render import charts
 from vlprobe.storage.store import Store
+from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.repair import (
     loss_curves,
     repair_levels,
@@ -99,10 +100,10 @@ def test_of_several_question_sets_it_is_the_newest_that_all_answered(
         ("2", "lgip", ["a", "b"]),
         ("1", "prsm", ["a"]),
     ]
-    table = pd.DataFrame(
-        rows, columns=["case_key", "probe", "models"]
-    )  # newest first, as `question_sets` has them
-    monkeypatch.setattr("vlprobe.views.repair.question_sets", lambda _: table)
+    sets = [  # newest first, as `question_set_rows` has them
+        QuestionSetRow(key, key, "d", probe, models, 1, 1, False) for key, probe, models in rows
+    ]
+    monkeypatch.setattr("vlprobe.views.repair.question_set_rows", lambda _: sets)
     assert repair_sets(store, ("a", "b")) == {"lgip": "3"}
     assert repair_sets(store, ("a",)) == {"lgip": "4", "prsm": "1"}
 

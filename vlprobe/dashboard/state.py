@@ -39,6 +39,7 @@ from vlprobe.views.runs import QuestionSet
 
 # The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.
 _answers = SingleFlightCache(1000)
+_snapshots = SingleFlightCache(4)  # one for all that pages ask of a version
 RESULTS = (  # parameters of the URL that name results; what others say is only how these are shown
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
     *("reader", "looker", "subset", "before", "control", "after"),
@@ -67,9 +68,7 @@ def _opened(root: Path | str, folder: str, shipped_root: Path | None) -> Store:
 
 @contextlib.contextmanager
 def glance() -> Iterator[None]:
-    """All that a page shows while it is drawn is of one version of the store, which is looked up
-    once.
-    """
+    """All that a page shows while it is drawn is of one version of the store, looked up once."""
     with visits.drawing():
         token = _seen.set(store().version())
         try:
@@ -132,11 +131,14 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
     version = _seen.get() or current.version()
     annotated = annotations.version(current, arguments[0].key) if tagged else ""
-    key = (current.address, version, annotated, query, arguments)
+    key, at = (current.address, version, annotated, query, arguments), (current, version)
+
+    def answer() -> Any:
+        snapshot = _snapshots.get(at, current.snapshot, lambda: current.version() == version)
+        return query(snapshot, *arguments)
+
     # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
-    return _unshared(
-        _answers.get(key, lambda: query(current, *arguments), lambda: current.version() == version)
-    )
+    return _unshared(_answers.get(key, answer, lambda: at in _snapshots))
 
 
 def _unshared(answer: Any) -> Any:
@@ -366,11 +368,8 @@ def turn(total: int, size: int, name: str = "page") -> int:
 def turned(total: int, size: int, name: str = "page") -> int:
     """The page that the URL names, within those that there are."""
     linked = st.query_params.get(name, "1")
-    return (
-        min(max(int(linked), 1), max(1, -(-total // size)))
-        if linked.isdecimal() and len(linked) < 9
-        else 1
-    )
+    number = int(linked) if linked.isdecimal() and len(linked) < 9 else 1
+    return min(max(number, 1), max(1, -(-total // size)))
 
 
 def _write(

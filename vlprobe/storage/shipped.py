@@ -79,6 +79,9 @@ class StoreAboveShipped(Store):
 
     def is_shipped(self, run_key: str) -> bool:
         """Whether a run is read from the shipped results."""
+        return self.listing_fact(("is_shipped", run_key), lambda: self._reads_shipped(run_key))
+
+    def _reads_shipped(self, run_key: str) -> bool:
         return _complete(self.shipped.run(run_key)) and not _complete(
             super()._entry("runs", run_key)
         )
@@ -88,21 +91,17 @@ class StoreAboveShipped(Store):
         shipped_entry = self.shipped._entry(kind, key)
         return shipped_entry if _complete(shipped_entry) and not _complete(entry) else entry
 
-    def read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
-        """Manifests of all complete runs, the shipped ones first, then one's own, oldest first; and
-        by key, the errors of those that cannot be read.
-        """
-        manifests, unread = super().read_runs()
+    def _read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
+        """The shipped ones first, then one's own, oldest first."""
+        manifests, unread = super()._read_runs()
         keys = {manifest["key"] for manifest in manifests}
         shipped_manifests, shipped_unread = self.shipped.read_runs()
         below = [manifest for manifest in shipped_manifests if manifest["key"] not in keys]
         return [*below, *manifests], shipped_unread | unread
 
-    def version(self) -> str:
-        """Changes whenever a run is completed or removed, or a model examined, in one's own store."""
-        return hashlib.sha256(f"{super().version()}:{self._shipped_version}".encode()).hexdigest()[
-            :16
-        ]
+    def _read_version(self) -> str:
+        own_version = super()._read_version()
+        return hashlib.sha256(f"{own_version}:{self._shipped_version}".encode()).hexdigest()[:16]
 
 
 def _complete(entry: Entry) -> bool:

@@ -17,16 +17,18 @@ that several machines share: `mirror.py`.
 """
 
 import contextlib
+import copy
 import functools
 import hashlib
 import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vlprobe.errors import InvalidInput, NotFound, StoredDamage, printable
 from vlprobe.storage import files, memo, objects
@@ -41,7 +43,18 @@ if TYPE_CHECKING:
 
 DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
 FETCH_THREADS = 8
+Fact = TypeVar("Fact")
 MANIFESTS = 4096  # that are kept in memory, some kilobytes each
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The complete runs of a store at one time, and what was computed from them."""
+
+    version: str
+    manifests: list[dict[str, Any]]
+    unread: dict[str, InvalidInput]
+    facts: dict[Hashable, Any] = field(default_factory=dict)
 
 
 class Store:
@@ -70,6 +83,7 @@ class Store:
             ) from None
         remote = objects.remote_of(self.root)
         self.mirror = mirror(remote) if remote else None
+        self._listing: Listing | None = None  # of a snapshot
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -122,10 +136,36 @@ class Store:
         """Manifests of all complete runs that can be read, oldest first; each has `key`."""
         return self.read_runs()[0]
 
+    def snapshot(self) -> "Store":
+        """The same store, whose `read_runs` and `version` stay as they are now: for many questions
+        about one version of a store of many runs.
+        """
+        copy_ = copy.copy(self)
+        copy_._listing = Listing(self.version(), *self.read_runs())
+        return copy_
+
+    def listing_fact(self, name: Hashable, compute: Callable[[], Fact]) -> Fact:
+        """What follows from the runs and examinations that are stored, computed once in a snapshot;
+        callers must not modify it.
+
+        Args:
+            name: Of the fact; all under names of one form are of one type.
+            compute: Called where it is not known, and always where this is no snapshot.
+        """
+        if self._listing is None:
+            return compute()
+        facts = self._listing.facts
+        return facts[name] if name in facts else facts.setdefault(name, compute())
+
     def read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
         """Manifests of all complete runs, oldest first; and by key, the errors of those that
         cannot be read.
         """
+        if self._listing is None:
+            return self._read_runs()
+        return [_own(manifest) for manifest in self._listing.manifests], {**self._listing.unread}
+
+    def _read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
         self._refresh()
         manifests: list[dict[str, Any]] = []
         unread: dict[str, InvalidInput] = {}
@@ -200,6 +240,9 @@ class Store:
         """Changes whenever a run is completed or removed, or a model examined: the version of
         cached tables.
         """
+        return self._listing.version if self._listing else self._read_version()
+
+    def _read_version(self) -> str:
         self._refresh()
         runs = [f"runs/{key}/manifest.json" for key in _names(self.root / "runs")]
         models = [
@@ -272,8 +315,11 @@ def _manifest(folder: str) -> dict[str, Any] | None:
         return Entry(Path(folder)).manifest()
     if not (memo.believed() and memo.is_settled(stamp, began)):
         return Entry(Path(folder)).manifest()
-    # Those who ask may change what is theirs.
-    manifest = _settled_manifest(folder, tuple(stamp))
+    return _own(_settled_manifest(folder, tuple(stamp)))
+
+
+def _own(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A copy for those who ask: they may change what is theirs."""
     return {**manifest, "run": {**manifest["run"]}} if "run" in manifest else {**manifest}
 
 

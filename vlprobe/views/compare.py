@@ -142,20 +142,22 @@ def _measures(
     measures = {}
     with store.cursor() as cursor:
         for run in runs:
-            files = store.files([run.key], "sums")
-            # One at a time: the names would be read for millions of rows.
-            for metric, averaging in averagings.items():
-                columns = cursor.execute(
-                    "SELECT total / weight AS mean, weight, item_code FROM read_parquet(?) "
-                    "WHERE metric = ? AND averaging = ?",
-                    [files, metric, averaging],
-                ).fetchnumpy()
-                # Only enums are fetched as something else.
-                arrays = cast(dict[str, np.ndarray], columns)
+            # Numbers instead of names, which would be made for millions of rows.
+            columns = cursor.execute(
+                "SELECT total / weight AS mean, weight, item_code, place FROM (SELECT *, "
+                "list_position($pairs, metric || ' ' || averaging) AS place "
+                "FROM read_parquet($files)) WHERE place IS NOT NULL",
+                {
+                    "files": store.files([run.key], "sums"),
+                    "pairs": [f"{metric} {averaging}" for metric, averaging in averagings.items()],
+                },
+            ).fetchnumpy()
+            # Only enums are fetched as something else.
+            arrays = cast(dict[str, np.ndarray], columns)
+            for place, metric in enumerate(averagings, 1):
+                rows = arrays["place"] == place
                 measures[run.key, metric] = Measure(
-                    arrays["mean"],
-                    arrays["weight"],
-                    arrays["item_code"],
+                    arrays["mean"][rows], arrays["weight"][rows], arrays["item_code"][rows]
                 )
     return measures
 

@@ -20,7 +20,7 @@ from vlprobe.training import outputs
 from vlprobe.views.compare import COMPARED, compare, verdict
 from vlprobe.views.estimates import estimates
 from vlprobe.views.records import DifferenceRow, records
-from vlprobe.views.runs import metrics, question_set, question_sets
+from vlprobe.views.runs import metrics, question_set, question_set_rows
 
 # Probes in order, each with the metrics that are shown.
 Numbers = tuple[tuple[str, tuple[str, ...]], ...]
@@ -45,15 +45,9 @@ def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
     one are absent.
     """
     keys: dict[str, str] = {}
-    table = question_sets(store)
-    for probe, key, answered_by in zip(
-        table["probe"],
-        table["case_key"],
-        table["models"],
-        strict=True,
-    ):
-        if set(models) <= set(answered_by):
-            keys.setdefault(probe, key)
+    for row in question_set_rows(store):
+        if set(models) <= set(row.models):
+            keys.setdefault(row.probe, row.case_key)
     return keys
 
 
@@ -128,6 +122,7 @@ def repair_moves(
                 (control, after, before),
                 "macro",
                 unit,
+                names,
             )
             compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
             tables.append(compared.loc[compared["model"] == after].assign(step="loss"))

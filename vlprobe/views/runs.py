@@ -1,7 +1,7 @@
 """Which runs and question sets are stored, and the question set that all other views are about."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TypedDict, cast
 
 import pandas as pd
@@ -93,10 +93,22 @@ def known_manifests(store: Store) -> list[dict]:
 
     A stored run lets no plug-in be imported: those of a plug-in that nobody named are in `unread`.
     """
+    return list(store.listing_fact("known_manifests", lambda: _known_manifests(store)))
+
+
+def _known_manifests(store: Store) -> list[dict]:
     manifests = store.runs()
     probes = {str(manifest["run"]["probe"]) for manifest in manifests}
     unknown = {probe for probe in probes if not registry.has_probe(probe)}
     return [manifest for manifest in manifests if str(manifest["run"]["probe"]) not in unknown]
+
+
+def _manifests_by_case_key(store: Store) -> dict[str, list[dict]]:
+    """The manifests of each question set, oldest first."""
+    manifests_by_key: dict[str, list[dict]] = {}
+    for manifest in known_manifests(store):
+        manifests_by_key.setdefault(manifest["case_key"], []).append(manifest)
+    return manifests_by_key
 
 
 def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:
@@ -127,7 +139,7 @@ def runs(store: Store) -> pd.DataFrame:
 
 def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
     """Manifests, oldest first, as rows, newest first."""
-    warnings = examine.warnings(store)
+    warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
     rows = []
     for manifest in reversed(manifests):
         run = manifest["run"]
@@ -177,9 +189,11 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
     What came with vlprobe stands last, in the order of probes. The models are those of
     `question_set`: the label says so where their answers are of an older version.
     """
-    manifests_by_key: dict[str, list[dict]] = {}
-    for manifest in known_manifests(store):
-        manifests_by_key.setdefault(manifest["case_key"], []).append(manifest)
+    return list(store.listing_fact("question_set_rows", lambda: _question_set_rows(store)))
+
+
+def _question_set_rows(store: Store) -> list[QuestionSetRow]:
+    manifests_by_key = _manifests_by_case_key(store)
     rows = []
     for key, manifests in sorted(manifests_by_key.items(), key=_newest, reverse=True):
         manifests = versions.same_version(manifests)
@@ -210,7 +224,8 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
 def question_sets(store: Store) -> pd.DataFrame:
     """`question_set_rows` as a table."""
     columns = pd.Index([column.name for column in fields(QuestionSetRow)])
-    return pd.DataFrame([asdict(row) for row in question_set_rows(store)], columns=columns)
+    rows = [[getattr(row, name) for name in columns] for row in question_set_rows(store)]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _newest(keyed_manifests: tuple[str, list[dict]]) -> tuple[str, str]:
@@ -280,7 +295,8 @@ def _manifests(store: Store, key: str) -> list[dict]:
     none.
     """
     store.cases(key)  # refuses what is no key
-    manifests = [manifest for manifest in known_manifests(store) if manifest["case_key"] == key]
+    by_key = store.listing_fact("manifests_by_case_key", lambda: _manifests_by_case_key(store))
+    manifests = by_key.get(key, [])
     if not manifests:
         for error in [*store.read_runs()[1].values(), *_of_unknown_probes(store).values()]:
             raise error  # its runs may be among these

@@ -67,26 +67,28 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
     """Of all questions that both were asked, those with most cases repaired beyond
     the cases that were broken.
     """
-    every: list[Repaired] = []
+    every: list[Repaired] = []  # without cards: those of all but one are not shown
     for key in view(views.repair.repair_sets, (before, after)).values():
         stored = questions(key)
         for kind in stored_kinds(stored):
             if kind not in movement_kinds():
-                case_filter = Filter(before, kind)
-                disagreements = view(
-                    views.wall.disagreements,
-                    stored.question_set,
-                    before,
-                    after,
-                    case_filter,
-                    N_READ,
-                )
-                every.append(Repaired(stored, case_filter, disagreements))
+                counts = _disagreements(stored, before, after, kind, 0)
+                every.append(Repaired(stored, Filter(before, kind), counts))
     every = [candidate for candidate in every if candidate.disagreements.n_only_base]
-    return max(
+    if not every:
+        return None
+    most = max(
         every,
         key=lambda candidate: (
             candidate.disagreements.n_only_base - candidate.disagreements.n_only_other
         ),
-        default=None,
     )
+    kind = most.case_filter.kind
+    return replace(most, disagreements=_disagreements(most.questions, before, after, kind, N_READ))
+
+
+def _disagreements(
+    stored: Questions, before: str, after: str, kind: str, n_read: int
+) -> Disagreements:
+    arguments = stored.question_set, before, after, Filter(before, kind), n_read
+    return view(views.wall.disagreements, *arguments)
