@@ -17,7 +17,10 @@ import threading
 from streamlit.web import cli
 from threadpoolctl import threadpool_limits
 
-from vlprobe.dashboard import frame  # noqa: F401 - ahead of the first page
+from vlprobe.dashboard import (
+    arenas,
+    frame,  # noqa: F401 - ahead of the first page
+)
 from vlprobe.dashboard.home import ready
 from vlprobe.errors import VlprobeError, printable
 
@@ -27,6 +30,7 @@ AHEAD = "ahead of visitors"  # the thread
 
 def main() -> None:
     """Serves; the arguments of the process are those of the command `streamlit`."""
+    arenas.limit()
     with contextlib.suppress(ImportError):
         from streamlit import emojis  # noqa: F401 - compiled ahead of the first page, whose icon is one
     with contextlib.suppress(ImportError):

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from vlprobe.dashboard import arenas
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -76,6 +78,7 @@ def serve(app: Path, settings: dict[str, Any]) -> None:
     from streamlit.starlette import App
     from threadpoolctl import threadpool_limits
 
+    arenas.limit()
     threadpool_limits(1, "blas")
     sys.argv = [str(app)]  # Streamlit looks for its settings and modules beside what this names
     App(app, middleware=[Middleware(SignedInUploads)]).run(config=settings)
