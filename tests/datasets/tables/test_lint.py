@@ -2,6 +2,7 @@ import csv
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from PIL import Image
@@ -102,6 +103,25 @@ def test_a_table_of_foils_with_an_odd_row_is_linted_by_its_items(odd: dict, tmp_
     file = write(tmp_path / "x.csv", [*rows, rows[0] | odd])
     assert foil_lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:]) is None
     assert table.lint(f"table:{file}", tmp_path / "cache")[0].of in (3, 4)
+
+
+def test_a_caption_with_several_foils_is_linted_as_columns(tmp_path: Path):
+    rows = [{"image": "a.png", "caption": "A dog.", "negative": f"A {n}."} for n in range(3)]
+    file = write(tmp_path / "x.csv", rows)
+    assert foil_lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:])
+    same = write(tmp_path / "y.csv", [*rows, rows[1]])
+    assert foil_lint.texts_of(*table._read(f"table:{same}", tmp_path)[1:]) is None
+
+
+def test_columns_take_texts_apart_as_items_do():
+    texts = [f"A{chr(code)}b{chr(code)} _C{chr(code)}{chr(code)}9" for code in range(0x250)]
+    texts += ["A dog", "two  blanks", "tab\tand\nline", "end\n", "ı İ ß", "STRASSE"]
+    column = pa.chunked_array([texts[:3], texts[3:200], texts[200:]], pa.string())
+    blocks = pa.chunked_array(lint.plain_blocks(column), pa.string()).to_pylist()
+    assert blocks == [audit.plain(text) for text in texts]
+    assert list(map(list, map(audit._Words().__getitem__, texts))) == list(
+        map(foil_lint._words, texts)
+    )
 
 
 def test_no_picture_needs_to_be_here_and_foils_are_linted_too(tmp_path: Path):

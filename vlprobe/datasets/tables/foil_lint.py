@@ -5,7 +5,7 @@ vocabulary and some bytes a row.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -18,15 +18,19 @@ from vlprobe.datasets.tables.layouts import Layout
 from vlprobe.datasets.tables.lint import (
     BLOCK_ROWS,
     codes,
+    distinct,
     finding,
     has_plain_texts,
     language,
     plain_blocks,
+    trimmed,
 )
 from vlprobe.datasets.tables.reader import Table
 from vlprobe.datasets.validation import MAX_CHARACTERS
 
 ROLES = ("image", "caption", "foil")
+# Of ASCII: a letter in lower case for each that a word may have, and a blank for every other.
+LETTERS = {code: chr(code).lower() if WORD.match(chr(code)) else " " for code in range(128)}
 
 
 class _Change(NamedTuple):
@@ -49,28 +53,27 @@ def texts_of(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] | None:
         return None
     if not has_plain_texts(*(table.columns[column] for column in columns.values())):
         return None
-    texts = {
-        role: pc.call_function("utf8_trim_whitespace", [table.columns[column]])
-        for role, column in columns.items()
-    }
+    texts = {role: trimmed(table.columns[column]) for role, column in columns.items()}
     if any(column.null_count for column in texts.values()):
         return None
     for column in texts.values():
         lengths = pc.call_function("utf8_length", [column]).to_numpy()
         if ((lengths == 0) | (lengths > MAX_CHARACTERS)).any():
             return None
-    # Two rows of one hash that differ are as good as never, and then linted by their items.
-    hashes = _hashes(texts)
-    return texts if len(np.unique(hashes)) == len(hashes) else None
+    return None if _has_twins(texts) else texts
 
 
-def _hashes(texts: Mapping[str, pa.ChunkedArray]) -> np.ndarray:
-    """A whole number a row, the same where all texts are."""
-    hashes = np.empty(len(texts["image"]), dtype=np.int64)
-    for start in range(0, len(hashes), BLOCK_ROWS):
-        blocks = [column.slice(start, BLOCK_ROWS).to_pylist() for column in texts.values()]
-        hashes[start : start + BLOCK_ROWS] = [hash(row) for row in zip(*blocks, strict=True)]
-    return hashes
+def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
+    """Whether two rows say the same, by hashes: rows of one hash that differ are as good as never."""
+    images, captions = codes(texts["image"]), codes(texts["caption"])
+    pairs = captions * (int(images.max(initial=-1)) + 1) + images
+    order = np.argsort(pairs)
+    repeats = pairs[order[1:]] == pairs[order[:-1]]
+    rows = order[np.append(repeats, False) | np.append(False, repeats)]
+    del images, captions, order
+    foils = texts["foil"].take(pa.array(rows)).to_pylist()
+    hashes = np.fromiter(map(hash, zip(pairs[rows].tolist(), foils, strict=True)), dtype=np.int64)
+    return len(distinct(hashes)) < len(hashes)
 
 
 def check(table: Table, layout: Layout, texts: Mapping[str, pa.ChunkedArray]) -> list[Finding]:
@@ -80,13 +83,12 @@ def check(table: Table, layout: Layout, texts: Mapping[str, pa.ChunkedArray]) ->
     plain = codes(pa.chunked_array(plain_blocks(captions), pa.string()))
     images = codes(texts["image"])
     n_images = int(images.max(initial=-1)) + 1
-    is_shared = np.bincount(np.unique(plain * n_images + images) // n_images)[plain] > 1
+    is_shared = np.bincount(distinct(plain * n_images + images) // n_images)[plain] > 1
     del plain, images
     never = np.zeros(len(rows), dtype=bool)
     marks = _Marks(len(rows))
     for start in range(0, len(rows), BLOCK_ROWS):
-        blocks = (column.slice(start, BLOCK_ROWS).to_pylist() for column in (captions, foils))
-        marks.add(start, *blocks)
+        marks.add(start, *(column.slice(start, BLOCK_ROWS) for column in (captions, foils)))
     return [
         finding(audit.REPEATED, never, ids, rows),
         finding(audit.SHARED, is_shared, ids, rows),
@@ -117,6 +119,11 @@ def _style(
     return finding((name, meaning), marked[0] != marked[1], ids, rows)
 
 
+def _words(text: str) -> list[str]:
+    """The words of a text without case, as `audit` takes them apart."""
+    return text.translate(LETTERS).split() if text.isascii() else WORD.findall(text.casefold())
+
+
 class _Marks:
     """What each row has, from blocks of rows."""
 
@@ -127,27 +134,31 @@ class _Marks:
         self._inserted: Counter[str] = Counter()
         self._changes: list[_Change] = []
 
-    def add(self, start: int, captions: Sequence[str], foils: Sequence[str]) -> None:
+    def add(self, start: int, captions: pa.ChunkedArray, foils: pa.ChunkedArray) -> None:
         """A block of rows, of which `start` is the first."""
         end = start + len(captions)
-        for side, texts in enumerate((captions, foils)):
+        stop = pc.MatchSubstringOptions(".")
+        sides = []
+        for side, column in enumerate((captions, foils)):
+            texts = column.to_pylist()
             self.upper[side, start:end] = [text != text.lower() for text in texts]
-            self.stop[side, start:end] = [text.endswith(".") for text in texts]
-        for row, (caption, foil) in enumerate(zip(captions, foils, strict=True), start):
-            before, after = WORD.findall(caption.casefold()), WORD.findall(foil.casefold())
+            self.stop[side, start:end] = pc.call_function("ends_with", [column], stop).to_numpy()
+            sides.append(map(_words, texts))
+        for row, (before, after) in enumerate(zip(*sides, strict=True), start):
             self._caption_words.update(before)
             if before == after:
                 self.unchanged[row] = True
                 continue
             before_set, after_set = set(before), set(after)
-            inserted = [word for word in after if word not in before_set]
-            removed = [word for word in before if word not in after_set]
-            if not inserted and not removed:
+            new = after_set - before_set
+            if new:
+                inserted = [word for word in after if word in new]
+                self._inserted.update(inserted)
+                removed = before_set - after_set
+                if removed and not self._caption_words.issuperset(new):
+                    self._changes.append(_Change(row, list(removed), inserted))
+            elif before_set <= after_set:
                 self.order_only[row] = sorted(before) == sorted(after)
-                continue
-            self._inserted.update(inserted)
-            if removed and not self._caption_words.issuperset(inserted):
-                self._changes.append(_Change(row, removed, inserted))
 
     def glued(self) -> np.ndarray:
         """The rows in which an inserted word is stuck in another one, as `audit.glued_words` finds them."""

@@ -18,10 +18,8 @@ from vlprobe.datasets.validation import MAX_CHARACTERS
 from vlprobe.errors import InvalidInput
 
 BLOCK_ROWS = 65_536
-MOST_JUDGED = (
-    1_000  # captions whose language is told, a millisecond each; of more a sample is drawn
-)
-IN_SAMPLE = "Of {:,} captions, {:,} were drawn and looked at. "
+# Letters of ASCII with one blank between words: all that `audit.plain` changes is their case.
+SIMPLE = pc.MatchSubstringOptions(r"^[!-~]+( [!-~]+)*$")
 
 
 def is_columnar(table: Table, layout: Layout) -> bool:
@@ -57,10 +55,10 @@ def check(table: Table, layout: Layout) -> list[Finding]:
     texts = codes(pa.chunked_array(plain_blocks(captions), pa.string()))
     n_images = int(images.max(initial=-1)) + 1
     # Each text of each picture once, as one number.
-    distinct = np.unique(texts * n_images + images)
-    is_shared = np.bincount(distinct // n_images)[texts] > 1
+    pairs = distinct(texts * n_images + images)
+    is_shared = np.bincount(pairs // n_images)[texts] > 1
     n_texts = np.bincount(images, minlength=n_images)
-    repeats = np.bincount(distinct % n_images, minlength=n_images) < n_texts
+    repeats = np.bincount(pairs % n_images, minlength=n_images) < n_texts
     first_rows = np.unique(images, return_index=True)[1]
     by_image = np.argsort(images, kind="stable")
     return [
@@ -73,7 +71,7 @@ def check(table: Table, layout: Layout) -> list[Finding]:
 def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
     """The column of a role without blanks around its texts. Raises InvalidInput where one is empty or too long."""
     column = layout.columns[role]
-    texts = pc.call_function("utf8_trim_whitespace", [table.columns[column]])
+    texts = trimmed(table.columns[column])
     lengths = pc.call_function("utf8_length", [texts]).to_numpy()
     for row in np.flatnonzero((lengths == 0) | (lengths > MAX_CHARACTERS))[:1]:
         raise InvalidInput(
@@ -83,13 +81,19 @@ def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
     return texts
 
 
+def trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without blanks around its texts; the column itself, and no copy, where there are none."""
+    texts = pc.call_function("utf8_trim_whitespace", [column])
+    return column if texts.equals(column) else texts
+
+
 def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArray:
     """What the item of each row is called."""
     column = table.columns.get(layout.columns.get("id", ""))
     if column is None or pa.types.is_nested(column.type):
         return names
-    distinct = column.unique()
-    if len(distinct) < len(column) or "" in distinct.to_pylist():
+    values = column.unique()
+    if len(values) < len(column) or "" in values.to_pylist():
         return names
     return pc.call_function("binary_join_element_wise", [table.file.stem, column, "/"])
 
@@ -97,16 +101,26 @@ def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArra
 def plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
     """The texts as `audit.plain` gives them, a block at a time."""
     for start in range(0, len(captions), BLOCK_ROWS):
-        block = captions.slice(start, BLOCK_ROWS).to_pylist()
-        yield pa.array(list(map(audit.plain, block)), pa.string())
+        for chunk in captions.slice(start, BLOCK_ROWS).chunks:
+            simple = pc.call_function("match_substring_regex", [chunk], SIMPLE)
+            if pc.call_function("all", [simple]).as_py():
+                yield pc.call_function("ascii_lower", [chunk])
+            else:
+                yield pa.array(list(map(audit.plain, chunk.to_pylist())), chunk.type)
 
 
 def codes(texts: pa.ChunkedArray) -> np.ndarray:
     """A whole number for each text, the same for equal ones, in the order in which they first occur."""
     if not len(texts):
         return np.zeros(0, dtype=np.int64)
-    encoded = texts.cast(pa.large_string()).combine_chunks().dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64)
+    encoded = pc.call_function("dictionary_encode", [texts.cast(pa.large_string())])
+    return np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks]).astype(np.int64)
+
+
+def distinct(numbers: np.ndarray) -> np.ndarray:
+    """Each of the whole numbers once, rising; sorted, which takes a twentieth of the time of numpy's hash table."""
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=ordered[:1] - 1) > 0]
 
 
 def finding(
