@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vlprobe.models import amd, frozen
+from vlprobe.models import amd, frozen, tower_blocks
 from vlprobe.models.frozen import TorchDualEncoder
 from vlprobe.models.modules import OpenClipModel
 from vlprobe.models.open_clip_words import quick
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-CPU_TEXTS = 32  # that go through the tower at once where columns are cut
+# That go through a tower at once on a processor, which is no sooner done with more. What a block
+# makes of more pictures than that is too large to be kept by malloc, and costs page faults each time.
+CPU_TEXTS = 128
+CPU_PICTURES = 16
 
 
 class OpenClipEncoder(TorchDualEncoder):
@@ -86,8 +89,17 @@ class OpenClipEncoder(TorchDualEncoder):
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Shape (n, 3, height, width) to unit vectors of shape (n, dim)."""
+        import torch
+
         with self._arithmetic():
-            return frozen.unit(self._model.encode_image(frozen.on_device(pixels, self.device)))
+            given = frozen.on_device(pixels, self.device)
+            if self._is_plain and tower_blocks.pools_first_row(self._model.visual):
+                encoded = [
+                    tower_blocks.encode_images(self._model.visual, piece)
+                    for piece in given.split(CPU_PICTURES)
+                ]
+                return frozen.unit(torch.cat(encoded))
+            return frozen.unit(self._model.encode_image(given))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, context); tokens of which the model knows nothing are one and
@@ -116,15 +128,15 @@ class OpenClipEncoder(TorchDualEncoder):
                 return self._encode_cut(tokens)
             return frozen.unit(self._model.encode_text(frozen.on_device(tokens, self.device)))
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether it computes as OpenCLIP's layers do, on a processor, in fp32."""
+        return self.device == "cpu" and self.precision == "fp32"
+
     def _arithmetic(self) -> contextlib.ExitStack:
         contexts = contextlib.ExitStack()
         contexts.enter_context(frozen.arithmetic(self.device, self.precision, self._small))
-        if (
-            self.device == "cpu"
-            and self.precision == "fp32"
-            and not self._small
-            and amd.is_supported()
-        ):
+        if self._is_plain and not self._small and amd.is_supported():
             contexts.enter_context(amd.linear())
         return contexts
 
@@ -237,15 +249,19 @@ class OpenClipEncoder(TorchDualEncoder):
         else:
             eos = getattr(self._tower, "text_eos_id", getattr(self._tower, "eos_id", None))
             end = (tokens == eos).argmax(axis=1)
-        # A processor loses nothing with fewer texts at once, and the shorter then have fewer
-        # columns.
+        shares = self._is_plain and tower_blocks.shares_beginnings(self._tower)
+        order = np.lexsort((*(tokens.T[::-1] if shares else ()), end))
         step = CPU_TEXTS if self.device == "cpu" else len(tokens)
-        order = end.argsort(kind="stable")
         batches = [order[start : start + step] for start in range(0, len(order), step)]
-        encoded = torch.cat([self._encode_to_end(tokens[rows], end[rows]) for rows in batches])
+        encode = self._encode_shared if shares else self._encode_to_end
+        encoded = torch.cat([encode(tokens[rows], end[rows]) for rows in batches])
         vectors = np.empty(tuple(encoded.shape), dtype=np.float32)
         vectors[order] = frozen.unit(encoded)
         return vectors
+
+    def _encode_shared(self, tokens: np.ndarray, end: np.ndarray) -> "torch.Tensor":
+        cut = np.ascontiguousarray(tokens[:, : int(end.max()) + 1])
+        return tower_blocks.encode_texts(self._tower, cut, end)
 
     def _encode_to_end(self, tokens: np.ndarray, end: np.ndarray) -> "torch.Tensor":
         import torch

@@ -1,0 +1,80 @@
+"""OpenCLIP's towers without the rows that no embedding depends on, against OpenCLIP's own pass."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from vlprobe.models import amd
+from vlprobe.models import open_clip as family
+from vlprobe.scoring.encoder import Encoder
+
+pytestmark = pytest.mark.usefixtures("architectures")
+
+
+def preprocessed(model: family.OpenClipEncoder, count: int) -> np.ndarray:
+    chance = np.random.default_rng(0)
+    images = chance.integers(0, 255, (count, 40, 60, 3), dtype=np.uint8)
+    return np.stack([model.preprocess(Image.fromarray(image)) for image in images])
+
+
+def rows_of_first_block(model: family.OpenClipEncoder, texts: list[str], **cut: bool) -> list[int]:
+    """How many rows each call of the text tower's first block gets."""
+    seen = []
+    hook = model.module.transformer.resblocks[0].ln_1.register_forward_pre_hook(
+        lambda module, args: seen.append(args[0].shape[:-1].numel())
+    )
+    model.encode_texts(model.tokenize(texts), **cut)
+    hook.remove()
+    return seen
+
+
+def test_texts_are_cut_at_their_end_and_share_what_they_begin_with():
+    model = family.load("openclip:test-tiny", "cpu")
+    alone = rows_of_first_block(model, ["a cat"])
+    assert (alone, rows_of_first_block(model, ["a cat"], cut=False)) == ([16], [77])
+    begins = "a man in a red hat and a long coat"  # 10 tokens with that of the beginning
+    texts = [f"{begins} rides a {animal}" for animal in ("horse", "cat", "dog", "cow", "pig")]
+    # 12 rows of all five, two of each, filled up to a multiple of 16; each by itself has 14
+    assert rows_of_first_block(model, texts) == [32]
+    assert rows_of_first_block(model, texts, cut=False) == [5 * 77]
+
+
+@pytest.mark.parametrize("is_amd", [False, True])
+def test_no_bit_of_an_embedding_depends_on_what_is_encoded_beside_it(
+    is_amd: bool, monkeypatch: pytest.MonkeyPatch
+):
+    if is_amd and not hasattr(torch.ops.mkldnn, "_reorder_linear_weight"):
+        pytest.skip("this PyTorch is built without oneDNN")
+    monkeypatch.setattr(amd, "is_supported", lambda: is_amd)
+    model = family.load("openclip:test-tiny", "cpu")
+    model._small = False
+    chance = np.random.default_rng(3)
+    words = ["a", "red", "cat", "on", "two", "big", "boats", "near", "small"]
+    texts = [" ".join(chance.choice(words, length)) for length in chance.integers(1, 14, 150)]
+    tokens = model.tokenize(texts)
+    pixels = preprocessed(model, 48)
+    whole, seen = Encoder(model).texts(texts), model.encode_images(pixels)
+    with torch.inference_mode():
+        expected = [model.module.encode_text(torch.from_numpy(tokens), normalize=True)]
+        expected += [model.module.encode_image(torch.from_numpy(pixels), normalize=True)]
+    assert np.abs(whole - expected[0].numpy()).max() <= 1e-6
+    assert np.abs(seen - expected[1].numpy()).max() <= 1e-6
+    for size in (1, 8, 40, 149):
+        own = chance.permutation(len(texts))[:size]
+        beside = Encoder(model).texts([texts[row] for row in own])
+        np.testing.assert_array_equal(beside, whole[own])
+    for size in (16, 32):
+        own = chance.permutation(len(pixels))[:size]
+        np.testing.assert_array_equal(model.encode_images(pixels[own]), seen[own])
+
+
+def test_a_tower_that_averages_its_rows_is_left_as_open_clip_has_it():
+    model = family.load("openclip:test-tiny", "cpu")
+    pixels = preprocessed(model, 3)
+    by_class_token = model.encode_images(pixels)
+    model.module.visual.pool_type = "avg"
+    with torch.inference_mode():
+        expected = model.module.encode_image(torch.from_numpy(pixels), normalize=True).numpy()
+    assert np.abs(model.encode_images(pixels) - expected).max() <= 1e-6
+    assert np.abs(by_class_token - expected).max() > 1e-3
