@@ -4,18 +4,20 @@ Nothing is unpacked, so that no name of a member is ever a path on this machine.
 folders are no members. Compressed tars are refused: nobody knows their size before.
 """
 
-import functools
 import os
 import struct
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import memo, tar_index
 
 BLOCK = 512
 MOST_MEMBERS = 5_000_000
 LONGEST_NAME = 65_536
 MOST_BYTES = 1 << 30  # of one member
+MOST_INDEXES = 16  # in memory
 REGULAR = (b"0", b"\0", b"7")  # types of members that are files
 LONG_NAME, LONG_LINK, EXTENDED, GLOBAL = b"L", b"K", b"x", b"g"
 EXTENSIONS = (LONG_NAME, LONG_LINK, EXTENDED, GLOBAL)
@@ -27,6 +29,10 @@ class Member(NamedTuple):
 
     start: int
     n_bytes: int
+
+
+# By path and stamp, in the order of the first question.
+_indexes: dict[tuple[str | int, ...], dict[str, Member]] = {}
 
 
 def has(file: Path, name: str) -> bool:
@@ -53,21 +59,41 @@ def read(file: Path, name: str) -> bytes:
         return handle.read(member.n_bytes)
 
 
-def members(file: Path) -> dict[str, Member]:
+def members(file: Path, cache: Path | None = None) -> dict[str, Member]:
     """The files of a tar by name, in their order; callers must not modify it.
 
-    A tar is gone through once, and again only after it has changed.
+    A tar is gone through once in a process, and again only after it has changed.
+
+    Args:
+        file: The tar.
+        cache: Where its index is kept for other processes (`storage.tar_index`).
 
     Raises:
         InvalidInput: it is no tar, is cut short, or has more than MOST_MEMBERS members.
         OSError: it cannot be read.
     """
     status = os.stat(file)
-    return _members(str(file), status.st_size, status.st_mtime_ns)
+    key = (str(file), *memo.stamp_of(status))
+    index = _indexes.get(key)
+    if index is None:
+        index = _indexes[key] = _kept_or_scanned(file, status.st_size, cache)
+        for oldest in list(_indexes)[:-MOST_INDEXES]:
+            _indexes.pop(oldest, None)
+    return index
 
 
-@functools.lru_cache(maxsize=16)
-def _members(file: str, n_bytes: int, changed: int) -> dict[str, Member]:
+def _kept_or_scanned(file: Path, n_bytes: int, cache: Path | None) -> dict[str, Member]:
+    if cache is None:
+        return _members(str(file), n_bytes)
+    if (places := tar_index.kept(file, cache)) is not None:
+        return {name: Member(*place) for name, place in places}
+    began = time.time_ns()
+    index = _members(str(file), n_bytes)
+    tar_index.keep(file, cache, index, began)
+    return index
+
+
+def _members(file: str, n_bytes: int) -> dict[str, Member]:
     if n_bytes < BLOCK:
         raise _no_tar(file, 0)
     with open(file, "rb", buffering=0) as tar:

@@ -85,8 +85,8 @@ def require_file(file: Path) -> None:
         ) from None
 
 
-def read(file: Path) -> Table:
-    """The whole table. Raises InvalidInput."""
+def read(file: Path, cache: Path | None = None) -> Table:
+    """The whole table; the index of a tar is kept in the cache. Raises InvalidInput."""
     require_kind(file)
     require_file(file)
     suffix = file.suffix.lower()
@@ -98,7 +98,7 @@ def read(file: Path) -> Table:
         if suffix in JSON_LINES:
             return of_rows(file, documents.rows_of(file, read_json_lines(file)))
         if suffix == ".tar":
-            return of_rows(file, shards.rows_of(file))
+            return of_rows(file, shards.rows_of(file, cache))
         return _of_arrow(file, _columnar(file))
     except OSError as error:
         raise InvalidInput(
