@@ -157,7 +157,7 @@ def wall(text: str, source: str = PIXEL) -> dict:
 
 
 def keys(text: str, _source: str = "") -> dict:
-    return {}
+    return {"words": True}
 
 
 BUILDERS = (forest, patterns, figures, home, wall, keys)
@@ -230,6 +230,25 @@ def test_patterns_are_switches_and_the_rest_is_behind_one_button(blank):
     assert blank.locator(".chip:visible").count() == 25
     chips.last.click()
     assert blank.evaluate("() => window.sent") == [["toggle", "24"]]
+
+
+def test_the_keys_of_a_drawer_are_those_that_lead_somewhere(blank):
+    for words, expected in ((True, ["T", "L", "P"]), (False, ["T", "L"])):
+        mount(blank, "keys", {"words": words})
+        assert blank.locator("button.pair kbd").all_inner_texts() == expected
+
+
+def test_a_word_after_an_arrow_goes_to_the_next_line_before_it_is_broken(blank):
+    blank.set_viewport_size({"width": 1280, "height": 900})
+
+    def pieces(*runs: list[str]) -> int:
+        """Of the false word on a card."""
+        data = wall("x")
+        mount(blank, "wall", data | {"cards": [data["cards"][0] | {"lines": [list(runs)]}]})
+        return blank.locator(".change .l").evaluate("one => one.getClientRects().length")
+
+    false = max(("w" * n for n in range(4, 24) if pieces(["w" * n, "l"]) == 1), key=len)
+    assert pieces(["admires", "t"], ["became", "arrow"], [false, "l"]) == 1
 
 
 def test_links_of_home_s_figures_are_followed_by_the_page_and_in_a_tab_of_their_own(blank):

@@ -55,8 +55,9 @@ PRESENTATION = Presentation(
         "relations": "Relation",
         "action-replacement": "Action",
         "actant-swap": "Who does it",
-        "coreference-standard": "What “it” is",
-        "coreference-hard": "What “it” is (hard)",
+        "coreference-standard": "Yes or no",
+        "coreference-hard": "Yes or no (hard)",
+        "foil-it": "Noun",
     },
     kinds={
         "pair": KindPresentation(

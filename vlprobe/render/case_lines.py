@@ -165,9 +165,10 @@ def _series(card: WallCard, kind: KindPresentation) -> list[CaptionLine]:
     """The texts of a series: before and after a boundary, or the query and its edit."""
     labels = ("Before", "After") if card.kind == "boundary" else ("Asked for", "Its edit")
     texts = (card.true_text, card.wrong_text)
-    lines = [_line("quiet", labels[0], _marked(*texts, "changed", False), "?")]
+    icons = ("1", "2") if card.kind == "boundary" else ("?", "↻")
+    lines = [_line("quiet", labels[0], _marked(*texts, "changed", False), icons[0])]
     if card.wrong_text:
-        lines.append(_line("quiet", labels[1], _marked(*texts, "changed", True), "↻"))
+        lines.append(_line("quiet", labels[1], _marked(*texts, "changed", True), icons[1]))
     return lines
 
 

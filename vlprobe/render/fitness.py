@@ -50,10 +50,13 @@ def warning(warned: Warned, called: str) -> str:
     'Coin flip: a control, fails three checks, as it should.'
     >>> warning(Warned("m", False, "Its weights were never trained.", ("a",)), "M")
     'M: fails one check. Its weights were never trained.'
+    >>> warning(Warned("m", False, "untrained: its scores mean nothing", ("a",)), "M")
+    'M: fails one check. Untrained: its scores mean nothing.'
     """
     failed = fails(len(warned.failed), warned.is_control) if warned.failed else ""
     head = ", ".join(filter(None, ["a control" if warned.is_control else "", failed]))
-    sentences = [f"{head}." if head else "", warned.note]
+    note = f"{warned.note[:1].upper()}{warned.note[1:]}" if head else warned.note
+    sentences = [f"{head}." if head else "", note and f"{note.rstrip('.')}."]
     return f"{called}: {' '.join(filter(None, sentences))}"
 
 

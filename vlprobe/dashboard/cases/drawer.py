@@ -86,7 +86,7 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
     st.html(drawer.bars(card, kind, stored.looks, renamed()))
     _draw_ways_on(stored, card, kind, near)
     _draw_pattern(stored, case_filter, card)
-    component("keys")(key="case_keys")
+    component("keys")(key="case_keys", data={"words": _has_words(card)})
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
         _draw_details(stored, case_filter, card)
 
@@ -120,6 +120,11 @@ def _step(case_id: str, page: int) -> None:
     st.session_state.pop("case_more_open", None)
 
 
+def _has_words(card: WallCard) -> bool:
+    """Whether the picture can be asked about in words of one's own."""
+    return views.cases.are_here(card.images[:1])
+
+
 def _draw_ways_on(
     stored: Questions, card: WallCard, kind: KindPresentation, near: Neighbours
 ) -> None:
@@ -133,7 +138,7 @@ def _draw_ways_on(
                 icon=":material/photo_library:",
                 on_click=_toggle_more,
             )
-        if views.cases.are_here(card.images[:1]):
+        if _has_words(card):
             st.page_link(
                 PLAYGROUND,
                 label="Try your own words",

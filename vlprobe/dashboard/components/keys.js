@@ -1,6 +1,6 @@
 // The keys of the drawer, as a line to read and to press: T opens the tags, L copies the link, P leads to the Playground.
 //
-// No data: it presses what the drawer has. Letters do nothing while somebody types.
+// data: words (whether there is a way to the Playground). It presses what the drawer has. Letters do nothing while somebody types.
 
 const KEYS = [["T", "tag", tag], ["L", "copy link", copy], ["P", "try words", play]];
 
@@ -25,13 +25,22 @@ function play() {
 
 class Line {
   constructor(root) {
+    this.root = root;
+    this.listen = (event) => this.key(event);
+    document.addEventListener("keydown", this.listen);
+  }
+
+  draw({ words }) {
+    if (this.words === words) return;
+    this.words = words;
+    this.keys = KEYS.filter(([, , act]) => act !== play || words);
     this.notice = make("span", "notice");
     this.notice.setAttribute("role", "status");
     const arrows = make("span", "pair");
     arrows.append(make("kbd", "", "←"), make("kbd", "", "→"), make("span", "", "next picture"));
     const row = make("div", "line tiny quiet");
     row.append(arrows);
-    for (const [key, label, act] of KEYS) {
+    for (const [key, label, act] of this.keys) {
       const button = make("button", "pair");
       button.type = "button";
       button.append(make("kbd", "", key), make("span", "", label));
@@ -41,14 +50,12 @@ class Line {
     const close = make("span", "pair");
     close.append(make("kbd", "", "Esc"), make("span", "", "close"));
     row.append(close, this.notice);
-    root.replaceChildren(row);
-    this.listen = (event) => this.key(event);
-    document.addEventListener("keydown", this.listen);
+    this.root.replaceChildren(row);
   }
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
-    const found = KEYS.find(([key]) => key === event.key.toUpperCase());
+    const found = this.keys.find(([key]) => key === event.key.toUpperCase());
     if (!found) return;
     this.act(found[2]);
     event.preventDefault();
@@ -63,7 +70,8 @@ class Line {
   }
 }
 
-export default function ({ parentElement }) {
+export default function ({ data, parentElement }) {
   const line = part(parentElement, Line);
+  line.draw(data);
   return () => line.leave();
 }

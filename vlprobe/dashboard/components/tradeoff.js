@@ -8,6 +8,7 @@
 
 const MANY = 16; // models from which on their list scrolls
 const MARK = 11; // half of a mark with the air around it, in pixels
+const PINNED = 20; // of the one with a ring
 
 function shape(mark) {
   return drawing(mark.path, "shape", "-1 -1 16 16", mark.color);
@@ -110,7 +111,7 @@ class Picture {
       element.addEventListener("click", () => this.pin(mark.model));
     }
     area.append(spot, name);
-    return { element: name, spot, mark, place: mark.place, half: MARK, isRing: false };
+    return { element: name, spot, mark, place: mark.place, half: mark.model === this.data.pinned ? PINNED : MARK, isRing: false };
   }
 
   notes() {

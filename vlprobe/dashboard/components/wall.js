@@ -11,7 +11,8 @@ const KEPT = "vlprobe-wall-size";
 function runs(line, style) {
   const element = make("span", style);
   element.dir = "auto";
-  for (const [text, kind] of line) element.append(kind === "arrow" ? arrow(text) : make("span", kind, text));
+  // What follows an arrow may go to the next line whole, before a word of it is broken.
+  for (const [text, kind] of line) element.append(...(kind === "arrow" ? [arrow(text), make("wbr")] : [make("span", kind, text)]));
   return element;
 }
 

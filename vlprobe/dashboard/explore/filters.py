@@ -107,23 +107,36 @@ def _words_and_tags(about: Subject) -> Filter:
     left, right = st.columns(2)
     with left:
         types = of_kind.groupby("subtype")["n_cases"].sum().to_dict()
-        subtype = _any("Type", "type", types)
+        subtype = _any("Type", "type", types, "What was changed: a colour, a number, a thing …")
     of_type = of_kind[of_kind["subtype"] == subtype] if subtype else of_kind
     with right:
-        rule = _any("Rule", "rule", of_type.groupby("rule")["n_cases"].sum().to_dict())
+        rules = of_type.groupby("rule")["n_cases"].sum().to_dict()
+        rule = _any("Rule", "rule", rules, "How it was changed: the rule by its stored name.")
     tags = {
         value: value.replace("=", ": ", 1)
         for value in view(views.estimates.tag_values, about.questions.question_set)
     }
     with left:
-        tag = choose("Tag of the dataset", "tag", {"": "Any", **tags}, disabled=not tags)
+        tag = choose(
+            "Tag of the dataset",
+            "tag",
+            {"": "Any", **tags},
+            disabled=not tags,
+            help_="What the dataset itself says of a picture, in a column of its own.",
+        )
     with right:
         contains = search("Caption contains", "words", "such as: bench")
     counted = annotations.read(store(), about.questions.key).tags
     people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
     with left:
         options = {"": "Any", **people_tags}
-        tagged = choose("Tag of yours", "tagged", options, disabled=not people_tags)
+        tagged = choose(
+            "Tag of yours",
+            "tagged",
+            options,
+            disabled=not people_tags,
+            help_="What people wrote on a case here, such as wrong label: open one and press T.",
+        )
     with right:
         second = _second_model(about)
     lost_to = choose("Searches", "lost", SEARCHES) if about.kind == KIND else ""
@@ -221,12 +234,12 @@ def _outcomes(about: Subject, case_filter: Filter) -> Filter:
     return replace(case_filter, outcome=_outcome(about.questions, case_filter))
 
 
-def _any(label: str, name: str, n_cases: dict[str, int]) -> str:
+def _any(label: str, name: str, n_cases: dict[str, int], help_: str) -> str:
     """A picker with "any" first; each choice says how many cases it has."""
     options = {
         value: f"{value_label(value)} ({count:,})" for value, count in n_cases.items() if value
     }
-    return choose(label, name, {"": "Any", **options})
+    return choose(label, name, {"": "Any", **options}, help_=help_)
 
 
 def _outcome(stored: Questions, case_filter: Filter) -> str:

@@ -39,7 +39,7 @@ def draw_patterns(stored: Questions, case_filter: Filter) -> None:
         rare = {pattern.key: pattern for pattern in everything.patterns}
         for key in missing:
             listed[key] = _chip(rare[key], case_filter.pair) if key in rare else _unknown_chip(key)
-    nothing = f"none: no words were asked {ASKED} times"
+    nothing = f"none: no two words were exchanged {ASKED} times"
     if summary.n_groups:
         nothing = "none: no words are believed clearly more often than others"
     values = {"title": TITLE, "nothing": nothing, "patterns": list(listed.values())}

@@ -11,6 +11,7 @@ from vlprobe.dashboard.state import (
     carry,
     choose,
     dataset_name,
+    model_labels,
     model_name,
     plain,
     quiet,
@@ -66,7 +67,7 @@ def matrix() -> None:
     rows = view(views.fitness.matrix)
     if rows:
         styles = charts.styles.styles(view(views.runs.models))
-        st.html(fitness.matrix(rows, styles, model_name))
+        st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
         quiet(
             "✓ passed, ! failed, - not judged: it does not apply, or nothing published says what "
             "is right. A control is meant to fail: it shows that the checks can."

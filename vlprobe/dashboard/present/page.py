@@ -73,7 +73,7 @@ def _pick_set() -> Questions:
     for row in rows:
         if labels[row.case_key] in twins:
             labels[row.case_key] = f"{row.label} · {row.case_key[:6]}"
-    return questions(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
+    return questions(choose("About", "set", labels, next(iter(labels)), always=True, width=380))
 
 
 def _pick_kind(stored: Questions) -> str:

@@ -22,11 +22,12 @@ from vlprobe.dashboard.state import (
     not_here,
     picked,
     questions,
+    quiet,
     set_labels,
     view,
 )
 from vlprobe.render.html.elements import tag
-from vlprobe.render.sentences import sentence_names
+from vlprobe.render.sentences import listed, sentence_names
 from vlprobe.render.wall import count_word
 from vlprobe.render.words import presentations
 
@@ -66,10 +67,8 @@ def field() -> Field:
     table = view(views.runs.question_sets)
     keys = table.loc[table["probe"].isin(probes), "case_key"].tolist()
     linked = st.query_params.get("set", "")
-    if linked in set(table["case_key"]) - set(
-        keys
-    ):  # an address of the overview, which showed all probes
-        st.switch_page(NUMBERS, query_params=st.query_params.to_dict())
+    if linked in set(table["case_key"]) - set(keys):
+        _lead_on(linked, keys)
     if not keys:
         st.html(tag("h1", "Which model is steady, and which is alert?"))
         frame.begin(probes[0])
@@ -79,6 +78,30 @@ def field() -> Field:
     runs = tuple(run for run in stored.question_set.runs if run.model in models)
     subset = replace(stored.question_set, runs=runs)
     return Field(Questions(subset, models, stored.looks), stored.models)
+
+
+def _lead_on(linked: str, keys: Sequence[str]) -> None:
+    """An address of a question set without two sides; stops the page.
+
+    That of the overview, which showed all probes and opens the numbers, leads to them.
+    """
+    if "numbers" in st.query_params.get("open", ""):
+        st.switch_page(NUMBERS, query_params=st.query_params.to_dict())
+    stored = questions(linked)
+    name = f"“{presentations()[stored.probe].name}”"
+    weighed = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
+    st.title("These questions have no trade-off.", anchor=False)
+    quiet(
+        f"{name} asks one thing. A trade-off shows who stays steady when a caption is only reworded, and who is alert "
+        f"when it is made wrong. {weighed} asks both."
+    )
+    with st.container(horizontal=True):
+        query = {"set": linked}
+        st.page_link(NUMBERS, label="What fools these models", query_params=query)
+        if keys:
+            query = {"set": keys[0]}
+            st.page_link("pages/tradeoff.py", label="A trade-off that is here", query_params=query)
+    st.stop()
 
 
 def draw_sentence(about: Field) -> None:

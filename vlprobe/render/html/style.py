@@ -56,9 +56,31 @@ STYLE = """<style>
 
 [data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled p {
   color: light-dark(#ffffff, #12161d); }
-[data-testid="stMultiSelectTagsContainer"] [data-tag] { color: light-dark(#ffffff, #12161d); }
+[data-testid="stMultiSelectTagsContainer"] [data-tag] { background: var(--vp-bg); color: var(--vp-ink);
+  box-shadow: inset 0 0 0 1px var(--vp-edge); }
+[data-testid="stMultiSelectTagsContainer"] [data-tag] svg { color: var(--vp-quiet); }
+[data-testid="stSelectbox"] input { text-overflow: ellipsis; }
+small { font-size: max(13px, .8333em); }
+.st-key-lab_subject > :first-child { flex-grow: 1.8; }
+/* On a phone a row of controls stays one row: pickers share its width, presses show their icon. */
+@media (max-width: 640px) {
+  :is(.st-key-talk, .st-key-play_bar, .st-key-sentence) { flex-wrap: nowrap; }
+  .st-key-play_bar { gap: 6px; } .st-key-play_bar label { padding-left: 8px; padding-right: 8px; }
+  .st-key-talk > :has([data-testid="stSelectbox"]) { flex: 1 1 0; min-width: 0; width: auto !important; }
+  .st-key-play_bar > :has([data-testid="stSpace"]) { flex: 1 1 0; min-width: 0; }
+  :is(.st-key-another, .st-key-offline_file, .st-key-clock, .st-key-new_round, .st-key-quiz_questions,
+    .st-key-quiz_room, .st-key-measured) button p {
+    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  :is(.st-key-quiz_questions, .st-key-quiz_room, .st-key-measured) button > div > div[aria-hidden] { display: none; }
+  :is(.st-key-another, .st-key-offline_file, .st-key-clock, .st-key-new_round, .st-key-quiz_questions,
+    .st-key-quiz_room, .st-key-measured) button { min-width: 38px; border: 1px solid var(--vp-edge); padding: 0 6px; }
+}
 
-.vp-scroll { overflow-x: auto; max-width: 100%; }
+.vp-scroll { overflow-x: auto; max-width: 100%; --vp-cut: light-dark(rgb(20 27 38 / .2), rgb(230 233 239 / .2));
+  background: linear-gradient(to right, var(--vp-bg) 40%, transparent) left / 36px 100% no-repeat local,
+    linear-gradient(to left, var(--vp-bg) 40%, transparent) right / 36px 100% no-repeat local,
+    linear-gradient(to right, var(--vp-cut), transparent) left / 12px 100% no-repeat scroll,
+    linear-gradient(to left, var(--vp-cut), transparent) right / 12px 100% no-repeat scroll; }
 .vp-table { border-collapse: collapse; width: 100%; font-size: .92rem; line-height: 1.35; }
 .vp-table th, .vp-table td { padding: .5rem .7rem .5rem 0; text-align: left; vertical-align: top; }
 .vp-table thead th { font-weight: 600; border-bottom: 2px solid var(--vp-strong-line); vertical-align: bottom; }
@@ -74,7 +96,7 @@ STYLE = """<style>
   .vp-prose thead { display: none; }
   .vp-prose tbody :is(tr, th, td) { display: block; padding: 0; }
   .vp-prose tbody tr { padding: .6rem 0; }
-  .vp-prose td::before { content: attr(data-title); display: block; margin-top: .3rem; font-size: .8rem;
+  .vp-prose td::before { content: attr(data-title); display: block; margin-top: .3rem; font-size: 13px;
     color: var(--vp-quiet); }
 }
 .vp-printed tbody th { min-width: 4.5rem; }
@@ -90,7 +112,7 @@ STYLE = """<style>
 }
 
 .vp-paper thead th { padding-right: .9rem; }
-.vp-paper td small { font-size: .74rem; }
+.vp-paper td small { font-size: 13px; }
 .vp-paper thead tr:first-child th[colspan] { border-bottom: 1px solid var(--vp-line); }
 .vp-paper tr.band th { padding-top: 1rem; font-weight: 600; border-bottom: 1px solid var(--vp-strong-line); }
 .vp-paper tr.printed :is(th, td) { color: var(--vp-quiet); padding-top: .25rem; padding-bottom: .25rem; }
@@ -139,7 +161,7 @@ STYLE = """<style>
 .vp-words { line-height: 1.25; margin: 0 0 .4rem; }
 .vp-word { display: inline-block; text-align: center; padding: .1rem .3rem; border-radius: .2rem;
   vertical-align: top; overflow-wrap: anywhere; color: light-dark(#1c2330, #f2f4f8); }
-.vp-word small { display: block; color: inherit; font-size: .72rem; font-variant-numeric: tabular-nums; }
+.vp-word small { display: block; color: inherit; font-size: 13px; font-variant-numeric: tabular-nums; }
 .vp-ramp { display: inline-block; width: 8rem; max-width: 40%; height: .8em; vertical-align: baseline;
   border: 1px solid var(--vp-strong-line); }
 .vp-glance { margin: 0 0 .5rem; line-height: 1.3; }
