@@ -102,7 +102,7 @@ def test_tags_of_shipped_cases_are_kept_in_the_own_store_and_nothing_is_written_
     assert contents(below) == before
 
 
-def test_the_command_line_s_store_has_the_own_runs_only(empty, tiny):
+def test_a_plain_store_has_the_own_runs_only(empty, tiny):
     (manifest,) = execute(Request((CONSTANT,), tiny, "lgip", limit=3), Store(empty.root))
     own = Store(empty.root)
     assert [run["key"] for run in own.runs()] == [manifest["key"]]

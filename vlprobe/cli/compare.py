@@ -62,12 +62,12 @@ def compare(
     from vlprobe.errors import NotFound
     from vlprobe.render.verdict import verdict
     from vlprobe.render.words import presentations
-    from vlprobe.storage import display_names
-    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.storage import display_names, shipped
+    from vlprobe.storage.store import DEFAULT
 
     if len(names) > MOST:
         raise InvalidInput(f"{len(names)} runs are too many to compare. Name two to {MOST}.")
-    store = Store(ctx.obj or DEFAULT)
+    store = shipped.opened(ctx.obj or DEFAULT)
     question_set = views.selection.select(store, names, [probe] if probe else None)
     kinds = views.runs.kinds(question_set.probe)
     if kind and kind not in kinds:
@@ -155,9 +155,10 @@ def gate(
     import pandas as pd
 
     from vlprobe import views
-    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.storage import shipped
+    from vlprobe.storage.store import DEFAULT
 
-    store: Store = Store(ctx.obj or DEFAULT)
+    store = shipped.opened(ctx.obj or DEFAULT)
     max_drops = _limits(limits)
     probes = views.gate.probes_with(max_drops)
     question_set = views.selection.select(store, [against, run], probes)

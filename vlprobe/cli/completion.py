@@ -49,11 +49,12 @@ def complete_runs(ctx: click.Context, _: click.Parameter, incomplete: str) -> li
     where results cannot be read.
     """
     from vlprobe.errors import VlprobeError
-    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.storage import shipped
+    from vlprobe.storage.store import DEFAULT
 
     cache = ctx.find_root().params.get("cache") or os.environ.get("VLPROBE_CACHE") or DEFAULT
     try:
-        manifests = Store(cache).runs()
+        manifests = shipped.opened(cache).runs()
     except VlprobeError:
         return []
     models = dict.fromkeys(manifest["run"]["model"] for manifest in manifests)

@@ -17,9 +17,10 @@ def first_lists(ctx: click.Context, before: str, after: str, size: int, how: str
 
     from vlprobe import views
     from vlprobe.errors import InvalidInput
-    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.storage import shipped
+    from vlprobe.storage.store import DEFAULT
 
-    store = Store(ctx.obj or DEFAULT)
+    store = shipped.opened(ctx.obj or DEFAULT)
     first, second = store.find(before), store.find(after)
     if first["case_key"] != second["case_key"] or first["run"]["probe"] != "rococo":
         raise InvalidInput(

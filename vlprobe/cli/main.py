@@ -93,9 +93,11 @@ def main(
 
 
 def _store(ctx: click.Context) -> "Store":
-    from vlprobe.storage.store import DEFAULT, Store
+    """One's own results, and below them those that came with vlprobe."""
+    from vlprobe.storage import shipped
+    from vlprobe.storage.store import DEFAULT
 
-    return Store(ctx.obj or DEFAULT)
+    return shipped.opened(ctx.obj or DEFAULT)
 
 
 @main.command("list")
@@ -168,8 +170,8 @@ def list_(
 def show(
     ctx: click.Context, key: str | None, slice_by: str, averaging: str, unit: str, how: str
 ) -> None:
-    """Show what is stored; with the KEY of a run, the numbers of every model over the same
-    questions.
+    """Show what is stored, and what came with vlprobe; with the KEY of a run, the numbers of every model
+    over the same questions.
 
     A run of an older version is marked as such, and stands beside runs of that version only.
     """
@@ -182,6 +184,10 @@ def show(
         )
     if key is None:
         print_folded(views.runs.runs(store), ("options", "note"), how)
+        if n_shipped := sum(row.shipped for row in views.runs.run_rows(store)):
+            click.echo(
+                f"{n_shipped} of these came with vlprobe; VLPROBE_SHIPPED= hides them.", err=True
+            )
     else:
         manifest = store.find(key)
         question_set = views.runs.question_set(
@@ -306,7 +312,9 @@ def jobs(
 )
 @click.pass_context
 def export(ctx: click.Context, output: Path, form: "Form") -> None:
-    """Write all results into OUTPUT for other programs; its schema goes with it (docs/export.md)."""
+    """Write all results, and those that came with vlprobe, into OUTPUT for other programs; its schema goes with it
+    (docs/export.md).
+    """
     from vlprobe import views
 
     store = _store(ctx)

@@ -17,10 +17,10 @@ def report(ctx: click.Context, output: Path, key: str) -> None:
     """Write a comparison of all models on one question set as one HTML file that opens offline."""
     from vlprobe import views
     from vlprobe.render.report import report as page
-    from vlprobe.storage import files
-    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.storage import files, shipped
+    from vlprobe.storage.store import DEFAULT
 
-    store = Store(ctx.obj or DEFAULT)
+    store = shipped.opened(ctx.obj or DEFAULT)
     sets = views.runs.question_sets(store)
     if sets.empty:
         raise InvalidInput(

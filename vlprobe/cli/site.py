@@ -60,11 +60,9 @@ def site(
     from vlprobe.render.site import bundle
     from vlprobe.render.site.subject import Limits
     from vlprobe.storage import shipped
-    from vlprobe.storage.shipped import StoreAboveShipped
-    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.storage.store import DEFAULT
 
-    root, below = ctx.obj or DEFAULT, shipped.folder()
-    store = StoreAboveShipped(root, below) if below else Store(root)
+    store = shipped.opened(ctx.obj or DEFAULT)
     bundle.check_output(output)
     stored = views.runs.question_sets(store)["case_key"].tolist()
     if not stored:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from vlprobe.cli.completion import complete_runs
-from vlprobe.errors import NotFound, printable
+from vlprobe.errors import InvalidInput, NotFound, printable
 
 
 @click.command()
@@ -13,14 +13,16 @@ from vlprobe.errors import NotFound, printable
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
 def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
-    """Remove stored runs, and questions that nobody else has answered; tags and notes stay.
+    """Remove stored runs, and questions that nobody else has answered; tags and notes stay. What came with
+    vlprobe stays, too.
 
     The same `vlprobe run` makes them again.
     """
     from vlprobe.runs import removal
-    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.storage import shipped
+    from vlprobe.storage.store import DEFAULT
 
-    store = Store(ctx.obj or DEFAULT)
+    store = shipped.opened(ctx.obj or DEFAULT)
     manifests = removal.removable(store, keys)
     for manifest in manifests:
         run = manifest["run"]
@@ -46,17 +48,21 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
     number depends on it.
     """
     from vlprobe import views
-    from vlprobe.storage import display_names
-    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.storage import display_names, shipped
+    from vlprobe.storage.store import DEFAULT
 
-    store = Store(ctx.obj or DEFAULT)
+    store = shipped.opened(ctx.obj or DEFAULT)
     rows = views.runs.run_rows(store)
-    names = {subject for row in rows for subject in (row.model, row.dataset)}
-    if stored not in names:
+    subjects = {subject: row.shipped for row in rows for subject in (row.model, row.dataset)}
+    if stored not in subjects:
         try:
             stored = store.find(stored)["run"]["model"]
         except NotFound:
-            raise NotFound("stored model or dataset", stored, sorted(names)) from None
+            raise NotFound("stored model or dataset", stored, sorted(subjects)) from None
+    if subjects[stored]:
+        raise InvalidInput(
+            f"'{stored}' stands in results that came with vlprobe alone, and is not renamed. Run it first."
+        )
     display_names.rename(store, stored, name)
     words = f"is called {' '.join(name.split())}" if name.strip() else "has its own name again"
     click.echo(printable(f"{stored} {words}."), err=True)

@@ -31,7 +31,6 @@ from vlprobe.render.html.elements import ordered, tag
 from vlprobe.storage import annotations, display_names, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.memory import SingleFlightCache
-from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
@@ -62,8 +61,8 @@ def store() -> Store:
 
 @functools.lru_cache(maxsize=8)
 def _opened(root: Path | str, folder: str, shipped_root: Path | None) -> Store:
-    """Opened once: a page asks for it dozens of times. `folder` is what a relative root is in."""
-    return StoreAboveShipped(root, shipped_root) if shipped_root else Store(root)
+    """Opened once: a page asks for it dozens of times. A relative root is in `folder`."""
+    return shipped.opened(root)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Results that come with vlprobe: a store in the package that is read and never written to.
 
-They are shown below one's own: a run that is in both is one's own. Everything that is written
-(annotations, saved views, jobs) goes to one's own store.
+Whatever shows results opens its store here (`opened`). They are shown below one's own: a run that is
+in both is one's own. Everything that is written (annotations, saved views, jobs) goes to one's own store.
 
     VLPROBE_SHIPPED=FOLDER    another folder of such results; empty: none are shown
 """
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from vlprobe.errors import InvalidInput
 from vlprobe.storage.entry import Entry
 from vlprobe.storage.files import present
-from vlprobe.storage.store import Store
+from vlprobe.storage.store import DEFAULT, Store
 
 SETTING = "VLPROBE_SHIPPED"
 THUMBNAILS = "thumbnails.parquet"
@@ -102,6 +102,14 @@ class StoreAboveShipped(Store):
     def _read_version(self) -> str:
         own_version = super()._read_version()
         return hashlib.sha256(f"{own_version}:{self._shipped_version}".encode()).hexdigest()[:16]
+
+
+def opened(root: Path | str = DEFAULT) -> Store:
+    """One's own store with the shipped results below it: what the pages, Python and the command line show."""
+    store, below = Store(root), folder()
+    if below is None or below.resolve() == store.root:
+        return store
+    return StoreAboveShipped(root, below)
 
 
 def _complete(entry: Entry) -> bool:

@@ -233,7 +233,7 @@ def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> Non
     st.html(html_cards.about(row, stored.probe))
     run = stored.question_set.run(case_filter.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
-    st.code(html_cards.command(run.key, row, run.shipped), language="bash", wrap_lines=True)
+    st.code(html_cards.command(run.key, row), language="bash", wrap_lines=True)
     st.download_button(
         "Save as a web page",
         functools.partial(

@@ -15,7 +15,6 @@ from vlprobe.render.html import cases
 from vlprobe.render.html.elements import column_heads, facts, model_label, tag
 from vlprobe.render.words import value_label
 from vlprobe.scoring import pictures
-from vlprobe.storage import shipped
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.records import AnswerRow, CaseRow
@@ -151,13 +150,9 @@ def chips(tags: Sequence[str], note: str) -> str:
     return row + (tag("p", note, class_="vp-note") if note else "")
 
 
-def command(run_key: str, case: CaseRow, is_shipped: bool = False) -> str:
-    """What finds the case in a terminal.
-
-    That looks at a user's own results unless it is told where the shipped ones are.
-    """
-    cache = ["--cache", str(shipped.FOLDER)] if is_shipped else []
-    words = ["vlprobe", *cache, "failures", run_key[:8], "--kind", case.kind, "--rule", case.rule]
+def command(run_key: str, case: CaseRow) -> str:
+    """What finds the case in a terminal."""
+    words = ["vlprobe", "failures", run_key[:8], "--kind", case.kind, "--rule", case.rule]
     text = case.texts[min(1, len(case.texts) - 1)]
     return shlex.join([*words, "--outcome", "all", "--contains", text])
 

@@ -24,7 +24,6 @@ from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage import store as stores
-from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Model
 from vlprobe.views import runs as views_runs
@@ -188,8 +187,7 @@ def results(key: str = "", cache: Cache = None) -> Results:
     Results that came with vlprobe are below one's own. Raises NotFound where nothing is stored.
     """
     root = cache or stores.DEFAULT
-    shipped_root = shipped.folder()
-    store = StoreAboveShipped(root, shipped_root) if shipped_root else Store(root)
+    store = shipped.opened(root)
     sets = views_runs.question_sets(store)
     keys = sets["case_key"].tolist()
     if not key and not keys:

@@ -72,6 +72,6 @@ def case_page(
             htpy.h2["What is known of it"],
             embed(cards.about(case, probe, origin)),
             htpy.h2["How to find it again"],
-            commands(cards.command(run.key, case, run.shipped)),
+            commands(cards.command(run.key, case)),
         ],
     )

@@ -1,0 +1,95 @@
+"""What came with vlprobe, seen from the command line on an empty cache."""
+
+import json
+import shutil
+
+import duckdb
+import pytest
+
+from tests.cli.test_main import call
+from vlprobe.storage import display_names, shipped
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
+
+
+@pytest.fixture
+def below(compared, tmp_path, monkeypatch):
+    """A cache with lgip's answers of control:random and of guess, as if it had come with vlprobe."""
+    folder = shutil.copytree(compared.root, tmp_path / "below")
+    monkeypatch.setenv(shipped.SETTING, str(folder))
+    return folder
+
+
+def keys(root) -> dict[str, str]:
+    return {manifest["run"]["model"]: manifest["key"] for manifest in Store(root).runs()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "--format", "csv"),
+        ("show", "guess-key", "--format", "csv"),
+        ("failures", "guess-key", "--outcome", "all", "--format", "csv"),
+        ("compare", "control:random", "guess"),
+        ("gate", "guess", "--against=control:random", "--max-drop=positive_rate=1", "--format=csv"),
+        ("list", "published", "--paper", "lgip", "--format", "csv"),
+    ],
+)
+def test_an_empty_cache_shows_what_a_cache_of_it_would(words, below, tmp_path, monkeypatch):
+    words = [keys(below)["guess"] if word == "guess-key" else word for word in words]
+    answer = call(tmp_path / "empty", *words)
+    assert (answer.stdout + answer.stderr).strip()
+    monkeypatch.setenv(shipped.SETTING, "")
+    assert answer.stdout == call(below, *words).stdout
+    if words[0] in ("compare", "gate", "failures"):
+        call(tmp_path / "empty", *words, code=1)
+    assert not (tmp_path / "empty").exists()
+
+
+def test_show_says_how_many_came_along(below, tmp_path):
+    assert "2 of these came with vlprobe" in call(tmp_path / "empty", "show").stderr
+    assert "came with vlprobe" not in call(below, "show").stderr
+
+
+def test_a_report_and_an_export_are_of_what_came_along(below, tmp_path):
+    call(tmp_path / "empty", "report", str(tmp_path / "out.html"))
+    assert "guess" in (tmp_path / "out.html").read_text()
+    call(tmp_path / "empty", "export", str(tmp_path / "all.duckdb"))
+    with duckdb.connect(str(tmp_path / "all.duckdb"), read_only=True) as database:
+        stored = {str(row) for row in database.execute("SELECT * FROM runs").fetchall()}
+    assert len(stored) == 2
+
+
+def test_an_own_run_of_the_same_key_is_shown_and_removed_in_its_place(below, tmp_path):
+    own = shutil.copytree(below, tmp_path / "own")
+    assert "came with vlprobe" not in call(own, "show").stderr
+    key = keys(own)["guess"]
+    call(own, "remove", key, "--yes")
+    answer = call(own, "show", "--format", "json")
+    assert key in {row["key"] for row in json.loads(answer.stdout)}
+    assert "1 of these came with vlprobe" in answer.stderr
+    assert "came with vlprobe and is not removed" in call(own, "remove", key, code=1).stderr
+
+
+def test_what_came_along_is_neither_removed_nor_renamed(below, tmp_path):
+    empty = tmp_path / "empty"
+    for words in (("remove", keys(below)["guess"], "--yes"), ("rename", "guess", "Ours")):
+        refusal = call(empty, *words, code=1).stderr
+        assert "came with vlprobe" in refusal and "Traceback" not in refusal
+    assert len(keys(below)) == 2
+    assert not display_names.read(Store(empty)) and not display_names.read(Store(below))
+
+
+def test_the_folder_of_what_came_along_is_a_cache_like_any_other(below):
+    assert not isinstance(shipped.opened(below), StoreAboveShipped)
+    assert isinstance(shipped.opened(below.parent / "own"), StoreAboveShipped)
+
+
+def test_shells_complete_what_came_along(below, tmp_path):
+    from click.shell_completion import get_completion_class
+
+    from vlprobe.cli.main import main
+
+    completion = get_completion_class("bash")(main, {}, "vlprobe", "_VLPROBE_COMPLETE")
+    words = ["--cache", str(tmp_path / "empty"), "compare"]
+    assert [item.value for item in completion.get_completions(words, "gu")] == ["guess"]
