@@ -43,6 +43,17 @@ def fails(count: int, is_control: bool) -> str:
     return f"{checks}, as it should" if is_control else checks
 
 
+def passes(n_judged: int) -> str:
+    """What follows for a model that fails no check.
+
+    >>> passes(6), passes(1), passes(0)
+    ('fit: passes all 6 that apply', 'fit: passes the one that applies', 'no check applies')
+    """
+    if not n_judged:
+        return "no check applies"
+    return f"fit: passes {f'all {n_judged} that apply' if n_judged > 1 else 'the one that applies'}"
+
+
 def warning(warned: Warned, called: str) -> str:
     """One line on a model: what is known of it, and how many checks it fails.
 
@@ -86,7 +97,7 @@ def _row(row: ModelFitness, names: Sequence[str], looks: Looks, called: str) -> 
     cells = "".join(_cell(row, name) for name in names)
     failed = fails(len(row.failed), row.is_control)
     if not row.is_control:
-        failed = failed if row.failed else f"fit: passes all {row.n_judged} that apply"
+        failed = failed if row.failed else passes(row.n_judged)
     return f'<tr class="first">{first}{cells}{tag("td", failed, class_="vp-metric")}</tr>'
 
 

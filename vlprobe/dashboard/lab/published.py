@@ -91,7 +91,7 @@ def _summary(paper: str, cells: pd.DataFrame, stored: Questions | None, model: s
     n_doubted = len(cells.loc[cells["mark"] == "doubted"])
     st.markdown(
         f"{plain(source.title)} ({source.year}) prints **{len(cells):,}** numbers; **{n_doubted:,}** "
-        "of them are doubted, and why stands beside them."
+        "of them are doubted; the reason stands beside each."
     )
     if stored is None:
         st.info("Nobody was asked the questions of this paper yet.", icon=":material/info:")

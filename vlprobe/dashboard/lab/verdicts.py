@@ -37,7 +37,7 @@ def draw_page() -> None:
     """The sheet, and below it what was said so far."""
     st.title("Do the edits mean what they should?", anchor=False)
     st.markdown(
-        "A reworded caption should mean the same and a foil something else. Rules and language models err, so "
+        "A reworded caption should mean the same and a false one something else. Rules and language models err, so "
         "look at a sample: you see a caption and its edit, and not what was intended."
     )
     with st.container(horizontal=True, vertical_alignment="bottom", key="sheet_subject"):

@@ -56,7 +56,8 @@ STYLE = """<style>
 
 [data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled p {
   color: light-dark(#ffffff, #12161d); }
-[data-testid="stMultiSelectTagsContainer"] [data-tag] { background: var(--vp-bg); color: var(--vp-ink);
+[data-testid="stMultiSelectTagsContainer"] [data-tag] { background: var(--vp-bg); color: var(--vp-ink); }
+[data-testid="stMultiSelectTagsContainer"] [data-tag]:not(.st-key-with *) {
   box-shadow: inset 0 0 0 1px var(--vp-edge); }
 [data-testid="stMultiSelectTagsContainer"] [data-tag] svg { color: var(--vp-quiet); }
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
