@@ -10,7 +10,6 @@ import io
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import free_port, make_tiny
 from vlprobe.dashboard import components
 from vlprobe.render.html.style import STYLE
 from vlprobe.runs import jobs
@@ -73,10 +72,45 @@ HOSTILE_CAPTIONS = [
     HOSTILE["long"],
 ]  # about which questions can be asked
 NOWHERE = "--proxy-server=http://127.0.0.1:9"  # a route would keep others out, too, but turns the browser's cache off
+
+# `asks` is 1 from when the page asks for a run until the server begins one, and 2 until that has ended. Streamlit says
+# that a script runs only from the answer on: before it, a page that waits for a busy server looks at rest.
+# 0x5a, 0x22 and 0x30 are rerun_script, new_session and script_finished in Streamlit's messages.
+ASKS = """(() => {
+  const first = (bytes) => {
+    let at = 0;
+    while (bytes[at] === 0x0a || bytes[at] === 0x12) {  // hash and metadata, which come before what it is
+      let length = 0, shift = 0;
+      do { at += 1; length |= (bytes[at] & 127) << shift; shift += 7; } while (bytes[at] & 128);
+      at += 1 + length;
+    }
+    return bytes[at];
+  };
+  window.asks = 0;
+  window.WebSocket = class extends WebSocket {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener('message', ({ data }) => {
+        const kind = data instanceof ArrayBuffer && window.asks ? first(new Uint8Array(data)) : 0;
+        if (kind === 0x22 && window.asks === 1) window.asks = 2;
+        if (kind === 0x30 && window.asks === 2) window.asks = 0;
+      });
+    }
+    send(message) {
+      if (message[0] === 0x5a) window.asks = 1;
+      super.send(message);
+    }
+  };
+})()"""
+
+# Fonts are there, and a component that places things by their sizes has done so: observers are told in their order.
+DRAWN = """async () => { await document.fonts.ready;
+  await new Promise((done) => new ResizeObserver(done).observe(document.body)); }"""
 IDLE = """() => { const app = document.querySelector('[data-testid=stApp]');
   return app && app.getAttribute('data-test-connection-state') === 'CONNECTED'
     && app.getAttribute('data-test-script-state') === 'notRunning'
-    && !document.querySelector('[data-testid=stSkeleton]') && !document.querySelector('[data-stale=true]'); }"""
+    && !window.asks && !document.querySelector('[data-testid=stSkeleton]')
+    && !document.querySelector('[data-stale=true]'); }"""
 
 
 def chromium() -> str:
@@ -128,9 +162,7 @@ def url(folder: Path) -> Iterator[str]:
 def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
     """Serves the dashboard on the cache of a folder; only the processes started here are stopped."""
     chromium()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable,
         "-m",
@@ -156,7 +188,7 @@ def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
         )
     address = f"http://127.0.0.1:{port}"
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300  # a busy machine
         while not _healthy(address):
             if server.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(
@@ -170,12 +202,12 @@ def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
             if not job.ended:
                 jobs.cancel(store, job.id)
         os.killpg(server.pid, signal.SIGTERM)
-        server.wait(20)
+        server.wait(120)
 
 
 def _healthy(address: str) -> bool:
     try:
-        with urllib.request.urlopen(address + "/_stcore/health", timeout=1) as answer:
+        with urllib.request.urlopen(address + "/_stcore/health", timeout=5) as answer:
             return answer.read() == b"ok"
     except OSError:
         return False
@@ -218,8 +250,9 @@ def browsing(url: str, playwright) -> Iterator:
             ],
             viewport={"width": 1280, "height": 900},
         )
+        context.add_init_script(ASKS)
         page = context.pages[0]
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(90_000)  # a busy machine
         page.outside = []
 
         def note(request) -> None:
@@ -255,6 +288,7 @@ def another(blank) -> Iterator:
 def mount(page, name: str, data: dict, *parts: str) -> None:
     """Draws a component with these values, alone on the page; `window.sent` has what it tells the server."""
     script, css = components.source(name, *parts)
+    page.mouse.move(0, 0)  # where the test before left it, the component may be
     page.evaluate(MOUNT, [base64.b64encode(script.encode()).decode(), css, data])
 
 
@@ -287,6 +321,7 @@ def severe_violations(page) -> list[tuple[str, str]]:
 
 
 def visit(page, address: str):
+    page.mouse.move(0, 0)  # where the test before left it, something may be
     page.goto(address)
     page.wait_for_selector("[data-testid=stApp]")
     idle(page)

@@ -279,10 +279,9 @@ def test_nothing_outside_this_machine_was_asked_for(page):
         "http://192.0.2.1/x",
         "http://127.0.0.1:9/x",
     ):  # it would have been noted, and gets no answer
-        assert (
-            page.evaluate(
+        with page.context.expect_event("requestfailed", lambda one, to=address: one.url == to):
+            got = page.evaluate(
                 "address => fetch(address, { mode: 'no-cors' }).catch(() => null)", address
             )
-            is None
-        )
+        assert got is None
         assert page.outside.pop() == address

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import HOSTILE_CAPTIONS, idle, visit
+from tests.browser.conftest import HOSTILE_CAPTIONS, IDLE, idle, visit
 from tests.browser.test_walk import EXPLORE
 
 pytestmark = pytest.mark.browser
@@ -50,12 +50,12 @@ def test_the_wall_and_its_drawer_are_used_by_keyboard_alone(page, url: str):
     assert dialog.get_by_text("Link copied").count() == 0
     for _ in range(3):  # the list of tags takes the first one
         page.keyboard.press("Escape")
-        page.wait_for_timeout(200)
+        idle(page)
         if not dialog.count():
             break
-    idle(page)
-    assert "case=" not in page.url
-    assert page.evaluate(FOCUSED) == cards[0]
+    dialog.wait_for(state="detached")
+    page.wait_for_function("() => !location.search.includes('case=')")
+    page.wait_for_function(f"(name) => ({FOCUSED})() === name", arg=cards[0], polling=50)
 
 
 def test_patterns_switch_on_and_off(page, url: str):
@@ -67,7 +67,9 @@ def test_patterns_switch_on_and_off(page, url: str):
     idle(page)
     assert page.get_by_role("heading", name="175 lies believed").is_visible()
     assert chip.get_attribute("aria-pressed") == "true"
-    chip.click()
+    at_rest = chip.evaluate(f"""async (chip) => {{ chip.click();
+      await new Promise((turn) => setTimeout(turn, 5)); return ({IDLE})(); }}""")
+    assert not at_rest  # though the server has not yet said that it is at it
     idle(page)
     assert "pair=" not in page.url
 

@@ -54,8 +54,7 @@ def test_explore_s_wall_leads_to_the_drawer_and_back(page, url: str):
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
     idle(page)
-    page.wait_for_timeout(300)
-    assert page.evaluate(LABEL) == chosen
+    page.wait_for_function(f"(name) => ({LABEL})() === name", arg=chosen, polling=50)
 
 
 def test_home_s_next_failure_and_the_case_behind_it(page, url: str):

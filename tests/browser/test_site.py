@@ -84,7 +84,9 @@ def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site
         offline.locator("dialog .told").first.wait_for()
         told = offline.locator("dialog .told").all_inner_texts()
         assert any(caption.strip()[-40:] in text for text in told)
-        assert offline.locator("dialog .picture").evaluate("image => image.naturalWidth") == 64
+        offline.wait_for_function(
+            "document.querySelector('dialog .picture').naturalWidth === 64"
+        )  # the file is read after the dialog is drawn
         assert offline.evaluate("window.ran") is None
         offline.keyboard.press("Escape")
         offline.locator("dialog").wait_for(state="detached")

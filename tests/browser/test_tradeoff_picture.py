@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser.conftest import another
+from tests.browser.conftest import DRAWN, another
 from vlprobe import views
 from vlprobe.dashboard import components
 from vlprobe.render import tradeoff
@@ -63,11 +63,12 @@ def view(blank) -> Iterator:
 
 
 def draw(view, data: dict) -> None:
+    view.mouse.move(0, 0)  # where the test before left it, a mark may be
     view.evaluate(
         "data => window.draw({data, parentElement: window.parent_, setTriggerValue: (...v) => window.sent.push(v)})",
         data,
     )
-    view.wait_for_timeout(40)
+    view.evaluate(DRAWN)
 
 
 def crowd(seed: int, spread: float, names: list[str] = NAMES) -> dict:
@@ -109,6 +110,7 @@ def test_hostile_long_and_turned_texts_are_text(view):
     lines = [["true", [[HOSTILE, ""], [TURNED, "true"]]], ["lie", [[LONG, "lie"]]]]
     example = {"note": HOSTILE, "lines": lines, "press": HOSTILE, "alt": HOSTILE}
     data["examples"] = {"m0": example | {"picture": HOSTILE, "source": "javascript:window.ran=1"}}
+    view.evaluate("() => window.sent.length = 0")
     draw(view, data)
     assert view.evaluate("() => window.ran") is None
     assert view.locator("img").count() == 0 and view.locator(".example script").count() == 0
@@ -160,7 +162,6 @@ def test_the_button_of_a_model_in_focus_is_the_next_stop_of_the_keyboard(view):
     data = crowd(3, 1)
     example = {"note": "", "lines": [], "press": "See the 3 lies", "picture": ""}
     data["examples"] = {mark["model"]: example for mark in data["marks"]}
-    view.mouse.move(0, 0)
     draw(view, data)
     view.evaluate("() => window.sent.length = 0")
     view.locator(".model[tabindex='0']").focus()

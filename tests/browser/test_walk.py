@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import idle, severe_violations, visit
+from tests.browser.conftest import DRAWN, idle, severe_violations, visit
 from vlprobe.dashboard import navigation
 
 pytestmark = pytest.mark.browser
@@ -108,15 +108,17 @@ def go(page, url: str, screen: str, look: tuple[int, str]) -> None:
         page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
         visit(page, url + "/lab")
     address = SCREENS[screen] + (page.case if screen == "drawer" else "")
+    page.mouse.move(0, 0)  # where the screen before left it, something may be
     page.evaluate(TURN, address)
     idle(page)
     if screen == "slides":
         page.locator("button.start").click()
-        page.wait_for_timeout(200)
+        page.locator("dialog[open] .title").wait_for()
+        page.evaluate(DRAWN)
     page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
 
 
-POLLS = 100  # of a tenth of a second, for the first pictures
+POLLS = 600  # of a tenth of a second, for the first pictures
 
 
 def whole(page, selector: str) -> int:
