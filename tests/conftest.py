@@ -1,9 +1,12 @@
 """What tests share: a small dataset made on the spot, a store in a temporary folder, the real data where it is."""
 
 import atexit
+import contextlib
 import csv
 import gc
 import os
+import secrets
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -118,6 +121,20 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"needs the real data in {SHARED}")
     return SHARED
+
+
+def free_port() -> int:
+    """A port for a server that starts later.
+
+    It is below those that the system gives to connections and to whoever asks for any port: one of
+    those may be another's before the server has it.
+    """
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text("ascii").split()[0])
+    while True:
+        port = 10_000 + secrets.randbelow(first - 10_000)
+        with contextlib.suppress(OSError), socket.socket() as unused:
+            unused.bind(("", port))
+            return port
 
 
 def make_tiny(folder: Path) -> str:

@@ -284,7 +284,7 @@ def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_olde
 def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", old.root)
     query = parse_qs(EXPECTED["bookmarks"]["lgip: best first"])
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
     for name, values in query.items():
         app.query_params[name] = values[0]
     app.switch_page(str(ROOT / page_file(page))).run()

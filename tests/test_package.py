@@ -23,7 +23,8 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
-from tests.cli.test_served import drawn, free_port
+from tests.cli.test_served import drawn
+from tests.conftest import free_port
 from vlprobe import registry
 from vlprobe.storage import application
 
@@ -218,7 +219,7 @@ def serving(installed: Path, home: Path, *options: str) -> Iterator[tuple[int, P
             start_new_session=True,
         )
     try:
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 300  # a busy machine
         while True:
             assert process.poll() is None and time.monotonic() < deadline, log.read_text()
             with contextlib.suppress(OSError):

@@ -25,6 +25,8 @@ from streamlit.web.server.starlette.starlette_app_utils import (
 )
 from websockets.sync.client import ClientConnection, connect
 
+from tests.conftest import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 COOKIE_SECRET = secrets.token_hex()
 PROVIDER = f"""
@@ -50,7 +52,7 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
     def wait(self) -> "Served":
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300  # a busy machine
         while True:
             assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
             with (
@@ -59,12 +61,6 @@ class Served:
             ):
                 return self
             time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return unused.getsockname()[1]
 
 
 @contextlib.contextmanager
@@ -153,7 +149,7 @@ def drawn(connection: ClientConnection) -> str:
     connection.send(asked.SerializeToString())
     session = ""
     while True:
-        message = ForwardMsg.FromString(connection.recv(timeout=60))
+        message = ForwardMsg.FromString(connection.recv(timeout=300))
         if message.WhichOneof("type") == "new_session":
             session = message.new_session.initialize.session_id
         elif message.WhichOneof("type") == "script_finished":
@@ -172,7 +168,7 @@ def upload(served: Served, visitor: Visitor, session: str = "") -> int:
         method="PUT",
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -213,7 +209,7 @@ def test_a_signal_ends_the_guarded_dashboard_or_leaves_no_server_on_its_port(tmp
 def ended(served: Served, number: signal.Signals) -> None:
     """Signals the process that was started; it ends, and its port is free again."""
     served.process.send_signal(number)
-    served.process.wait(timeout=30)
+    served.process.wait(timeout=120)
     with socket.socket() as again:
         again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         again.bind(("127.0.0.1", served.port))

@@ -42,7 +42,7 @@ def opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 
     def show(address: str) -> AppTest:
         path, query = urlsplit(address).path.strip("/"), urlsplit(address).query
-        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
         for name, values in parse_qs(query, keep_blank_values=True).items():
             at.query_params[name] = values
         at._page_hash = calc_hash(path)  # Streamlit's name for the page at this path

@@ -84,7 +84,7 @@ def test_a_sentence_names_the_better_one_first_and_escapes_names(given: dict, to
     table = pd.DataFrame([given])
     body = compare.in_words(table, metrics, "cosine", looks, [given["metric"]])
     assert "<b>a" not in body
-    at = AppTest.from_function(_said, args=(body,)).run()
+    at = AppTest.from_function(_said, args=(body,), default_timeout=300).run()
     assert told in words(at)
     word = {"tied": "tied at 1"}.get(given["verdict"], f"{given['verdict']} at 1")
     assert f"Of 1 numbers, m&n is {word}." in html.unescape(body)

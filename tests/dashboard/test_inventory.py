@@ -155,7 +155,7 @@ def opened(
                 patch.delenv("VLPROBE_SHIPPED")
             if view.read_only:
                 patch.setattr(access, "read_only", lambda: True)
-            at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+            at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
             for name, value in view.query.items():
                 at.query_params[name] = value
             at.switch_page(str(ROOT / page_file(view.page))).run()

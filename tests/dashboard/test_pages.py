@@ -48,7 +48,7 @@ def open_page(
     """Opens a page on a store, with these parameters in the URL."""
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
     monkeypatch.chdir(ROOT)
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
     for key, value in query.items():
         at.query_params[key] = value
     at.switch_page(page_file(name)).run()
@@ -119,7 +119,7 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_to_a_page_on_a_fresh_server_gets_the_frame(monkeypatch, filled: Store, page: str):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", filled.root)
-    at = AppTest.from_file(str(ROOT / page_file(page)), default_timeout=60)
+    at = AppTest.from_file(str(ROOT / page_file(page)), default_timeout=300)
     monkeypatch.setattr("vlprobe.dashboard.frame.main", lambda: entered.append(page))
     entered: list[str] = []
     at.run()
@@ -133,7 +133,7 @@ def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(
 ):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", filled.root)
     monkeypatch.chdir(ROOT)
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
     pages: list[str] = []
     navigation = st.navigation
     monkeypatch.setattr(
@@ -316,7 +316,7 @@ def test_the_breakdown_shows_the_numbers_of_the_views(
 
 
 def test_a_slice_that_a_model_lacks_is_a_dash_with_n_0():
-    at = AppTest.from_function(_one_slice_missing).run()
+    at = AppTest.from_function(_one_slice_missing, default_timeout=300).run()
     assert not at.exception
     assert "b--000" in words(at)
 

@@ -59,7 +59,7 @@ def test_only_the_people_who_are_named_get_in(
 
     monkeypatch.setenv(access.SIGN_IN, "ada@example.org")
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", every_probe.root)
-    at = AppTest.from_file(str(Path(__file__).resolve().parents[2] / "app.py"), default_timeout=60)
+    at = AppTest.from_file(str(Path(__file__).resolve().parents[2] / "app.py"), default_timeout=300)
     at.user = user
     at.run()
     assert not at.exception
@@ -135,7 +135,7 @@ def test_a_link_names_every_model_that_was_chosen(
 
         st.code(state.query("page"))
 
-    at = AppTest.from_function(page)
+    at = AppTest.from_function(page, default_timeout=300)
     at.query_params["models"] = ["demo:weak", "demo:softmax"]
     at.query_params["page"] = "3"
     assert at.run().code[0].value == "models=demo%3Aweak&models=demo%3Asoftmax"

@@ -220,7 +220,7 @@ def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
 
         stored._mend(found)
 
-    at = AppTest.from_function(press, args=(found,)).run()
+    at = AppTest.from_function(press, args=(found,), default_timeout=300).run()
     assert not at.exception
     assert "Nothing was removed" in at.session_state[stored.MENDED]
     assert remote.names("index") == whole

@@ -45,7 +45,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def until(store: Store, job_id: str, reached) -> jobs.Job:
     """The job as soon as this can be said of it."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300  # a busy machine
     while not reached(job := jobs.read(store, job_id)):
         assert time.monotonic() < deadline, f"still {job}: {jobs.log(store, job_id)}"
         time.sleep(0.05)
@@ -63,11 +63,8 @@ def test_jobs_outlive_a_killed_dashboard_take_turns_and_can_be_resumed_when_kill
         first, second = starter.stdout.split()
         until(store, second, lambda job: job.label == "Waiting for cpu, 1 job before this one")
         assert until(store, first, lambda job: job.device).label == "Waiting for cpu"
-        process = json.loads((store.root / "jobs" / second / "process.json").read_bytes())["pid"]
-        os.kill(process, signal.SIGKILL)
-        psutil.wait_procs(
-            [psutil.Process(process)] if psutil.pid_exists(process) else [], timeout=10
-        )
+        facts = json.loads((store.root / "jobs" / second / "process.json").read_bytes())
+        psutil.Process(facts["pid"]).kill()
         assert until(store, second, lambda job: job.ended).state == "dead"
         assert jobs.read(store, first).state == "queued"
         jobs.resume(store, second)

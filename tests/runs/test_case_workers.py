@@ -121,7 +121,7 @@ def test_a_process_ends_when_its_maker_is_killed(several):
     next(made), next(made)
     orphan = several[1]
     os.dup2(os.open(os.devnull, os.O_RDONLY), orphan.stdout.fileno())
-    assert orphan.wait(timeout=10) == 1
+    assert orphan.wait(timeout=120) == 1
     made.close()
 
 

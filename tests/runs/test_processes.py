@@ -59,5 +59,5 @@ def test_a_copy_that_is_not_the_installed_one_starts_itself(tmp_path, monkeypatc
 def test_a_path_that_is_set_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "told.py").write_text("import os; print(os.environ['PYTHONPATH'])")
-    out, _ = processes.start("told", stdout=subprocess.PIPE).communicate(timeout=60)
+    out, _ = processes.start("told", stdout=subprocess.PIPE).communicate(timeout=300)
     assert out.decode().strip().split(os.pathsep) == [str(ROOT), str(tmp_path)]
