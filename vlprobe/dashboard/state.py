@@ -11,6 +11,7 @@ import copy
 import functools
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -252,9 +253,9 @@ def set_labels(table: pd.DataFrame) -> dict[str, str]:
             *(table[name] for name in ("case_key", "label", "dataset", "probe")), strict=True
         )
     }
-    every = list(labels.values())
+    n_alike = Counter(labels.values())
     return {
-        key: label if every.count(label) == 1 else f"{label} · {key[:6]}"
+        key: label if n_alike[label] == 1 else f"{label} · {key[:6]}"
         for key, label in labels.items()
     }
 

@@ -8,6 +8,7 @@ from the control.
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -73,15 +74,11 @@ def repair_levels(
     tables = []
     for probe, names in numbers:
         if probe in keys:
-            table = estimates(
-                store,
-                question_set(store, keys[probe]),
-                "all",
-                "macro",
-                unit,
-            ).assign(probe=probe)
-            is_level = table["model"].isin(list(models)) & table["metric"].isin(list(names))
-            tables.append(table.loc[is_level, LEVELS])
+            stored = question_set(store, keys[probe])
+            runs = tuple(run for run in stored.runs if run.model in models)
+            table = estimates(store, replace(stored, runs=runs), "all", "macro", unit)
+            table = table.assign(probe=probe)
+            tables.append(table.loc[table["metric"].isin(list(names)), LEVELS])
     return _in_order(tables, LEVELS, numbers, "model", models)
 
 

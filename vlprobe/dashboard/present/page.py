@@ -1,5 +1,6 @@
 """Present, top to bottom: what the talk is about, its slides, and the same as one file."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 
@@ -69,9 +70,9 @@ def _pick_set() -> Questions:
         row.case_key: f"{presentations()[row.probe].name} · {dataset_name(row.dataset)}"
         for row in rows
     }
-    twins = [label for label in labels.values() if list(labels.values()).count(label) > 1]
+    n_alike = Counter(labels.values())
     for row in rows:
-        if labels[row.case_key] in twins:
+        if n_alike[labels[row.case_key]] > 1:
             labels[row.case_key] = f"{row.label} · {row.case_key[:6]}"
     return questions(choose("About", "set", labels, next(iter(labels)), always=True, width=380))
 
