@@ -18,8 +18,8 @@ from streamlit.web import cli
 from threadpoolctl import threadpool_limits
 
 from vlprobe.dashboard import (
-    arenas,
     frame,  # noqa: F401 - ahead of the first page
+    process,
 )
 from vlprobe.dashboard.home import ready
 from vlprobe.errors import VlprobeError, printable
@@ -30,7 +30,7 @@ AHEAD = "ahead of visitors"  # the thread
 
 def main() -> None:
     """Serves; the arguments of the process are those of the command `streamlit`."""
-    arenas.limit()
+    process.limit_heaps()
     with contextlib.suppress(ImportError):
         from streamlit import emojis  # noqa: F401 - compiled ahead of the first page, whose icon is one
     with contextlib.suppress(ImportError):
@@ -61,4 +61,7 @@ def _prepare() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except SystemExit as end:
+        process.leave(end.code)

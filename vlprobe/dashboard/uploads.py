@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from vlprobe.dashboard import arenas
+from vlprobe.dashboard import process
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -78,7 +78,7 @@ def serve(app: Path, settings: dict[str, Any]) -> None:
     from streamlit.starlette import App
     from threadpoolctl import threadpool_limits
 
-    arenas.limit()
+    process.limit_heaps()
     threadpool_limits(1, "blas")
     sys.argv = [str(app)]  # Streamlit looks for its settings and modules beside what this names
     App(app, middleware=[Middleware(SignedInUploads)]).run(config=settings)
@@ -90,4 +90,7 @@ if __name__ == "__main__":
     try:
         uploads.serve(Path(sys.argv[1]), json.loads(sys.argv[2]))
     except KeyboardInterrupt:
-        raise SystemExit(130) from None
+        process.leave(130)
+    except SystemExit as end:
+        process.leave(end.code)
+    process.leave(0)

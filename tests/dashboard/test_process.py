@@ -1,4 +1,4 @@
-"""A server's memory: few heaps, whatever number of threads allocate at once."""
+"""A server's process: few heaps, whatever number of threads allocate at once, an end that waits for none."""
 
 import platform
 import re
@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from vlprobe.dashboard import arenas
+from vlprobe.dashboard import process
 
 # Twelve threads hold memory that is in nobody else's heap, at once; then the C library describes its heaps.
 SCRIPT = """
 import ctypes, sys, threading
-from vlprobe.dashboard import arenas
+from vlprobe.dashboard import process
 if sys.argv[1] == "limited":
-    arenas.limit()
+    process.limit_heaps()
 library, meeting = ctypes.CDLL(None), threading.Barrier(12)
 library.malloc.restype = library.fopen.restype = ctypes.c_void_p
 def allocate():
@@ -39,4 +39,20 @@ def test_threads_that_allocate_at_once_share_two_heaps(tmp_path):
         command = [sys.executable, "-c", SCRIPT, name, str(tmp_path / name)]
         subprocess.run(command, check=True)
         n_heaps[name] = len(re.findall("<heap nr=", (tmp_path / name).read_text()))
-    assert n_heaps["limited"] <= arenas.ARENAS < n_heaps["as it is"]
+    assert n_heaps["limited"] <= process.HEAPS < n_heaps["as it is"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "said"), [("None", 0, ""), ("3", 3, ""), ("'no port'", 1, "no port\n")]
+)
+def test_the_end_waits_for_no_thread_and_says_what_a_system_exit_says(code, expected, said):
+    script = f"""
+import threading
+from vlprobe.dashboard import process
+threading.Thread(target=threading.Event().wait).start()  # Python's own end would wait for it for ever
+print("done")
+process.leave({code})
+"""
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (expected, "done\n", said)

@@ -1,0 +1,44 @@
+"""The process of a server, in which Streamlit runs every page in a thread of its own: it has few heaps,
+and waits for no thread at its end.
+
+The C library's allocator gives threads that allocate at once up to eight heaps a processor core. Each
+keeps what was freed in it for the threads that come back to it, in pieces that cannot be returned to the
+system: with a hundred visitors that was twice what is in use, and rose for as long as they came
+(`benchmarks/RESULTS.md`). Threads of Python wait for its interpreter anyway, so that few heaps are no
+queue.
+"""
+
+import contextlib
+import ctypes
+import os
+import sys
+from typing import NoReturn
+
+HEAPS = 2
+M_ARENA_MAX = -8  # glibc's malloc.h
+
+
+def limit_heaps() -> None:
+    """At most HEAPS heaps from now on, where the C library is glibc; to be called early. Jobs, which
+    are processes of their own, keep theirs.
+    """
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, AttributeError):  # musl, say, has no mallopt, nor such heaps
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, HEAPS)
+
+
+def leave(code: object) -> NoReturn:
+    """Ends the process with what a SystemExit says, and waits for no thread.
+
+    Python's own end stops the threads of pages that are being drawn wherever they are: where that is
+    inside of Arrow, the library waits for ever for a worker that is gone, and the server does not end.
+    Nothing is lost: what is stored is written by jobs, which are processes of their own, or renamed
+    when it is whole.
+    """
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # whoever read it is gone
+            stream.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
