@@ -288,6 +288,8 @@ def in_chromium(cache: Path, titles: Sequence[str]) -> None:
         browser.add_init_script(clock.WATCH)
         clock.pages(browser, cache, list(titles))
         browser.close()
+    if clock.late:
+        print("Above its goal:", *clock.late, sep="\n  ")
 
 
 def main() -> None:

@@ -196,8 +196,9 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
     """
     began = time.time_ns()
     file = cache / DIGEST_MEMO
-    rows = {key: row for key, row in memo.read(file).items() if _is_row(row)}
     keys = [os.path.abspath(path) for path in paths]
+    memory = memo.read(file)
+    rows = {key: memory[key] for key in keys if _is_row(memory.get(key))}
     stamps = dict(zip(keys, map(_stamp, keys), strict=True))
     unknown = {
         key: path
@@ -212,7 +213,7 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
         settled = {
             key: [*stamps[key], digests[key]] for key in keys if memo.is_settled(stamps[key], began)
         }
-        others = {key: row for key, row in rows.items() if key not in stamps}
+        others = {key: row for key, row in memory.items() if key not in stamps and _is_row(row)}
         memo.write(file, others | settled, max(MOST_DIGESTS, len(settled)))
     return [digests[key] for key in keys]
 

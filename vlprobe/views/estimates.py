@@ -141,6 +141,33 @@ def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
         ).df()
 
 
+def subtype_counts(store: Store, question_set: QuestionSet, kind: str) -> dict[str, int]:
+    """How many cases of a kind each subtype has, by name."""
+    counts: dict[str, int] = {}
+    for case_kind, subtype, _, n_cases in _counted(store, question_set):
+        if case_kind == kind:
+            counts[subtype] = counts.get(subtype, 0) + n_cases
+    return dict(sorted(counts.items()))
+
+
+def rule_counts(
+    store: Store, question_set: QuestionSet, kind: str, subtype: str = ""
+) -> dict[str, int]:
+    """How many cases of a kind, and of one subtype of it where one is named, each rule has, by name."""
+    counts: dict[str, int] = {}
+    for case_kind, of_subtype, rule, n_cases in _counted(store, question_set):
+        if case_kind == kind and subtype in ("", of_subtype):
+            counts[rule] = counts.get(rule, 0) + n_cases
+    return dict(sorted(counts.items()))
+
+
+def _counted(store: Store, question_set: QuestionSet) -> list[tuple[str, str, str, int]]:
+    """The rows of `choices`; what has no name is called ""."""
+    table = choices(store, question_set).fillna({"subtype": "", "rule": ""})
+    columns = (table[name].tolist() for name in ("kind", "subtype", "rule", "n_cases"))
+    return list(zip(*columns, strict=True))
+
+
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
     """Kinds of cases that hold edits of `perturb.kinds` beside LGIP's: their numbers as a whole are of another
     question than the paper's.

@@ -137,6 +137,15 @@ def runs(store: Store) -> pd.DataFrame:
     )
 
 
+def n_cases_by_model(store: Store) -> dict[str, int]:
+    """How many cases each model was asked, of all question sets: those of its newest run over each."""
+    counts: dict[str, int] = {}
+    newest = {(run["case_key"], run["run"]["model"]): run for run in known_manifests(store)}
+    for (_, model), manifest in newest.items():
+        counts[model] = counts.get(model, 0) + manifest["n_cases"]
+    return counts
+
+
 def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
     """Manifests, oldest first, as rows, newest first."""
     warnings = store.listing_fact("warnings", lambda: examine.warnings(store))

@@ -107,14 +107,13 @@ def most_asked(stored: Questions) -> str:
     """The model that answered most cases here, of all question sets; of several such the first that
     is shipped, then the first by name.
     """
-    runs = view(views.runs.runs).drop_duplicates(["case_key", "model"])
-    n_cases = runs.groupby("model")["n_cases"].sum()
+    n_cases = view(views.runs.n_cases_by_model)
     shipped = [model for model in SHIPPED_MODELS if not is_control(model)]
     return min(
         stored.models,
         key=lambda model: (
             is_control(model),
-            -int(n_cases.get(model, 0)),
+            -n_cases.get(model, 0),
             shipped.index(model) if model in shipped else len(shipped),
         ),
     )

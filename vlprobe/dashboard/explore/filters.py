@@ -102,15 +102,13 @@ def _keep_wall() -> None:
 
 def _words_and_tags(about: Subject) -> Filter:
     """What the question is: its type and rule, its words, its tags."""
-    choices = view(views.estimates.choices, about.questions.question_set)
-    of_kind = choices[choices["kind"] == about.kind]
+    of_kind = about.questions.question_set, about.kind
     left, right = st.columns(2)
     with left:
-        types = of_kind.groupby("subtype")["n_cases"].sum().to_dict()
+        types = view(views.estimates.subtype_counts, *of_kind)
         subtype = _any("Type", "type", types, "What was changed: a colour, a number, a thing …")
-    of_type = of_kind[of_kind["subtype"] == subtype] if subtype else of_kind
     with right:
-        rules = of_type.groupby("rule")["n_cases"].sum().to_dict()
+        rules = view(views.estimates.rule_counts, *of_kind, subtype)
         rule = _any("Rule", "rule", rules, "How it was changed: the rule by its stored name.")
     tags = {
         value: value.replace("=", ": ", 1)
