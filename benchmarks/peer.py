@@ -4,12 +4,14 @@ Both answer three questions about 200 pictures with five captions each (COCO's w
 ones) with one checkpoint, a ViT-B-32 made from a seed, in fp32 on two threads: retrieval in both directions, one true
 caption against one wrong one (SugarCrepe's way), and two pictures against two captions (Winoground's way). Each side is
 one command as a user types it, from its start to its end, imports, loading and digests included, nothing remembered
-from an earlier one; they take turns. Printed are the median, the least and the most of seconds and CPU seconds, the
-ratio of the medians, and the largest difference of the 11 numbers that both give. Random weights measure nothing but
-that they agree.
+from an earlier one; they take turns. Printed are the median, the least and the most of seconds and CPU seconds and of
+their ratio in each repeat, and the largest difference of the 11 numbers that both give. Random weights measure nothing
+but that they agree.
 
 vlprobe's command asks RoCOCO without alterations, and EqBen, about the three datasets: it also stores every case and
-resamples every number a thousand times; the peer does neither. The doctor, for which there is no peer, is left out.
+resamples every number a thousand times; the peer does neither. Texts are as the peer has them: without
+`normalise=false` RoCOCO would ask about foils and their captions in lower case too, which no question of the peer has.
+The doctor, for which there is no peer, is left out.
 
     --pictures N    beyond those there are, copies at 90 %, 80 % ... of the size whose captions end in "in picture N"
     --repeat N      [5]
@@ -267,7 +269,7 @@ def ask_vlprobe(work: Path, threads: int) -> tuple[float, float]:
     ]
     command += ["--model", f"openclip:{MODEL}@{work}/weights.pt", "--device", "cpu"]
     command += ["--threads", str(threads), "--probe", "rococo", "--probe", "eqben"]
-    command += ["--option", "policies=", "--option", "pictures="]
+    command += ["--option", "policies=", "--option", "pictures=", "--option", "normalise=false"]
     for name in datasets(work).values():
         command += ["--dataset", name]
     return timed(command, work, threads)
@@ -320,13 +322,22 @@ def measured(
         line = ", ".join(f"{name} {wall:.1f} s {cpu:.1f} CPU" for name, (wall, cpu) in turn.items())
         is_busy = max(busy) > MOST_BUSY
         load = f"others used {', '.join(f'{cores:.2f}' for cores in busy)} cores before"
-        print(f"{line}; load {os.getloadavg()[0]:.2f}, {load}{' (BUSY)' * is_busy}", flush=True)
+        ratio = " and ".join(f"{value:.2f}" for value in quotients(turn))
+        print(
+            f"{line}; ratio {ratio}; load {os.getloadavg()[0]:.2f}, {load}{' (BUSY)' * is_busy}",
+            flush=True,
+        )
         if is_busy and again > 0:
             again -= 1
             continue
         for name, seconds in turn.items():
             spent[name].append(seconds)
     return spent
+
+
+def quotients(turn: dict[str, tuple[float, float]]) -> list[float]:
+    """How many times the peer's wall and CPU seconds are ours, in one repeat."""
+    return [peer / own for own, peer in zip(turn["vlprobe"], turn[CLIP_BENCHMARK], strict=True)]
 
 
 def main() -> None:
@@ -351,18 +362,20 @@ def main() -> None:
             sides["vlprobe, whole"] = lambda: whole(work, typed.threads)
         spent = measured(sides, typed.repeat, typed.idle)
         mine, theirs = numbers_of_vlprobe(work), numbers_of_peer(work)
-    medians: dict[str, list[float]] = {}
     print(f"{'':22}{'wall s':>9}{'least':>8}{'most':>8}{'CPU s':>9}{'least':>8}{'most':>8}")
     for name, rows in spent.items():
         columns = list(zip(*rows, strict=True))
-        medians[name] = [statistics.median(column) for column in columns]
         cells = [f"{statistics.median(c):9.1f}{min(c):8.1f}{max(c):8.1f}" for c in columns]
         print(f"{name:22}{''.join(cells)}   {len(rows)} times, {typed.threads} threads")
-    ratios = [
-        peer / own for own, peer in zip(medians["vlprobe"], medians[CLIP_BENCHMARK], strict=True)
-    ]
+    turns = [dict(zip(spent, turn, strict=True)) for turn in zip(*spent.values(), strict=True)]
     goal = 8 if typed.pictures >= 1000 else 7
-    print(f"ratio: {ratios[0]:.2f} in seconds, {ratios[1]:.2f} in CPU seconds (goal {goal})")
+    for clock, ratios in zip(
+        ("seconds", "CPU seconds"), zip(*map(quotients, turns), strict=True), strict=True
+    ):
+        print(
+            f"ratio in {clock}: {statistics.median(ratios):.2f} "
+            f"({min(ratios):.2f} to {max(ratios):.2f}, goal {goal})"
+        )
     difference = max(abs(mine[name] - theirs[name]) for name in theirs)
     print(f"largest difference of {len(theirs)} numbers: {difference:.1e} (goal 1e-6)")
     print("  ".join(f"{name} {value:.4f}" for name, value in mine.items()))
