@@ -13,7 +13,7 @@ import streamlit as st
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, chart
-from vlprobe.dashboard.jobs import span, watched
+from vlprobe.dashboard.jobs import begin, span, watched
 from vlprobe.dashboard.lab import first_lists, repaired_cases
 from vlprobe.dashboard.lab.training import other_seeds, trained
 from vlprobe.dashboard.run.progress import panel
@@ -275,21 +275,11 @@ def _asks(job: Job, models: tuple[str, ...]) -> bool:
 
 
 def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:
-    """A job a probe, with the questions that it has for the demo world; what was answered before is
-    not asked twice.
+    """One job for all of the probes, with the questions that each has for the demo world; what was answered
+    before is not asked twice.
     """
-    job_ids = [
-        jobs.start(
-            Request(
-                tuple(dict.fromkeys(filter(None, models))),
-                registry.load_probe(probe).dataset,
-                probe,
-            ),
-            store(),
-        )
-        for probe in probes
-    ]
-    st.query_params["job"] = job_ids[0]
+    names = tuple(dict.fromkeys(filter(None, models)))
+    begin(*(Request(names, registry.load_probe(probe).dataset, probe) for probe in probes))
 
 
 def probe_tuned(tuned: str, loss: str) -> None:
