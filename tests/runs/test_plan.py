@@ -200,6 +200,26 @@ def test_a_profile_counts_the_seconds_of_each_stage_and_of_the_model(monkeypatch
     assert lines["all"] == ["32.00", "100.0%", "21.00", "15.00", "46.9%"]
 
 
+def test_the_first_batch_of_embeddings_is_not_counted_as_making_questions(
+    tiny, tmp_path, monkeypatch
+):
+    clock, stages = profile.Profile(Progress()), []  # in which the model is asked
+
+    def asked(name: str):
+        answer = getattr(ControlEncoder, name)
+        return lambda *args: stages.append(clock._name) or answer(*args)
+
+    for name in ("encode_texts", "encode_images"):
+        monkeypatch.setattr(ControlEncoder, name, asked(name))
+    plan = [request for request in requests(tiny) if request.probe != "prsm"]
+    execute_plan(
+        [replace(one, models=MODELS[:1], examine=False) for one in plan], Store(tmp_path), clock
+    )
+    assert set(stages) == {"similarity spread", "encode and score"}
+    assert stages[0] == "similarity spread"
+    assert {"make questions", "load models"} <= set(clock.stages)
+
+
 def test_the_stages_of_a_real_profile_add_up_to_all_of_it(tiny, tmp_path):
     began, spent = time.perf_counter(), sum(os.times()[:4])
     words = ["--model", "control:random", "--dataset", tiny, "--probe", "lgip", "--profile"]

@@ -161,6 +161,7 @@ class LocalExecutor(Executor):
     def spread(self, sample: Sequence[Item]) -> float:
         """The model's similarity spread over the pictures and captions of these items."""
         label = f"{self.context.label}: similarity spread"
+        self.progress.update(label, 0, 1)
         self.encoder.progress = lambda stage, done, total: self.progress.update(
             f"{label} ({stage})", 0, 1
         )
@@ -172,6 +173,8 @@ class LocalExecutor(Executor):
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
         """Scores these parts, which are in rising order, and writes each to the store."""
         label, run_entry = self.context.label, self.context.run_entry
+        if case_ranges:
+            self.progress.update(label, case_ranges[0][0], self.n_cases)
         for case_range, cases in zip(
             case_ranges, self.context.case_entry.slices("cases", case_ranges), strict=True
         ):

@@ -54,7 +54,11 @@ class Profile(Progress):
         self._progress.update(label, done, total)
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Passes on which run is scored."""
+        """Passes on which run is scored, and counts what follows as its scoring: its first batch is told
+        after the model has answered.
+        """
+        if keys.run:
+            self._end_stage(SCORING)
         self._progress.begin_run(keys)
 
     def tell(self, line: str) -> None:
