@@ -16,14 +16,9 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
 
     Raises:
         NotFound: no run has such a key.
-        InvalidInput: the store cannot be written, is shared, or a run came with vlprobe.
+        InvalidInput: the store cannot be written, or a run came with vlprobe.
     """
     store.require_local_writable()
-    if store.mirror:
-        raise InvalidInput(
-            f"'{store.address}' is shared with other machines, and runs in it are not removed from here. Remove "
-            "their folders below runs/ in the bucket."
-        )
     manifests = {manifest["key"]: manifest for manifest in map(store.find, keys)}
     for key in manifests:
         if store.is_shipped(key):
@@ -35,15 +30,18 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
     """Removes runs, and questions of which no run is left; tags and notes stay. Returns how many
-    sets of questions went.
+    sets of questions went: none of a store that machines share, where another may be answering them.
 
-    Raises InvalidInput where a file cannot be removed.
+    Raises InvalidInput where a file or an object cannot be removed.
     """
     keys = {manifest["key"] for manifest in manifests}
     case_keys = {manifest["case_key"] for manifest in manifests}
     stored, unread = store.read_runs()  # what cannot be read may be of the same questions
     answered = {manifest["case_key"] for manifest in stored if manifest["key"] not in keys}
-    unanswered = set() if unread else case_keys - answered
+    unanswered = set() if unread or store.mirror else case_keys - answered
+    if store.mirror:
+        for key in sorted(keys):
+            store.mirror.remove_run(key)
     folders = [store.root / "runs" / key for key in sorted(keys)]
     folders += [store.root / "cases" / key for key in sorted(unanswered)]
     repair([Damage(folder, "", (folder,)) for folder in folders if folder.is_dir()])

@@ -158,6 +158,13 @@ class Mirror:
         self.remote.make()
         self.remote.write("writable", b"")
 
+    def remove_run(self, key: str) -> None:
+        """Removes a run for all machines: first its manifest, without which it is none, then its tables. Raises
+        InvalidInput.
+        """
+        self.remote.remove([f"index/runs/{key}.{SCHEMA}.json"])
+        self.remote.remove(self.remote.names(f"runs/{key}"))
+
     def send_examinations(self) -> None:
         """Uploads examinations that are not in the object store; damaged ones are left out with a
         warning. Raises InvalidInput.

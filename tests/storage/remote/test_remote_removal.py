@@ -1,0 +1,58 @@
+"""Runs that are removed from a store that several machines share."""
+
+import pytest
+
+from tests.storage.remote.test_remote_s3 import call
+from tests.storage.remote.test_remote_s3 import request as asked
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.runs import removal
+from vlprobe.runs.run import execute
+from vlprobe.storage.objects import Remote
+
+MODELS = ("control:random", "control:constant")
+
+
+@pytest.mark.parametrize("kind", ["memory", pytest.param("bucket", marks=pytest.mark.full)])
+def test_a_removed_run_is_gone_for_every_machine_and_the_others_stay(kind, drawn, on, request):
+    address = request.getfixturevalue(kind)
+    one, two = on("one", address), on("two", address)
+    removed, kept = (execute(asked(drawn, models=(model,)), one)[0] for model in MODELS)
+    scores = two.run(kept["key"]).table("scores")
+    assert two.run(removed["key"]).complete
+    assert removal.remove(one, removal.removable(one, [removed["key"]])) == 0
+    remote = one.mirror.remote
+    assert not [name for name in remote.names("") if removed["key"] in name]
+    for name in ("one", "two", "three"):
+        store = on(name, address)
+        assert [run["key"] for run in store.runs()] == [kept["key"]]
+        assert not store.run(removed["key"]).complete
+        assert store.run(kept["key"]).table("scores").equals(scores)
+        with pytest.raises(NotFound):
+            removal.removable(store, [removed["key"]])
+    assert call(address, "verify") == ""
+    (again,) = execute(asked(drawn, models=(MODELS[0],)), on("two", address))
+    assert again["key"] == removed["key"]
+    assert again["files"] == removed["files"]
+    assert len(on("one", address).runs()) == 2
+
+
+def test_the_command_removes_a_run_of_a_shared_store(memory, drawn, on):
+    (manifest,) = execute(asked(drawn), on("one", memory))
+    call(memory, "remove", manifest["key"][:8], "--yes")
+    assert not on("two", memory).runs()
+
+
+def test_a_removal_that_is_cut_off_leaves_no_half_run(memory, drawn, on, monkeypatch):
+    one = on("one", memory)
+    (manifest,) = execute(asked(drawn), one)
+
+    def unreached(*_):
+        raise InvalidInput("The store cannot be reached.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Remote, "names", unreached)
+        with pytest.raises(InvalidInput, match="cannot be reached"):
+            one.mirror.remove_run(manifest["key"])
+    assert not on("two", memory).runs() and not on("one", memory).runs()
+    (again,) = execute(asked(drawn), on("two", memory))
+    assert again["files"] == manifest["files"]
