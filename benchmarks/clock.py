@@ -280,7 +280,8 @@ def changes(tab: Tab, title: str) -> list[Took]:
         elif title in ("Home", "Present"):
             action = page.get_by_role("button", name="Another one").first.click
         elif title == "Trade-off":
-            action = page.locator("button.model").nth(number).click
+            others = page.locator("button.model[aria-pressed=false]")
+            action = others.nth(number % max(others.count(), 1)).click
         elif title == "Play":
             action = page.get_by_role("button", name="New round").first.click
         else:
