@@ -25,6 +25,17 @@ RELEASED = "released"  # the policy of captions that were altered by the dataset
 FROM_FILE = "edits"  # the policy of those of a file; edits:SUBTYPE where it says which
 
 
+class AlteredGallery(NamedTuple):
+    """One rule's gallery, made for its first query."""
+
+    gallery: Gallery | ApproximateGallery
+    owners: np.ndarray  # the number of each candidate's item
+    is_altered: np.ndarray  # bool of shape (n_candidates,)
+    is_clean: bool
+    candidate_name: Callable[[int], str]
+    names: CandidateNames
+
+
 class PreparedSearch(NamedTuple):
     """Queries of one gallery before they are searched."""
 

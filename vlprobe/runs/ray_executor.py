@@ -1,8 +1,8 @@
 """Scores the cases of a run on a Ray cluster: its workers write parts into the same store as one
 process would.
 
-To a worker go the run, the items and names; it loads the model itself and reads its cases from the
-store. Before a gallery is searched, its pictures and texts are embedded by all workers, each a
+To a worker go the run and names; it loads the model itself, and reads its cases from the store, and
+of the items the blocks that it needs. Before a gallery is searched, its pictures and texts are embedded by all workers, each a
 share, and kept in the store. One of more than a product is ranked in shares: each worker reads the
 candidates of its own, one product after the other, and leaves what it counted for who scores.
 """
@@ -17,6 +17,7 @@ from vlprobe.errors import InvalidInput, StoredDamage, VlprobeError
 from vlprobe.runs import ray_pool
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, LocalExecutor
+from vlprobe.runs.item_blocks import ItemBlocks
 from vlprobe.runs.request import Progress, Request
 from vlprobe.scoring.shares import chunk_starts
 from vlprobe.storage.store import Store
@@ -30,7 +31,7 @@ class Job:
     """What a worker is sent once."""
 
     run: Run
-    items: Sequence[Item]
+    items: Sequence[Item]  # where they are read, a block at a time
     request: Request  # with the worker's device and threads that read pictures
     store: Store
     threads: int  # of torch; 0: the model needs none
@@ -171,7 +172,8 @@ class RayExecutor(Executor):
         worker_request = replace(
             request, device="cuda" if gpus else "cpu", workers=ray_pool.readers(cpus, gpus)
         )
-        job = Job(context.run, context.items, worker_request, context.store, threads)
+        items = ItemBlocks.write(context.store, context.run.key, context.items)
+        job = Job(context.run, items, worker_request, context.store, threads)
         self._reported = ("", 0.0, 1.0)  # to the progress: label, done, total
         self._crew = ray_pool.Crew(Worker, job, cpus, gpus, max(threads, 1), self._repeat_report)
 
