@@ -25,17 +25,6 @@ RELEASED = "released"  # the policy of captions that were altered by the dataset
 FROM_FILE = "edits"  # the policy of those of a file; edits:SUBTYPE where it says which
 
 
-class AlteredGallery(NamedTuple):
-    """One rule's gallery, made for its first query."""
-
-    gallery: Gallery | ApproximateGallery
-    owners: np.ndarray  # the number of each candidate's item
-    is_altered: np.ndarray  # bool of shape (n_candidates,)
-    is_clean: bool
-    candidate_name: Callable[[int], str]
-    names: CandidateNames
-
-
 class PreparedSearch(NamedTuple):
     """Queries of one gallery before they are searched."""
 
@@ -49,6 +38,33 @@ class PreparedSearch(NamedTuple):
     candidate_name: Callable[[int], str]
     names: CandidateNames
     partners: Sequence[str]  # whose picture is mixed into each query's own
+
+
+class RuleGallery(NamedTuple):
+    """One rule's gallery, made for its first query."""
+
+    gallery: Gallery | ApproximateGallery
+    owners: np.ndarray  # the number of each candidate's item
+    is_altered: np.ndarray  # bool of shape (n_candidates,)
+    is_clean: bool
+    candidate_name: Callable[[int], str]
+    names: CandidateNames
+
+    def search(
+        self,
+        queries: np.ndarray,
+        query_items: np.ndarray,
+        match: Match | None,
+        partners: Sequence[str],
+    ) -> PreparedSearch:
+        """These queries in it; arguments as in `PreparedSearch`."""
+        return PreparedSearch(
+            queries=queries,
+            query_items=query_items,
+            match=match,
+            partners=partners,
+            **self._asdict(),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +106,7 @@ class TextGalleries:
                 candidates.texts.extend(case["texts"])
                 candidates.item_numbers.extend([item_number[case["item"]]] * len(case["texts"]))
                 candidates.is_altered.extend(role == "different" for role in case["roles"])
-        self._galleries: dict[
-            str, tuple[Gallery | ApproximateGallery, list[str], CandidateNames]
-        ] = {}
+        self._galleries: dict[str, tuple[RuleGallery, list[str]]] = {}
 
     def prepare(
         self, queries: Sequence[Picture], query_items: np.ndarray, rule: str
@@ -100,32 +114,30 @@ class TextGalleries:
         """What ranks all captions and those altered by a rule for each picture; `query_items` are
         their items' numbers.
         """
+        if rule not in self._galleries:
+            self._galleries[rule] = self._made(rule), self._texts(rule)
+        gallery, texts = self._galleries[rule]
+        match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
+        return gallery.search(
+            self.encoder.images(queries), query_items, match, [""] * len(queries)
+        )
+
+    def _made(self, rule: str) -> RuleGallery:
         candidates = self._candidates[rule]
         is_altered = np.array(candidates.is_altered)
-        if rule not in self._galleries:
-            names = CandidateNames(
+        exact = self.passes.gallery(f"i2t/{rule}", self.source(rule))
+        return RuleGallery(
+            gallery=nearest.searchable(exact, self.n_looked_up, self.encoder),
+            owners=np.array(candidates.item_numbers),
+            is_altered=is_altered,
+            is_clean=rule == CLEAN,
+            candidate_name=candidates.texts.__getitem__,
+            names=CandidateNames(
                 items=pa.array(self._item_ids).take(pa.array(candidates.item_numbers)),
                 texts=pa.array(candidates.texts),
                 partners=None,
                 altered=pa.array(is_altered),
-            )
-            exact = self.passes.gallery(f"i2t/{rule}", self.source(rule))
-            searchable = nearest.searchable(exact, self.n_looked_up, self.encoder)
-            self._galleries[rule] = searchable, self._texts(rule), names
-        gallery, texts, names = self._galleries[rule]
-        match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
-        owners, vectors = np.array(candidates.item_numbers), self.encoder.images(queries)
-        return PreparedSearch(
-            queries=vectors,
-            query_items=query_items,
-            gallery=gallery,
-            owners=owners,
-            is_altered=is_altered,
-            match=match,
-            is_clean=rule == CLEAN,
-            candidate_name=candidates.texts.__getitem__,
-            names=names,
-            partners=[""] * len(queries),
+            ),
         )
 
     def _texts(self, rule: str) -> list[str]:
@@ -184,9 +196,7 @@ class PictureGalleries:
             changed,
             n_looked_up,
         )
-        self._galleries: dict[
-            str, tuple[Gallery | ApproximateGallery, list[Picture], CandidateNames]
-        ] = {}
+        self._galleries: dict[str, tuple[RuleGallery, list[Picture]]] = {}
         self.passes = LocalPasses(encoder)
         self._listed: dict[str, list[Picture]] = {}  # by rule, the candidates
         self._partners: dict[str, pa.Array] = {}  # by rule, of each picture
@@ -195,28 +205,25 @@ class PictureGalleries:
         """What ranks all pictures and those mixed by a rule for each caption; `query_items` are their
         items' numbers.
         """
-        n_originals, encoder = len(self.pictures), self.encoder
-        changed = self._changed_by(rule)
         if rule not in self._galleries:
-            exact = self.passes.gallery(f"t2i/{rule}", self.source(rule))
-            searchable = nearest.searchable(exact, self.n_looked_up, encoder)
-            self._galleries[rule] = searchable, self._pictures(rule), self._names(rule, changed)
-        gallery, candidates, names = self._galleries[rule]
-        owners = np.concatenate([np.arange(n_originals), changed])
-        is_altered = np.arange(len(candidates)) >= n_originals
-        match = scoring_cases.pair_matcher(encoder, candidates, queries, query_side="texts")
-        vectors = encoder.texts(queries, keep=True)
-        return PreparedSearch(
-            queries=vectors,
-            query_items=query_items,
-            gallery=gallery,
-            owners=owners,
-            is_altered=is_altered,
-            match=match,
+            pictures = self._pictures(rule)
+            self._galleries[rule] = self._made(rule, pictures), pictures
+        gallery, candidates = self._galleries[rule]
+        match = scoring_cases.pair_matcher(self.encoder, candidates, queries, query_side="texts")
+        partners = self._partners[rule].take(pa.array(query_items)).to_pylist()
+        vectors = self.encoder.texts(queries, keep=True)
+        return gallery.search(vectors, query_items, match, partners)
+
+    def _made(self, rule: str, candidates: Sequence[Picture]) -> RuleGallery:
+        n_originals, changed = len(self.pictures), self._changed_by(rule)
+        exact = self.passes.gallery(f"t2i/{rule}", self.source(rule))
+        return RuleGallery(
+            gallery=nearest.searchable(exact, self.n_looked_up, self.encoder),
+            owners=np.concatenate([np.arange(n_originals), changed]),
+            is_altered=np.arange(len(candidates)) >= n_originals,
             is_clean=rule == CLEAN,
             candidate_name=lambda number: candidates[number].name,
-            names=names,
-            partners=self._partners[rule].take(pa.array(query_items)).to_pylist(),
+            names=self._names(rule, changed),
         )
 
     def _changed_by(self, rule: str) -> np.ndarray:
