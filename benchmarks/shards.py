@@ -4,7 +4,7 @@ Candidates are made up (float32, 512 numbers, random directions), every other on
 made; 1,000 queries lie near a candidate each. Each size is a process of its own, on one thread:
 
     rank        both passes over all products, in one share
-    4 shares    the same in four shares whose answers are merged; with --check, which also compares the bytes
+    4 shares    the same in four shares whose answers are merged, and the bytes compared; with --check, of the first size
     rankings    whole rankings of 30 queries in three versions, spilled to a file, as PRSM's rank correlation takes them
 
 Printed are seconds and CPU seconds, the ratio to the size before, the most memory that was resident in the process
@@ -120,7 +120,7 @@ def main() -> None:
     """Prints a line a size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--candidates", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--check", action="store_true", help="four shares, too")
+    parser.add_argument("--check", action="store_true", help="four shares of the first size, too")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.alone:
@@ -129,7 +129,7 @@ def main() -> None:
     before: dict[str, float] = {}
     for n in asked.candidates:
         command = [sys.executable, __file__, "--alone", "--candidates", str(n)]
-        command += ["--check"] * asked.check
+        command += ["--check"] * (asked.check and not before)
         said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         line = json.loads(said.stdout)
         times = {
@@ -145,7 +145,7 @@ def main() -> None:
             f"{line['resident']:,.0f} MiB resident"
             + "".join(f", {name} x{ratio:.2f}" for name, ratio in times.items())
         )
-        if asked.check:
+        if "shares" in line:
             print(
                 f"  4 shares   {line['shares']:7.1f} s, CPU {line['shares_cpu']:7.1f} s, the same bytes"
             )

@@ -221,7 +221,7 @@ class Prsm(Probe):
             registry.load_dataset(options["gallery"], cache).items if options["gallery"] else items
         )
         galleries = {
-            group: GroupGallery(encoder, pictures, n_looked_up)
+            group: GroupGallery(encoder, pictures, n_looked_up, f"pictures/{group}")
             for group, pictures in grouped_pictures(
                 candidates, options["group"], run.dataset
             ).items()

@@ -2,6 +2,7 @@
 rankings agree.
 """
 
+import functools
 import itertools
 import json
 import math
@@ -21,7 +22,8 @@ from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.versions import VersionSearch
+from vlprobe.scoring.shares import Candidates, LocalPasses
+from vlprobe.scoring.versions import VersionSearch, query_blocks
 from vlprobe.types import Encoder, Item, Picture
 
 TOP_PICTURES = 5  # of each version's ranking that are stored
@@ -53,18 +55,33 @@ class GroupGallery:
         encoder: Embeds pictures and texts.
         pictures: The candidates.
         n_looked_up: Candidates that an approximate search looks up for a query; 0: all, exactly.
+        name: What the gallery is called.
     """
 
-    def __init__(self, encoder: Encoder, pictures: Sequence[Picture], n_looked_up: int) -> None:
-        self.encoder, self.pictures = encoder, pictures
-        exact = Gallery.encode(
-            lambda block: encoder.images(pictures[block]),
-            len(pictures),
-            encoder.image_dim,
-            encoder.memory,
-            encoder.similarity,
+    def __init__(
+        self, encoder: Encoder, pictures: Sequence[Picture], n_looked_up: int, name: str
+    ) -> None:
+        self.encoder, self.pictures, self.n_looked_up, self.name = (
+            encoder,
+            pictures,
+            n_looked_up,
+            name,
         )
-        self.index: Gallery | ApproximateGallery = nearest.searchable(exact, n_looked_up, encoder)
+        self.passes = LocalPasses(encoder)
+
+    @property
+    def source(self) -> Candidates:
+        """What it is made of."""
+        encoder, pictures = self.encoder, self.pictures
+        return Candidates(
+            lambda block: encoder.images(pictures[block]), len(pictures), encoder.image_dim
+        )
+
+    @functools.cached_property
+    def index(self) -> Gallery | ApproximateGallery:
+        """What is searched, made for the first query."""
+        exact = self.passes.gallery(self.name, self.source)
+        return nearest.searchable(exact, self.n_looked_up, self.encoder)
 
     def rank(self, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
         """The ranking of each query, in order; a query is the sequence of its versions."""
@@ -122,15 +139,9 @@ class GroupGallery:
                 estimate = {sampled_ranking.COLUMN: sampled_ranking.sampled_correlation(values)}
                 yield ranked._replace(measures=ranked.measures | estimate)
             return
-        depths = [depth for depth in ranking.OVERLAPS if depth < gallery.n]
-        start = 0
-        for block in query_blocks(queries, gallery.product_queries):
-            vectors = self.encoder.texts([text for versions in block for text in versions])
-            n_versions, stop = [len(versions) for versions in block], start + len(block)
-            search = VersionSearch(vectors, n_versions, gallery, depths, samples[start:stop])
-            products, start = range(gallery.n_products), stop
-            fronts = search.fronts(products)
-            overlaps = search.overlaps(search.common(fronts, products))
+        for name, search in self.searches(gallery, queries, samples):
+            fronts, common = self.passes.answers(name, search)
+            overlaps = search.overlaps(common)
             for rows, overlap in zip(search.rows, overlaps, strict=True):
                 unknown = np.full(math.comb(rows.stop - rows.start, 2), math.nan)
                 pairs = {"global": unknown, "global_idlist": unknown}
@@ -138,6 +149,19 @@ class GroupGallery:
                 estimate = sampled_ranking.sampled_correlation(fronts.sampled[rows])
                 measures = ranking.means(pairs) | {sampled_ranking.COLUMN: estimate}
                 yield QueryRanking(measures, pairs, fronts.numbers[rows, :TOP_PICTURES].tolist())
+
+    def searches(
+        self, gallery: Gallery, queries: Sequence[Sequence[str]], samples: Sequence[np.ndarray]
+    ) -> Iterator[tuple[str, VersionSearch]]:
+        """Blocks of queries with their samples of the candidates, each with a name."""
+        depths = [depth for depth in ranking.OVERLAPS if depth < gallery.n]
+        start = 0
+        for block in query_blocks(queries, gallery.product_queries):
+            vectors = self.encoder.texts([text for versions in block for text in versions])
+            n_versions, stop = [len(versions) for versions in block], start + len(block)
+            name = f"{self.name}/{start}"
+            yield name, VersionSearch(vectors, n_versions, gallery, depths, samples[start:stop])
+            start = stop
 
     def recall(
         self, queries: Sequence[Sequence[str]], case_ids: Sequence[str], sampling: RecallSampling
@@ -234,8 +258,49 @@ class RankingScorer:
                 estimate = {sampled_ranking.COLUMN: ranked.measures["global"]}
                 yield ranked._replace(measures=ranked.measures | estimate)
         else:
-            samples = [self.sampled.numbers(case_id, n) for case_id in case_ids]
-            yield from gallery.rank_sampled(queries, samples)
+            yield from gallery.rank_sampled(queries, self._samples(gallery, case_ids))
+
+    def _samples(self, gallery: GroupGallery, case_ids: Sequence[str]) -> list[np.ndarray]:
+        return [self.sampled.numbers(case_id, len(gallery.pictures)) for case_id in case_ids]
+
+    @property
+    def passes(self) -> LocalPasses:
+        """Who ranks the galleries."""
+        return next(iter(self.galleries.values())).passes
+
+    @passes.setter
+    def passes(self, passes: LocalPasses) -> None:
+        for gallery in self.galleries.values():
+            gallery.passes = passes
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """As a `SharingScorer`."""
+        return "fronts", "common"
+
+    def large_galleries(self) -> dict[str, Candidates]:
+        """As a `SharingScorer`: those of which each query samples some. What is ranked whole is not:
+        a rank stands among all candidates, and only who has all similarities of a version has it.
+        """
+        if not self.sampled.n or self.n_looked_up:
+            return {}
+        sources = {gallery.name: gallery.source for gallery in self.galleries.values()}
+        return {
+            name: source
+            for name, source in sources.items()
+            if source.is_large and source.n > self.sampled.n
+        }
+
+    def searches(self, cases: pa.Table) -> Iterator[tuple[str, VersionSearch]]:
+        """As a `SharingScorer`."""
+        large = self.large_galleries()
+        for group, rows in self._rows_by_group(cases["item"].to_pylist()).items():
+            gallery, asked = self.galleries[group], cases.take(rows)
+            if gallery.name in large and isinstance(gallery.index, Gallery):
+                queries, case_ids = asked["texts"].to_pylist(), asked["id"].to_pylist()
+                self.encoder.texts([text for query in queries for text in query], keep=True)
+                samples = self._samples(gallery, case_ids)
+                yield from gallery.searches(gallery.index, queries, samples)
 
     def _rows_by_group(self, item_ids: Sequence[str]) -> dict[str, list[int]]:
         rows_by_group: dict[str, list[int]] = {}
@@ -286,24 +351,6 @@ def margin_measure(gallery_size: int, n_looked_up: int) -> str:
         if depth < gallery_size and (not n_looked_up or depth <= n_looked_up)
     ]
     return f"local_{depths[0]}" if depths else "global"
-
-
-def query_blocks(
-    queries: Sequence[Sequence[str]], max_versions: int
-) -> Iterator[list[Sequence[str]]]:
-    """Queries in blocks of at most so many versions, or of one query that has more.
-
-    >>> list(query_blocks(["abc", "def", "gh"], 6))
-    [['abc', 'def'], ['gh']]
-    """
-    block: list[Sequence[str]] = []
-    for versions in queries:
-        if block and sum(map(len, block)) + len(versions) > max_versions:
-            yield block
-            block = []
-        block.append(versions)
-    if block:
-        yield block
 
 
 def _by_query(

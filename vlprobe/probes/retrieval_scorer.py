@@ -1,7 +1,7 @@
 """Scores RoCOCO's cases: what a query finds in its altered gallery, and in the clean one."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,8 @@ from vlprobe.probes.rococo_galleries import (
 from vlprobe.scoring import nearest
 from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.passes import Search
+from vlprobe.scoring.matched_passes import MatchedSearch
+from vlprobe.scoring.passes import Search, SharedSearch
 from vlprobe.scoring.retrieval import Passes, RetrievalRanks, retrieve, retrieve_clean
 from vlprobe.scoring.shares import Candidates, LocalPasses
 from vlprobe.types import Picture
@@ -144,9 +145,15 @@ class RetrievalScorer:
     def passes(self, passes: LocalPasses) -> None:
         self.texts.passes = self.images.passes = passes
 
+    @property
+    def stages(self) -> Sequence[str]:
+        """As a `SharingScorer`."""
+        matching = ("lists", "matches") if self.texts.encoder.scores_pairs else ()
+        return (*matching, "best", "counts")
+
     def large_galleries(self) -> dict[str, Candidates]:
         """As a `SharingScorer`."""
-        if self.sampling or self.texts.encoder.scores_pairs:
+        if self.sampling:
             return {}
         sources = {f"i2t/{rule}": self.texts.source(rule) for rule in self.texts.rules}
         clean = [rule for rule in self.texts.rules if rule == CLEAN]
@@ -154,14 +161,15 @@ class RetrievalScorer:
         sources |= {f"t2i/{rule}": self.images.source(rule) for rule in picture_rules}
         return {name: source for name, source in sources.items() if source.is_large}
 
-    def searches(self, cases: pa.Table) -> Iterator[tuple[str, Search]]:
+    def searches(self, cases: pa.Table) -> Iterator[tuple[str, SharedSearch]]:
         """As a `SharingScorer`."""
         for gallery, rows in self._rows_by_gallery(cases).items():
             galleries = self.texts if gallery[0] in TEXT_KINDS else self.images
             if galleries.source(gallery[1]).is_large:
                 prepared = self._prepare(gallery, cases.take(rows))
                 if isinstance(prepared.gallery, Gallery):
-                    yield _name(*gallery), _search(prepared.gallery, prepared)
+                    search, match = _search(prepared.gallery, prepared), prepared.match
+                    yield _name(*gallery), MatchedSearch(search, match) if match else search
 
 
 def _name(kind: str, rule: str) -> str:

@@ -118,9 +118,7 @@ class TextGalleries:
             self._galleries[rule] = self._made(rule), self._texts(rule)
         gallery, texts = self._galleries[rule]
         match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
-        return gallery.search(
-            self.encoder.images(queries), query_items, match, [""] * len(queries)
-        )
+        return gallery.search(self.encoder.images(queries), query_items, match, [""] * len(queries))
 
     def _made(self, rule: str) -> RuleGallery:
         candidates = self._candidates[rule]

@@ -208,6 +208,10 @@ class LocalExecutor(Executor):
         galleries = self.scorer.large_galleries()
         return tuple((name, candidates.n) for name, candidates in galleries.items())
 
+    def stages(self) -> tuple[str, ...]:
+        """The names of the stages in which shares of large galleries are ranked."""
+        return tuple(self.scorer.stages) if isinstance(self.scorer, SharingScorer) else ()
+
     def gather(self, gallery: str, start: int) -> None:
         """Embeds some candidates of a large gallery for all to read."""
         if isinstance(self.scorer, SharingScorer):
@@ -215,7 +219,7 @@ class LocalExecutor(Executor):
             passes.gather(gallery, self.scorer.large_galleries()[gallery], start)
 
     def rank_share(self, case_range: CaseRange, share: int, n_shares: int, stage: str) -> None:
-        """Makes one pass over a share of the large galleries that the cases of a part search."""
+        """Makes one stage over a share of the large galleries that the cases of a part search."""
         if isinstance(self.scorer, SharingScorer):
             passes = self._share(self.scorer, part_name(case_range), n_shares)
             for cases in self.context.case_entry.slices("cases", [case_range]):

@@ -94,13 +94,18 @@ class Worker:
         with translate_errors():
             return self._refreshed().large_galleries()
 
+    def stages(self) -> tuple[str, ...]:
+        """The names of the stages in which shares are ranked."""
+        with translate_errors():
+            return self._executor.stages()
+
     def gather(self, gallery: str, start: int) -> None:
         """Embeds some candidates of a large gallery for all to read."""
         with translate_errors():
             self._refreshed().gather(gallery, start)
 
     def rank_share(self, case_range: CaseRange, share: int, n_shares: int, stage: str) -> None:
-        """Makes one pass over a share of a part's large galleries."""
+        """Makes one stage over a share of a part's large galleries."""
         with translate_errors():
             self._refreshed().rank_share(case_range, share, n_shares, stage)
 
@@ -207,8 +212,10 @@ class RayExecutor(Executor):
             "gallery",
             [("gather", (name, start)) for name, n in galleries for start in chunk_starts(n)],
         )
+        stages: list[str] = []
+        self._crew.do([("stages", ())], lambda task, returned: stages.extend(returned))
         n_shares = max(self._crew.room, 1)
-        for stage in ("best", "counts"):
+        for stage in stages:
             self._stage(
                 f"ranks ({stage})",
                 [

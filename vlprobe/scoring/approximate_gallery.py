@@ -15,12 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlprobe.scoring.gallery import (
-    MEMORY_SHARES,
-    Gallery,
-    distinct_rows,
-    similarity_matrix,
-)
+from vlprobe.scoring.distinct import distinct_rows
+from vlprobe.scoring.gallery import MEMORY_SHARES, Gallery, similarity_matrix
 from vlprobe.scoring.vector_file import VectorFile
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ file, product by product; so are whole rows of similarities that memory does not
 """
 
 import functools
-import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from vlprobe.scoring.distinct import DistinctQueries, distinct_rows, row_digests
 from vlprobe.scoring.short_list import Match, raised, reranked, short_listed
 from vlprobe.scoring.vector_file import VectorFile
 
@@ -183,26 +183,31 @@ class Gallery:
                 (n_blocks, n_products); None: all.
             size: How many queries a product has; 0: `product_queries`.
         """
-        distinct = _Distinct.blocks(queries, size or self.product_queries)
-        for product in products:
-            blocks = [
-                block
-                for number, block in enumerate(distinct)
-                if among is None or among[number, product]
-            ]
-            if not blocks:
-                continue
-            vectors, holders = self._vectors(product), list(self._holders(product))
-            for block in blocks:
-                scores = self._similarity(block.vectors, vectors)[block.row_of]
-                for candidates, columns in holders:
-                    values = scores[:, columns]
-                    yield Piece(block.queries, candidates, values, values)
+        product, holders = -1, []
+        for block, columns, scores in self.products(queries, products, among, size):
+            if columns.start != product:
+                product, holders = columns.start, list(self.holders(columns))
+            for candidates, places in holders:
+                values = scores[:, places]
+                yield Piece(block, candidates, values, values)
 
-    def _holders(self, product: int) -> Iterator[tuple[slice | np.ndarray, slice | np.ndarray]]:
-        """The numbers of the candidates in a product's columns, and these columns."""
-        start = product * self._room
-        stop = min(start + self._room, len(self.representatives))
+    def products(
+        self, queries: np.ndarray, products: range, among: np.ndarray | None = None, size: int = 0
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """As `pieces`, by distinct candidate: queries, columns, and similarities of their shape."""
+        distinct = DistinctQueries.blocks(queries, size or self.product_queries)
+        for product in products:
+            asked = [True] * len(distinct) if among is None else among[:, product].tolist()
+            if not any(asked):
+                continue
+            vectors, start = self._vectors(product), product * self._room
+            for block in itertools.compress(distinct, asked):
+                columns = slice(start, start + len(vectors))
+                yield block.queries, columns, self._similarity(block.vectors, vectors)[block.row_of]
+
+    def holders(self, columns: slice) -> Iterator[tuple[slice | np.ndarray, slice | np.ndarray]]:
+        """The numbers of the candidates in a product's columns, and the places of these columns."""
+        start, stop = columns.start, columns.stop
         if isinstance(self.column_of, slice):
             yield slice(start, stop), slice(None)
             return
@@ -253,14 +258,7 @@ class Gallery:
             Of `clean`, only the columns of the smaller gallery's candidates mean anything.
         """
         everything = slice(0, self.n)
-        column_of = np.arange(len(self.representatives))[self.column_of]
-        smaller = np.flatnonzero(among)[::-1]
-        inside = np.zeros(len(self.representatives), dtype=bool)
-        inside[column_of[smaller]] = True
-        representative = self.representatives.copy()
-        representative[column_of[smaller]] = (
-            smaller  # reversed: the lowest number of a column stays
-        )
+        inside, representative = self.columns_within(among)
         for block, cosines in self._cosines(queries):
             if not match:
                 scores = cosines[:, self.column_of]
@@ -278,12 +276,32 @@ class Gallery:
             )
             yield Piece(block, everything, scores, clean)
 
+    def columns_within(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which columns stand for some of the candidates, bool of shape (n,), and what each of all
+        columns is matched as: the lowest number of these, or of others where it has none of these.
+        """
+        column_of = np.arange(len(self.representatives))[self.column_of]
+        smaller = np.flatnonzero(among)[::-1]
+        inside = np.zeros(len(self.representatives), dtype=bool)
+        inside[column_of[smaller]] = True
+        representative = self.representatives.copy()
+        representative[column_of[smaller]] = smaller  # reversed: the lowest of a column stays
+        return inside, representative
+
+    def row_blocks(self, n_queries: int) -> list[slice]:
+        """The queries whose whole rows are handed out at once, of a gallery of several products."""
+        return [
+            slice(row, min(row + self.block, start + self.product_queries, n_queries))
+            for start in range(0, n_queries, self.product_queries)
+            for row in range(start, min(start + self.product_queries, n_queries), self.block)
+        ]
+
     def _cosines(self, queries: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of queries and their cosines with every distinct candidate; those that memory does
         not hold are written to a file, product by product, and read from it, query by query.
         """
         n_columns = len(self.representatives)
-        for block in _Distinct.blocks(queries, self.product_queries):
+        for block in DistinctQueries.blocks(queries, self.product_queries):
             if self.n_products == 1:
                 cosines = self._similarity(block.vectors, self._vectors(0))
                 yield block.queries, cosines[block.row_of]
@@ -335,24 +353,6 @@ class _Columns(NamedTuple):
         return cls(representatives, column_of)
 
 
-class _Distinct(NamedTuple):
-    """The distinct queries of a block."""
-
-    queries: slice
-    vectors: np.ndarray
-    row_of: np.ndarray | slice  # of each query
-
-    @classmethod
-    def blocks(cls, queries: np.ndarray, size: int) -> "Sequence[_Distinct]":
-        """All queries, so many at once."""
-        blocks = []  # equal queries have equal rows, to the bit
-        for start in range(0, len(queries), size):
-            block = slice(start, min(start + size, len(queries)))
-            representatives, row_of = distinct_rows(queries[block])
-            blocks.append(cls(block, queries[block][representatives], row_of))
-        return blocks
-
-
 def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
     """`match` for the rows of a block and the columns of distinct candidates."""
     return lambda query, column: match(block.start + query, candidate_of[column])
@@ -361,25 +361,6 @@ def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
 def product_rows(width: int) -> int:
     """How many candidates of so many numbers one product has."""
     return max(1, PRODUCT_BYTES // (4 * width))
-
-
-def row_digests(vectors: np.ndarray) -> np.ndarray:
-    """16 bytes that tell each row from all others, uint64 of shape (n, 2)."""
-    digests = b"".join(
-        hashlib.blake2b(row.data, digest_size=16).digest() for row in np.ascontiguousarray(vectors)
-    )
-    return np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
-
-
-def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
-    """Where each distinct row stands first, and which of these each row is; no two equal: every
-    row, as it stands.
-    """
-    rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.shape[1] * 4))).ravel()
-    _, representatives, row_of = np.unique(rows, return_index=True, return_inverse=True)
-    if len(representatives) == len(vectors):
-        return np.arange(len(vectors)), slice(None)
-    return representatives, row_of.ravel()
 
 
 def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -5,13 +5,44 @@ are first. Either pass can be made over shares of the products, by whoever has t
 give is merged exactly, ties included, and is the same however many they are.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from vlprobe.scoring.first_few import FIRST, best_columns, best_first
 from vlprobe.scoring.gallery import Gallery, Piece
+
+
+class Share(NamedTuple):
+    """What one of several processes has of a gallery."""
+
+    number: int
+    of: int
+    products: range
+
+
+class Stage(NamedTuple):
+    """A pass of a search, or what comes between two: made share by share, after all before it."""
+
+    name: str
+    kind: type[tuple[np.ndarray, ...]]  # a named tuple of arrays
+    answer: Callable[[Sequence[Any], Share], Any]  # of a share; takes what the stages before gave
+    merged: Callable[[Sequence[Any]], Any]  # of shares, in any order and any grouping
+
+
+class SharedSearch(Protocol):
+    """A search that several processes can make, each over a share of the gallery."""
+
+    @property
+    def gallery(self) -> Gallery:
+        """What is searched."""
+        ...
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """In their order."""
+        ...
 
 
 class BestOwn(NamedTuple):
@@ -104,17 +135,35 @@ class Search:
         most_own = np.bincount(self._own.query, minlength=1).max()
         self._k = int(min(FIRST + most_own, gallery.n))
 
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """As a `SharedSearch`."""
+        return (
+            Stage("best", BestOwn, lambda _, share: self.best_own(share.products), merged_best),
+            Stage(
+                "counts",
+                Counts,
+                lambda before, share: self.counts(before[-1], share.products),
+                merged_counts,
+            ),
+        )
+
     def best_own(self, products: range) -> BestOwn:
         """The first pass over some products of the gallery: those with own candidates of a query."""
-        best, gallery = self.no_best(np.float32), self.gallery
-        n_blocks = -(-len(self.queries) // gallery.product_queries)
-        has_own = np.zeros((n_blocks, gallery.n_products), dtype=bool)
-        for pairs in (self._own, self._own_altered):
-            blocks = pairs.query // gallery.product_queries
-            has_own[blocks, gallery.products_of(pairs.candidate)] = True
-        for piece in gallery.pieces(self.queries, products, has_own):
+        best = self.no_best(np.float32)
+        for piece in self.gallery.pieces(self.queries, products, self.holds_own()):
             self.add_best(piece, best)
         return best
+
+    def holds_own(self) -> np.ndarray:
+        """Which products hold own candidates of a block of queries, (n_blocks, n_products)."""
+        gallery = self.gallery
+        n_blocks = -(-len(self.queries) // gallery.product_queries)
+        holds = np.zeros((n_blocks, gallery.n_products), dtype=bool)
+        for pairs in (self._own, self._own_altered):
+            blocks = pairs.query // gallery.product_queries
+            holds[blocks, gallery.products_of(pairs.candidate)] = True
+        return holds
 
     def no_best(self, dtype: type) -> BestOwn:
         """Of no candidate at all."""

@@ -3,29 +3,32 @@ of the store.
 
     GALLERY-rows-START                        embeddings of some candidates
     GALLERY-digests-START                     16 bytes of each, which tell equal ones
-    CASES-GALLERY-best-SHARE-OF               the first pass of a part's queries over a share of the products
-    CASES-GALLERY-counts-SHARE-OF             the second one
+    CASES-SEARCH-STAGE-SHARE-OF               what a stage gave of a part's queries over a share of the products
+
+Stages are `best` and `counts` for ranks, with `lists` and `matches` before where a model looks at pairs, and
+`fronts` and `common` for the first candidates of versions.
 
 Each worker embeds and writes rows of its own candidates, reads the digests of all and the rows of its
 share alone, and ranks that share for every query.
 """
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
 from vlprobe.scoring import gallery as scoring_gallery
-from vlprobe.scoring.gallery import Gallery, product_rows, row_digests
-from vlprobe.scoring.passes import BestOwn, Counts, Search, merged_best, merged_counts
+from vlprobe.scoring.distinct import row_digests
+from vlprobe.scoring.gallery import Gallery, product_rows
+from vlprobe.scoring.matched_passes import MatchedSearch
+from vlprobe.scoring.passes import BestOwn, Counts, Search, Share, SharedSearch, Stage
 from vlprobe.scoring.retrieval import both_passes
 from vlprobe.scoring.short_list import Match
 from vlprobe.storage.entry import Entry
 from vlprobe.types import Encoder
-
-Pass = TypeVar("Pass", BestOwn, Counts)
 
 
 class Candidates(NamedTuple):
@@ -55,6 +58,13 @@ class LocalPasses:
         """Both passes over a gallery."""
         return both_passes(search, match)
 
+    def answers(self, name: str, search: SharedSearch) -> list[Any]:
+        """What all stages of a search give."""
+        share, before = Share(0, 1, range(search.gallery.n_products)), []
+        for stage in search.stages:
+            before.append(stage.answer(before, share))
+        return before
+
 
 class SharedPasses(LocalPasses):
     """Several processes rank the shares of each large gallery.
@@ -82,7 +92,7 @@ class SharedPasses(LocalPasses):
 
     def gallery(self, name: str, candidates: Candidates) -> Gallery:
         """The gallery of this name; a large one is read as far as it is ranked here."""
-        if not candidates.is_large:
+        if not candidates.is_large or not self.n_shares:
             return super().gallery(name, candidates)
         rows = _SharedRows(self, name, candidates)
         starts = chunk_starts(candidates.n)
@@ -91,54 +101,48 @@ class SharedPasses(LocalPasses):
 
     def both(self, name: str, search: Search, match: Match | None) -> tuple[BestOwn, Counts]:
         """Both passes over a gallery: what the shares gave, merged, where they were ranked."""
-        if match or search.gallery.n_products == 1 or not self.n_shares:
+        if search.gallery.n_products == 1 or not self.n_shares:
             return both_passes(search, match)
-        counts = [
-            self._read(Counts, name, share) or search.counts(self._best(name, search), products)
-            for share, products in enumerate(search.gallery.shares(self.n_shares))
-        ]
-        return self._best(name, search), merged_counts(counts)
+        *_, best, counts = self.answers(name, MatchedSearch(search, match) if match else search)
+        return best, counts
 
-    def rank_share(self, name: str, search: Search, share: int, stage: str) -> None:
-        """One pass over a share of a large gallery, `stage` "best" or "counts", for all to read."""
-        products = search.gallery.shares(self.n_shares)[share]
+    def answers(self, name: str, search: SharedSearch) -> list[Any]:
+        """What all stages of a search give: merged, where shares were ranked."""
+        if search.gallery.n_products == 1 or not self.n_shares:
+            return super().answers(name, search)
+        return self._merged(name, search, len(search.stages))
+
+    def rank_share(self, name: str, search: SharedSearch, share: int, stage: str) -> None:
+        """A stage of a search over a share of a large gallery, for all to read."""
+        numbers = [number for number, known in enumerate(search.stages) if known.name == stage]
         part_name = self._name(name, stage, share)
-        if self.entry.has_part(part_name):
-            return
-        if stage == "best":
-            self.entry.write_part(part_name, _table(search.best_own(products)))
-        else:
-            self.entry.write_part(
-                part_name, _table(search.counts(self._best(name, search), products))
+        if numbers and not self.entry.has_part(part_name):
+            answer = self._answer(name, search, numbers[0], share)
+            self.entry.write_part(part_name, _table(search.stages[numbers[0]].kind, answer))
+
+    def _merged(self, name: str, search: SharedSearch, n_stages: int) -> list[Any]:
+        """What the first stages gave; what is damaged or gone is made again."""
+        before: list[Any] = []
+        for number, stage in enumerate(search.stages[:n_stages]):
+            shares = (
+                self._read(stage, name, share) or self._answer(name, search, number, share)
+                for share in range(self.n_shares)
             )
+            before.append(functools.reduce(_merging(stage), shares))
+        return before
 
-    def _best(self, name: str, search: Search) -> BestOwn:
-        return merged_best(
-            [
-                self._read(BestOwn, name, share) or search.best_own(products)
-                for share, products in enumerate(search.gallery.shares(self.n_shares))
-            ]
-        )
+    def _answer(self, name: str, search: SharedSearch, number: int, share: int) -> Any:
+        products = search.gallery.shares(self.n_shares)[share]
+        before = self._merged(name, search, number)
+        return search.stages[number].answer(before, Share(share, self.n_shares, products))
 
-    def _read(self, kind: type[Pass], name: str, share: int) -> Pass | None:
+    def _read(self, stage: Stage, name: str, share: int) -> Any | None:
         """What a share gave; None where it is damaged or gone."""
-        table = self.entry.part(self._name(name, _STAGES[kind], share))
-        if table is None:
-            return None
-        columns = {}
-        for column in table.column_names:
-            values = table[column].combine_chunks()
-            if pa.types.is_fixed_size_list(values.type):
-                columns[column] = values.flatten().to_numpy().reshape(len(table), -1).copy()
-            else:
-                columns[column] = values.to_numpy().copy()
-        return kind(**columns)
+        table = self.entry.part(self._name(name, stage.name, share))
+        return None if table is None else _from_table(stage.kind, table)
 
     def _name(self, name: str, stage: str, share: int) -> str:
         return f"{self.cases}-{gallery_id(name)}-{stage}-{share:04d}-{self.n_shares:04d}"
-
-
-_STAGES = {BestOwn: "best", Counts: "counts"}
 
 
 class _SharedRows:
@@ -177,14 +181,19 @@ class SharingScorer(Protocol):
 
     passes: LocalPasses
 
+    @property
+    def stages(self) -> Sequence[str]:
+        """The names of the stages that its searches have, in their order."""
+        ...
+
     def large_galleries(self) -> dict[str, Candidates]:
-        """Those of more than one product, by name; none where a model looks at pairs, or a search
-        is approximate.
+        """Those of more than one product, by name; none where a search is approximate, or ranks the
+        whole gallery.
         """
         ...
 
-    def searches(self, cases: pa.Table) -> Iterator[tuple[str, Search]]:
-        """The searches of these cases in large galleries."""
+    def searches(self, cases: pa.Table) -> Iterator[tuple[str, SharedSearch]]:
+        """The searches of these cases in large galleries, each with a name of its own."""
         ...
 
 
@@ -202,16 +211,31 @@ def _rows_name(name: str, kind: str, start: int) -> str:
     return f"{gallery_id(name)}-{kind}-{start:012d}"
 
 
-def _table(values: BestOwn | Counts) -> pa.Table:
-    """A row a query."""
-    columns = {}
-    for name, column in zip(values._fields, values, strict=True):
-        if column.ndim == 1:
-            columns[name] = pa.array(column)
-        else:
-            flat = pa.array(np.ascontiguousarray(column).ravel())
-            columns[name] = pa.FixedSizeListArray.from_arrays(flat, column.shape[1])
-    return pa.table(columns)
+def _merging(stage: Stage) -> Callable[[Any, Any], Any]:
+    return lambda left, right: stage.merged([left, right])
+
+
+def _table(kind: Any, values: tuple[np.ndarray, ...]) -> pa.Table:
+    """A row an array of a named tuple."""
+    return pa.table(
+        {
+            "array": pa.array(kind._fields, pa.string()),
+            "dtype": pa.array([array.dtype.str for array in values], pa.string()),
+            "shape": pa.array([array.shape for array in values], pa.list_(pa.int64())),
+            "bytes": pa.array([array.tobytes() for array in values], pa.large_binary()),
+        }
+    )
+
+
+def _from_table(kind: Any, table: pa.Table) -> Any | None:
+    """The named tuple; None where an earlier version wrote another form."""
+    if table.column_names != ["array", "dtype", "shape", "bytes"]:
+        return None
+    arrays = {
+        row["array"]: np.frombuffer(row["bytes"], row["dtype"]).reshape(row["shape"]).copy()
+        for row in table.to_pylist()
+    }
+    return kind(**arrays)
 
 
 def _rows_of_bytes(rows: np.ndarray) -> pa.FixedSizeBinaryArray:

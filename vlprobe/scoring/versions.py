@@ -7,13 +7,14 @@ products merge exactly, ties included.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from vlprobe.scoring.first_few import best_columns, best_first
 from vlprobe.scoring.gallery import Gallery, Piece
+from vlprobe.scoring.passes import Stage
 
 TOP = 5  # candidates of each version's ranking that are told by number
 
@@ -63,6 +64,19 @@ class VersionSearch:
             for rows in self.rows
             for pair in itertools.combinations(range(rows.start, rows.stop), 2)
         ]
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """As a `passes.SharedSearch`."""
+        return (
+            Stage("fronts", Fronts, lambda _, share: self.fronts(share.products), merged_fronts),
+            Stage(
+                "common",
+                Common,
+                lambda before, share: self.common(before[-1], share.products),
+                merged_common,
+            ),
+        )
 
     def fronts(self, products: range) -> Fronts:
         """The first pass over some products."""
@@ -135,6 +149,24 @@ class VersionSearch:
             for query, values in enumerate(np.split(shares, np.cumsum(n_pairs)[:-1])):
                 overlaps[query][depth] = values
         return overlaps
+
+
+def query_blocks(
+    queries: Sequence[Sequence[str]], max_versions: int
+) -> Iterator[list[Sequence[str]]]:
+    """Queries in blocks of at most so many versions, or of one query that has more.
+
+    >>> list(query_blocks(["abc", "def", "gh"], 6))
+    [['abc', 'def'], ['gh']]
+    """
+    block: list[Sequence[str]] = []
+    for versions in queries:
+        if block and sum(map(len, block)) + len(versions) > max_versions:
+            yield block
+            block = []
+        block.append(versions)
+    if block:
+        yield block
 
 
 def _highest(values: Sequence[np.ndarray], n_kept: int) -> np.ndarray:
