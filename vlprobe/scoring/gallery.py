@@ -10,7 +10,7 @@ file, product by product; so are whole rows of similarities that memory does not
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
