@@ -4,7 +4,7 @@ Candidates are made up (float32, 512 numbers, random directions), every other on
 made; 1,000 queries lie near a candidate each. Each size is a process of its own, on one thread:
 
     rank        both passes over all products, in one share
-    4 shares    the same in four shares whose answers are merged, and the bytes compared; with --check, of the first size
+    4 shares    the same in four shares whose answers are merged, the bytes compared; with --check, of the first size
     rankings    whole rankings of 30 queries in three versions, spilled to a file, as PRSM's rank correlation takes them
 
 Printed are seconds and CPU seconds, the ratio to the size before, the most memory that was resident in the process

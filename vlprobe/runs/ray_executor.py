@@ -2,9 +2,10 @@
 process would.
 
 To a worker go the run and names; it loads the model itself, and reads its cases from the store, and
-of the items the blocks that it needs. Before a gallery is searched, its pictures and texts are embedded by all workers, each a
-share, and kept in the store. One of more than a product is ranked in shares: each worker reads the
-candidates of its own, one product after the other, and leaves what it counted for who scores.
+of the items the blocks that it needs. Before a gallery is searched, its pictures and texts are
+embedded by all workers, each a share, and kept in the store. One of more than a product is ranked
+in shares: each worker reads the candidates of its own, one product after the other, and leaves what
+it counted for who scores.
 """
 
 import contextlib
