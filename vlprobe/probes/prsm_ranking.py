@@ -295,9 +295,9 @@ class RankingScorer:
         """As a `SharingScorer`."""
         large = self.large_galleries()
         for group, rows in self._rows_by_group(cases["item"].to_pylist()).items():
-            gallery, asked = self.galleries[group], cases.take(rows)
+            gallery, group_cases = self.galleries[group], cases.take(rows)
             if gallery.name in large and isinstance(gallery.index, Gallery):
-                queries, case_ids = asked["texts"].to_pylist(), asked["id"].to_pylist()
+                queries, case_ids = group_cases["texts"].to_pylist(), group_cases["id"].to_pylist()
                 self.encoder.texts([text for query in queries for text in query], keep=True)
                 samples = self._samples(gallery, case_ids)
                 yield from gallery.searches(gallery.index, queries, samples)

@@ -129,7 +129,7 @@ def _named(picture: Picture) -> list[str]:
     return [picture.name, picture.absent] if picture.absent else [picture.name]
 
 
-def _picture(named: Sequence[str]) -> Picture:
-    name, absent = (*named, "")[:2]
+def _picture(picture_fields: Sequence[str]) -> Picture:
+    name, absent = (*picture_fields, "")[:2]
     picture = Picture.from_name(name)
     return replace(picture, absent=absent)

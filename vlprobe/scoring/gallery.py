@@ -187,8 +187,8 @@ class Gallery:
         for block, columns, scores in self.products(queries, products, among, size):
             if columns.start != product:
                 product, holders = columns.start, list(self.holders(columns))
-            for candidates, places in holders:
-                values = scores[:, places]
+            for candidates, holder_columns in holders:
+                values = scores[:, holder_columns]
                 yield Piece(block, candidates, values, values)
 
     def products(
@@ -197,11 +197,11 @@ class Gallery:
         """As `pieces`, by distinct candidate: queries, columns, and similarities of their shape."""
         distinct = DistinctQueries.blocks(queries, size or self.product_queries)
         for product in products:
-            asked = [True] * len(distinct) if among is None else among[:, product].tolist()
-            if not any(asked):
+            block_mask = [True] * len(distinct) if among is None else among[:, product].tolist()
+            if not any(block_mask):
                 continue
             vectors, start = self._vectors(product), product * self._room
-            for block in itertools.compress(distinct, asked):
+            for block in itertools.compress(distinct, block_mask):
                 columns = slice(start, start + len(vectors))
                 yield block.queries, columns, self._similarity(block.vectors, vectors)[block.row_of]
 

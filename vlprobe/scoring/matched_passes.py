@@ -72,12 +72,12 @@ class MatchedSearch:
         of_block: dict[int, ShortLists] = {}
         for queries, columns, cosines in self.gallery.products(self.search.queries, products):
             inside = np.flatnonzero(self._is_clean[columns])
-            found = ShortLists(
+            block_lists = ShortLists(
                 *_listed(cosines, queries.start, np.arange(columns.start, columns.stop)),
                 *_listed(cosines[:, inside], queries.start, columns.start + inside),
             )
             before = of_block.get(queries.start)
-            of_block[queries.start] = merged_lists([before, found]) if before else found
+            of_block[queries.start] = merged_lists([before, block_lists]) if before else block_lists
         none = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
         return ShortLists(
             *map(np.concatenate, zip((*none, *none), *of_block.values(), strict=True))
@@ -94,15 +94,15 @@ class MatchedSearch:
             ),
             axis=0,
         )
-        own = [np.empty((0, 2), np.int64)]
+        block_pairs = [np.empty((0, 2), np.int64)]
         values = [np.empty(0, np.float32)]
         blocks = self.gallery.row_blocks(len(self.search.queries))
         for block in blocks[share.number :: share.of]:
             rows = slice(*np.searchsorted(pairs[:, 0], [block.start, block.stop]))
             query, column = pairs[rows].T
-            own.append(pairs[rows])
+            block_pairs.append(pairs[rows])
             values.append(self.match(query, self._representatives[column]).astype(np.float32))
-        query, column = np.concatenate(own).T
+        query, column = np.concatenate(block_pairs).T
         return Logits(query, column, np.concatenate(values))
 
     def _best_own(self, before: Sequence[Any], share: Share) -> BestOwn:
@@ -136,8 +136,10 @@ class MatchedSearch:
             scores, clean = (
                 raised.scores(cosines, queries, columns) for raised in (on_list, on_clean)
             )
-            for candidates, places in self.gallery.holders(columns):
-                yield Piece(queries, candidates, scores[:, places], clean[:, places])
+            for candidates, holder_columns in self.gallery.holders(columns):
+                yield Piece(
+                    queries, candidates, scores[:, holder_columns], clean[:, holder_columns]
+                )
 
 
 class _Raised(NamedTuple):
@@ -184,8 +186,8 @@ def _listed(
     least = np.full((len(cosines), 1), -np.inf, np.float32)
     if cosines.shape[1] > (k := short_list.SHORT_LIST):
         least = np.partition(cosines, -k, axis=1)[:, -k, None]
-    query, place = np.nonzero(cosines >= least)
-    return query + first_query, columns[place], cosines[query, place]
+    query, column_index = np.nonzero(cosines >= least)
+    return query + first_query, columns[column_index], cosines[query, column_index]
 
 
 def _best(
@@ -197,11 +199,11 @@ def _best(
     is_new = np.append(True, ranked_query[1:] != ranked_query[:-1])[: len(order)]  # none: none
     starts = np.flatnonzero(is_new)
     ends = np.append(starts, len(order))[1:]
-    last = np.minimum(starts + short_list.SHORT_LIST, ends) - 1
-    least = np.repeat(ranked_cosine[last], ends - starts)
-    kept = order[ranked_cosine >= least]
-    kept = kept[np.lexsort([column[kept], query[kept]])]
-    return query[kept], column[kept], cosine[kept]
+    last_rank = np.minimum(starts + short_list.SHORT_LIST, ends) - 1
+    least = np.repeat(ranked_cosine[last_rank], ends - starts)
+    rows = order[ranked_cosine >= least]
+    rows = rows[np.lexsort([column[rows], query[rows]])]
+    return query[rows], column[rows], cosine[rows]
 
 
 def _joined(shares: Sequence[Logits]) -> Logits:

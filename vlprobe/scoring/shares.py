@@ -114,7 +114,11 @@ class SharedPasses(LocalPasses):
 
     def rank_share(self, name: str, search: SharedSearch, share: int, stage: str) -> None:
         """A stage of a search over a share of a large gallery, for all to read."""
-        numbers = [number for number, known in enumerate(search.stages) if known.name == stage]
+        numbers = [
+            number
+            for number, search_stage in enumerate(search.stages)
+            if search_stage.name == stage
+        ]
         part_name = self._name(name, stage, share)
         if numbers and not self.entry.has_part(part_name):
             answer = self._answer(name, search, numbers[0], share)
