@@ -8,9 +8,10 @@ import pytest
 from tests.test_architecture import PACKAGE, imports
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.runs import executor, ray_pool
-from vlprobe.runs.ray_executor import takes_gpu
+from vlprobe.runs.ray_executor import Job, Worker, takes_gpu
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.types import Run
 
 IMITATION = """
 import os
@@ -169,3 +170,13 @@ def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
     request = Request(("control:random",), tiny, "lgip", executor="ray")
     with pytest.raises(MissingDependency, match=r"pip install 'vlprobe\[scale\]'"):
         execute(request, store)
+
+
+def test_a_worker_with_another_model_is_refused(store):
+    run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
+    job = Job(run, [], Request(("control:random",), "", "lgip"), store, threads=0)
+    with pytest.raises(
+        InvalidInput,
+        match=r"not the same on all machines: its digest is .* on a worker and 0{32} here",
+    ):
+        Worker().load(job)
