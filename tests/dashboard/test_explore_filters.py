@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page
-from tests.dashboard.walls import wall
+from tests.dashboard.walls import values_of, wall
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -46,6 +46,17 @@ def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictu
     assert all(card["frames"][0]["source"] for card in here["cards"])
     at.button(key="clear_filters").click().run()
     assert "pictured" not in at.query_params
+
+
+def test_compare_shows_cases_with_a_picture_where_others_have_none(shown, tmp_path):
+    name = make_tiny(tmp_path / "tiny") + "+unpictured"
+    store, models = Store(tmp_path / "cache"), (ONE, "control:constant")
+    execute(Request(models, name, "lgip", examine=False), store)
+    for number in range(3):
+        (tmp_path / "tiny" / f"{number}.png").unlink()
+    at = shown(store, "compare", model=models[1], **{"with": models[0]})
+    cards = values_of(at, "left_cards")["cards"]
+    assert cards and all(frame["source"] for card in cards for frame in card["frames"])
 
 
 def test_where_every_case_has_a_picture_nobody_is_asked(shown, unpictured):

@@ -18,11 +18,8 @@ from vlprobe.render.sentences import sentence_names
 
 MOST = 3  # models beside the baseline
 BETWEEN = "|"  # names in the URL
-LETTER, TAG, ARROW = (
-    7.6,
-    58,
-    44,
-)  # pixels of a letter, of the rest of a tag, of the rest of the picker
+# Pixels of a letter, of the rest of a tag, of what stands at the right of the picker.
+LETTER, TAG, ARROW = 7.6, 58, 84
 NARROWEST, WIDEST = 150, 440
 OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
 
