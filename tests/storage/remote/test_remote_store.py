@@ -124,7 +124,7 @@ def test_a_page_asks_for_a_listing_every_few_seconds_and_not_each_time(memory, o
     finish(on("one", memory))
     store, asked = on("two", memory), []
     names = Remote.names
-    monkeypatch.setattr(mirror, "LISTED_SECONDS", 3.0)
+    monkeypatch.setattr(mirror, "LISTED_SECONDS", 300.0)
     monkeypatch.setattr(
         Remote, "names", lambda self, folder: (asked.append(folder), names(self, folder))[1]
     )
