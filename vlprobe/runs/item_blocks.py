@@ -30,9 +30,10 @@ class ItemBlocks(Sequence[Item]):
     """
 
     def __init__(
-        self, store: Store, run_key: str, block_names: Sequence[str], n: int, block_items: int
+        self, store: Store, run_key: str, block_names: Sequence[str], n_items: int, block_items: int
     ) -> None:
-        self._address = store, run_key, block_names, n, block_items
+        self._store, self._run_key, self._block_names = store, run_key, block_names
+        self._n_items, self._block_items = n_items, block_items
         self._entry = store.run(run_key)
         self._block = functools.lru_cache(maxsize=HELD_BLOCKS)(self._read)
 
@@ -47,10 +48,11 @@ class ItemBlocks(Sequence[Item]):
         return cls(store, run_key, block_names, len(items), BLOCK_ITEMS)
 
     def __reduce__(self) -> tuple:
-        return ItemBlocks, self._address
+        address = self._store, self._run_key, self._block_names, self._n_items, self._block_items
+        return ItemBlocks, address
 
     def __len__(self) -> int:
-        return self._address[3]
+        return self._n_items
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -65,15 +67,15 @@ class ItemBlocks(Sequence[Item]):
         return self._item(numbers)
 
     def __iter__(self) -> Iterator[Item]:
-        for number in range(len(self._address[2])):
+        for number in range(len(self._block_names)):
             yield from map(_item, self._block(number))
 
     def _item(self, number: int) -> Item:
-        block_items = self._address[4]
-        return _item(self._block(number // block_items)[number % block_items])
+        block, place = divmod(number, self._block_items)
+        return _item(self._block(block)[place])
 
     def _read(self, number: int) -> list[str]:
-        table = self._entry.part(self._address[2][number])
+        table = self._entry.part(self._block_names[number])
         if table is None:
             raise StoredDamage(
                 f"Items of this run are damaged or gone in '{self._entry.folder}'. Expected what was written when it "
