@@ -3,7 +3,7 @@ and waits for no thread at its end.
 
 The C library's allocator gives threads that allocate at once up to eight heaps a processor core. Each
 keeps what was freed in it for the threads that come back to it, in pieces that cannot be returned to the
-system: with a hundred visitors that was twice what is in use, and rose for as long as they came
+system: with a hundred visitors that was more than what is in use, and rose over half an hour
 (`benchmarks/RESULTS.md`). Threads of Python wait for its interpreter anyway, so that few heaps are no
 queue.
 """
