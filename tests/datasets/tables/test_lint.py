@@ -2,6 +2,7 @@ import csv
 import random
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -46,6 +47,11 @@ def test_columns_have_the_defects_that_items_have(seed: int, with_ids: bool, tmp
     expected = [finding for finding in whole if finding.name != "shared_image"]
     assert table.lint(name, tmp_path / "cache") == expected
     assert sum(finding.count for finding in expected) > 10
+
+
+@pytest.mark.parametrize("numbers", [[], [3, 1, 3], [2**63 - 1, -(2**63), 0, 2**63 - 1]])
+def test_numbers_that_are_far_apart_are_told_apart_too(numbers: list[int]):
+    assert lint.distinct(np.array(numbers, dtype=np.int64)).tolist() == sorted(set(numbers))
 
 
 FOILS = [

@@ -120,7 +120,9 @@ def codes(texts: pa.ChunkedArray) -> np.ndarray:
 def distinct(numbers: np.ndarray) -> np.ndarray:
     """Each of the whole numbers once, rising; sorted, which takes a twentieth of the time of numpy's hash table."""
     ordered = np.sort(numbers)
-    return ordered[np.diff(ordered, prepend=ordered[:1] - 1) > 0]
+    is_new = np.ones(len(ordered), dtype=bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]  # differences of hashes may be beyond int64
+    return ordered[is_new]
 
 
 def finding(
