@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import vlprobe.dashboard
 from tests.dashboard.test_pages import open_page
 from vlprobe import views
-from vlprobe.dashboard import rehearsal, state, visits
+from vlprobe.dashboard import pictures, rehearsal, state, visits
 from vlprobe.dashboard import server as dashboard_server
 from vlprobe.dashboard.navigation import ROW
 from vlprobe.storage import access, shipped
@@ -82,6 +82,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def opened_after_rehearsal(monkeypatch, store, asked: list[str], name: str) -> None:
     rehearsal.draw(name)
+    pictures._ahead.submit(int).result(300)  # what the page makes ready for a next press is made
     assert asked
     asked.clear()
     at = open_page(monkeypatch, store, name)

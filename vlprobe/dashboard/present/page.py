@@ -74,7 +74,7 @@ def _pick_set() -> Questions:
     for row in rows:
         if n_alike[labels[row.case_key]] > 1:
             labels[row.case_key] = f"{row.label} · {row.case_key[:6]}"
-    return questions(choose("About", "set", labels, next(iter(labels)), always=True, width=380))
+    return questions(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
 
 
 def _pick_kind(stored: Questions) -> str:
