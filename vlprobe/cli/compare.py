@@ -7,6 +7,7 @@ import click
 
 from vlprobe.cli.completion import complete_names, complete_runs
 from vlprobe.cli.output import FORMATS, print_notes, print_table, print_words
+from vlprobe.cli.results import results_store
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -62,12 +63,11 @@ def compare(
     from vlprobe.errors import NotFound
     from vlprobe.render.verdict import verdict
     from vlprobe.render.words import presentations
-    from vlprobe.storage import display_names, shipped
-    from vlprobe.storage.store import DEFAULT
+    from vlprobe.storage import display_names
 
     if len(names) > MOST:
         raise InvalidInput(f"{len(names)} runs are too many to compare. Name two to {MOST}.")
-    store = shipped.opened(ctx.obj or DEFAULT)
+    store = results_store(ctx)
     question_set = views.selection.select(store, names, [probe] if probe else None)
     kinds = views.runs.kinds(question_set.probe)
     if kind and kind not in kinds:
@@ -155,10 +155,8 @@ def gate(
     import pandas as pd
 
     from vlprobe import views
-    from vlprobe.storage import shipped
-    from vlprobe.storage.store import DEFAULT
 
-    store = shipped.opened(ctx.obj or DEFAULT)
+    store = results_store(ctx)
     max_drops = _limits(limits)
     probes = views.gate.probes_with(max_drops)
     question_set = views.selection.select(store, [against, run], probes)

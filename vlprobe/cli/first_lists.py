@@ -3,6 +3,7 @@
 import click
 
 from vlprobe.cli.output import FORMATS, print_table
+from vlprobe.cli.results import results_store
 
 
 @click.command("first-lists")
@@ -17,10 +18,8 @@ def first_lists(ctx: click.Context, before: str, after: str, size: int, how: str
 
     from vlprobe import views
     from vlprobe.errors import InvalidInput
-    from vlprobe.storage import shipped
-    from vlprobe.storage.store import DEFAULT
 
-    store = shipped.opened(ctx.obj or DEFAULT)
+    store = results_store(ctx)
     first, second = store.find(before), store.find(after)
     if first["case_key"] != second["case_key"] or first["run"]["probe"] != "rococo":
         raise InvalidInput(

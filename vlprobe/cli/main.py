@@ -30,6 +30,7 @@ from vlprobe.cli.output import (
 )
 from vlprobe.cli.plugins import require, require_servers
 from vlprobe.cli.report import report
+from vlprobe.cli.results import results_store
 from vlprobe.cli.run import run
 from vlprobe.cli.serve import dashboard
 from vlprobe.cli.site import site
@@ -39,7 +40,6 @@ from vlprobe.cli.verify import verify
 from vlprobe.errors import VlprobeError
 
 if TYPE_CHECKING:
-    from vlprobe.storage.store import Store
     from vlprobe.views.export import Form
 
 
@@ -92,14 +92,6 @@ def main(
     require_servers(apis)
 
 
-def _store(ctx: click.Context) -> "Store":
-    """One's own results, and below them those that came with vlprobe."""
-    from vlprobe.storage import shipped
-    from vlprobe.storage.store import DEFAULT
-
-    return shipped.opened(ctx.obj or DEFAULT)
-
-
 @main.command("list")
 @click.argument(
     "collection",
@@ -130,7 +122,7 @@ def list_(
     or every number that the papers print, with the numbers of a run beside them.
     """
     if collection == "published":
-        table = published_table(_store(ctx), paper or "", number or 0, mark or "", key or "")
+        table = published_table(results_store(ctx), paper or "", number or 0, mark or "", key or "")
         print_folded(table, ("run_of", "note"), how, "vlprobe list published --format json")
     elif paper or number or mark or key:
         raise click.UsageError(
@@ -177,7 +169,7 @@ def show(
     """
     from vlprobe import views
 
-    store = _store(ctx)
+    store = results_store(ctx)
     if key is None and how == "model-index":
         raise click.UsageError(
             "A model-index is of one run. Name its KEY: vlprobe show lists them."
@@ -235,7 +227,7 @@ def failures(
     """List the cases in which the model of run KEY is fooled, worst first."""
     from vlprobe import views
 
-    store = _store(ctx)
+    store = results_store(ctx)
     manifest = store.find(key)
     kind = conditions.pop("kind") or next(iter(views.runs.kinds(manifest["run"]["probe"])))
     case_filter = replace(views.filter.Filter(manifest["run"]["model"], kind), **conditions)
@@ -270,7 +262,7 @@ def jobs(
 
     from vlprobe.runs import jobs
 
-    store = _store(ctx)
+    store = results_store(ctx)
     if cancel_id:
         jobs.cancel(store, cancel_id)
     elif resume_id:
@@ -317,7 +309,7 @@ def export(ctx: click.Context, output: Path, form: "Form") -> None:
     """
     from vlprobe import views
 
-    store = _store(ctx)
+    store = results_store(ctx)
     rows = views.export.export(store, output, form)
     click.echo(f"{output}: {rows:,} scores", err=True)
     for error in views.runs.unread(store):

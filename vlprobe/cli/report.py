@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from vlprobe.cli.results import results_store
 from vlprobe.errors import InvalidInput
 
 
@@ -17,10 +18,9 @@ def report(ctx: click.Context, output: Path, key: str) -> None:
     """Write a comparison of all models on one question set as one HTML file that opens offline."""
     from vlprobe import views
     from vlprobe.render.report import report as page
-    from vlprobe.storage import files, shipped
-    from vlprobe.storage.store import DEFAULT
+    from vlprobe.storage import files
 
-    store = shipped.opened(ctx.obj or DEFAULT)
+    store = results_store(ctx)
     sets = views.runs.question_sets(store)
     if sets.empty:
         raise InvalidInput(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from vlprobe.cli.results import results_store
 from vlprobe.errors import InvalidInput
 
 
@@ -59,10 +60,8 @@ def site(
     from vlprobe import views
     from vlprobe.render.site import bundle
     from vlprobe.render.site.subject import Limits
-    from vlprobe.storage import shipped
-    from vlprobe.storage.store import DEFAULT
 
-    store = shipped.opened(ctx.obj or DEFAULT)
+    store = results_store(ctx)
     bundle.check_output(output)
     stored = views.runs.question_sets(store)["case_key"].tolist()
     if not stored:

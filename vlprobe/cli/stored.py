@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from vlprobe.cli.completion import complete_runs
+from vlprobe.cli.results import results_store
 from vlprobe.errors import InvalidInput, NotFound, printable
 
 
@@ -19,10 +20,8 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
     The same `vlprobe run` makes them again.
     """
     from vlprobe.runs import removal
-    from vlprobe.storage import shipped
-    from vlprobe.storage.store import DEFAULT
 
-    store = shipped.opened(ctx.obj or DEFAULT)
+    store = results_store(ctx)
     manifests = removal.removable(store, keys)
     for manifest in manifests:
         run = manifest["run"]
@@ -48,10 +47,9 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
     number depends on it.
     """
     from vlprobe import views
-    from vlprobe.storage import display_names, shipped
-    from vlprobe.storage.store import DEFAULT
+    from vlprobe.storage import display_names
 
-    store = shipped.opened(ctx.obj or DEFAULT)
+    store = results_store(ctx)
     rows = views.runs.run_rows(store)
     subjects = {subject: row.shipped for row in rows for subject in (row.model, row.dataset)}
     if stored not in subjects:
