@@ -1,5 +1,6 @@
 """A server's process: few heaps, whatever number of threads allocate at once, an end that waits for none."""
 
+import os
 import platform
 import re
 import subprocess
@@ -56,3 +57,15 @@ process.leave({code})
     command = [sys.executable, "-c", script]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (expected, "done\n", said)
+
+
+def test_matrix_products_have_one_thread_also_where_nothing_loaded_their_library_before():
+    script = (
+        "import sys; from vlprobe.dashboard import process; assert 'numpy' not in sys.modules; "
+        "process.limit_threads(); from threadpoolctl import threadpool_info; "
+        "print({info['num_threads'] for info in threadpool_info() if info['user_api'] == 'blas'})"
+    )
+    environment = os.environ | {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", script]
+    completed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert completed.stdout.strip() == "{1}"

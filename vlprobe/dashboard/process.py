@@ -1,5 +1,5 @@
 """The process of a server, in which Streamlit runs every page in a thread of its own: it has few heaps,
-and waits for no thread at its end.
+one thread a matrix product, and waits for no thread at its end.
 
 The C library's allocator gives threads that allocate at once up to eight heaps a processor core. Each
 keeps what was freed in it for the threads that come back to it, in pieces that cannot be returned to the
@@ -14,6 +14,8 @@ import os
 import sys
 from typing import NoReturn
 
+from threadpoolctl import threadpool_limits
+
 HEAPS = 2
 M_ARENA_MAX = -8  # glibc's malloc.h
 
@@ -26,6 +28,15 @@ def limit_heaps() -> None:
         return
     with contextlib.suppress(OSError, AttributeError):  # musl, say, has no mallopt, nor such heaps
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, HEAPS)
+
+
+def limit_threads() -> None:
+    """One thread a matrix product from now on: several wait for each other at full load, and visitors
+    with them.
+    """
+    import numpy  # noqa: F401 - what is not loaded yet would not be limited
+
+    threadpool_limits(1, "blas")
 
 
 def leave(code: object) -> NoReturn:

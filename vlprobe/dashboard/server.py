@@ -15,7 +15,6 @@ import logging
 import threading
 
 from streamlit.web import cli
-from threadpoolctl import threadpool_limits
 
 from vlprobe.dashboard import (
     frame,  # noqa: F401 - ahead of the first page
@@ -38,8 +37,7 @@ def main() -> None:
 
         # Else Streamlit looks into the folder of pages until one was drawn: an address of before is not there.
         PagesManager.uses_pages_directory = False
-    # Several threads of one matrix product wait for each other at full load: visitors wait with them.
-    threadpool_limits(1, "blas")
+    process.limit_threads()
     threading.Thread(target=_prepare, name=AHEAD, daemon=True).start()
     inspect.stack()  # Streamlit looks at it with its first element; Python then looks at every module, and remembers
     cli.main(prog_name="streamlit")

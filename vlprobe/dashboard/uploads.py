@@ -76,10 +76,9 @@ def serve(app: Path, settings: dict[str, Any]) -> None:
     """
     from starlette.middleware import Middleware
     from streamlit.starlette import App
-    from threadpoolctl import threadpool_limits
 
     process.limit_heaps()
-    threadpool_limits(1, "blas")
+    process.limit_threads()
     sys.argv = [str(app)]  # Streamlit looks for its settings and modules beside what this names
     App(app, middleware=[Middleware(SignedInUploads)]).run(config=settings)
 
