@@ -276,7 +276,7 @@ class RankingScorer:
     @property
     def stages(self) -> Sequence[str]:
         """As a `SharingScorer`."""
-        return "fronts", "common"
+        return VersionSearch.STAGES
 
     def large_galleries(self) -> dict[str, Candidates]:
         """As a `SharingScorer`: those of which each query samples some. What is ranked whole is not:

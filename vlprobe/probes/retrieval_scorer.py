@@ -148,8 +148,7 @@ class RetrievalScorer:
     @property
     def stages(self) -> Sequence[str]:
         """As a `SharingScorer`."""
-        matching = ("lists", "matches") if self.texts.encoder.scores_pairs else ()
-        return (*matching, "best", "counts")
+        return MatchedSearch.STAGES if self.texts.encoder.scores_pairs else Search.STAGES
 
     def large_galleries(self) -> dict[str, Candidates]:
         """As a `SharingScorer`."""

@@ -48,6 +48,8 @@ class Logits(NamedTuple):
 class MatchedSearch:
     """As `passes.Search`, by a model that looks at pairs."""
 
+    STAGES = ("lists", "matches", *Search.STAGES)
+
     def __init__(self, search: Search, match: Match) -> None:
         self.search, self.match = search, match
         self._is_clean, self._representatives = search.gallery.columns_within(~search.altered)
@@ -60,11 +62,12 @@ class MatchedSearch:
     @property
     def stages(self) -> Sequence[Stage]:
         """As a `passes.SharedSearch`."""
+        lists, matches, best, counts = self.STAGES
         return (
-            Stage("lists", ShortLists, lambda _, share: self.lists(share.products), merged_lists),
-            Stage("matches", Logits, lambda before, share: self.logits(before[0], share), _joined),
-            Stage("best", BestOwn, self._best_own, merged_best),
-            Stage("counts", Counts, self._counts, merged_counts),
+            Stage(lists, ShortLists, lambda _, share: self.lists(share.products), merged_lists),
+            Stage(matches, Logits, lambda before, share: self.logits(before[0], share), _joined),
+            Stage(best, BestOwn, self._best_own, merged_best),
+            Stage(counts, Counts, self._counts, merged_counts),
         )
 
     def lists(self, products: range) -> ShortLists:

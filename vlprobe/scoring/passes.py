@@ -120,6 +120,8 @@ class Search:
         altered: Whether a candidate was altered, shape (n,).
     """
 
+    STAGES = ("best", "counts")  # their names, in their order
+
     def __init__(
         self,
         queries: np.ndarray,
@@ -138,10 +140,11 @@ class Search:
     @property
     def stages(self) -> Sequence[Stage]:
         """As a `SharedSearch`."""
+        best, counts = self.STAGES
         return (
-            Stage("best", BestOwn, lambda _, share: self.best_own(share.products), merged_best),
+            Stage(best, BestOwn, lambda _, share: self.best_own(share.products), merged_best),
             Stage(
-                "counts",
+                counts,
                 Counts,
                 lambda before, share: self.counts(before[-1], share.products),
                 merged_counts,

@@ -48,6 +48,8 @@ class VersionSearch:
         samples: The numbers of the candidates that each query samples, rising, equally many.
     """
 
+    STAGES = ("fronts", "common")  # their names, in their order
+
     def __init__(
         self,
         vectors: np.ndarray,
@@ -68,10 +70,11 @@ class VersionSearch:
     @property
     def stages(self) -> Sequence[Stage]:
         """As a `passes.SharedSearch`."""
+        fronts, common = self.STAGES
         return (
-            Stage("fronts", Fronts, lambda _, share: self.fronts(share.products), merged_fronts),
+            Stage(fronts, Fronts, lambda _, share: self.fronts(share.products), merged_fronts),
             Stage(
-                "common",
+                common,
                 Common,
                 lambda before, share: self.common(before[-1], share.products),
                 merged_common,
