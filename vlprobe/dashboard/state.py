@@ -131,14 +131,14 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
     version = _seen.get() or current.version()
     annotated = annotations.version(current, arguments[0].key) if tagged else ""
-    key, at = (current.address, version, annotated, query, arguments), (current, version)
+    key, moment = (current.address, version, annotated, query, arguments), (current, version)
 
     def answer() -> Any:
-        snapshot = _snapshots.get(at, current.snapshot, lambda: current.version() == version)
+        snapshot = _snapshots.get(moment, current.snapshot, lambda: current.version() == version)
         return query(snapshot, *arguments)
 
     # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
-    return _unshared(_answers.get(key, answer, lambda: at in _snapshots))
+    return _unshared(_answers.get(key, answer, lambda: moment in _snapshots))
 
 
 def _unshared(answer: Any) -> Any:

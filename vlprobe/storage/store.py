@@ -140,9 +140,9 @@ class Store:
         """The same store, whose `read_runs` and `version` stay as they are now: for many questions
         about one version of a store of many runs.
         """
-        copy_ = copy.copy(self)
-        copy_._listing = Listing(self.version(), *self.read_runs())
-        return copy_
+        snapshot = copy.copy(self)
+        snapshot._listing = Listing(self.version(), *self.read_runs())
+        return snapshot
 
     def listing_fact(self, name: Hashable, compute: Callable[[], Fact]) -> Fact:
         """What follows from the runs and examinations that are stored, computed once in a snapshot;
@@ -163,7 +163,9 @@ class Store:
         """
         if self._listing is None:
             return self._read_runs()
-        return [_own(manifest) for manifest in self._listing.manifests], {**self._listing.unread}
+        return [_manifest_copy(manifest) for manifest in self._listing.manifests], {
+            **self._listing.unread
+        }
 
     def _read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
         self._refresh()
@@ -315,10 +317,10 @@ def _manifest(folder: str) -> dict[str, Any] | None:
         return Entry(Path(folder)).manifest()
     if not (memo.believed() and memo.is_settled(stamp, began)):
         return Entry(Path(folder)).manifest()
-    return _own(_settled_manifest(folder, tuple(stamp)))
+    return _manifest_copy(_settled_manifest(folder, tuple(stamp)))
 
 
-def _own(manifest: dict[str, Any]) -> dict[str, Any]:
+def _manifest_copy(manifest: dict[str, Any]) -> dict[str, Any]:
     """A copy for those who ask: they may change what is theirs."""
     return {**manifest, "run": {**manifest["run"]}} if "run" in manifest else {**manifest}
 

@@ -90,7 +90,7 @@ def unit_counts(
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
     cells = _cells_of(store, case_key, kind, by_item)
-    cases = (views_rows.cases_version(store, case_key), kind, by_item, with_movements)
+    cells_key = (views_rows.cases_version(store, case_key), kind, by_item, with_movements)
     versions = [views_rows.answers_version(store, run.key) for run in runs]
 
     @functools.cache
@@ -99,25 +99,22 @@ def unit_counts(
         margin = views_rows.margins(store, runs[side].key)[cells.cases]
         return Answers(_states(margin), -margin.astype(np.float64) if with_movements else None)
 
+    def of_model(side: int) -> Columns:
+        key = (cells_key, versions[side])
+        return _counts.get(key, lambda: _of_model(cells, answers(side)))
+
+    def of_pair(side: int) -> Columns:
+        """The first model's and another's; counted once, whichever of the two is the first."""
+        lower, upper = (0, side) if versions[0] < versions[side] else (side, 0)
+        key = (cells_key, versions[lower], versions[upper])
+        pair = _counts.get(key, lambda: _of_pair(cells, answers(lower), answers(upper)))
+        return pair if lower == 0 else {TURNED[name]: column for name, column in pair.items()}
+
     columns: dict[str, np.ndarray | pd.Categorical] = {"subtype": cells.subtypes}
     columns |= {"n_cases": cells.n_cases, "unit": cells.units}
     for side in range(len(runs)):
-        of_model = _counts.get(
-            (cases, versions[side]), lambda side=side: _of_model(cells, answers(side))
-        )
-        columns |= {f"{name}_{side}": column for name, column in of_model.items()}
-        if side:
-            pair = (0, side) if versions[0] < versions[side] else (side, 0)
-            of_pair = _counts.get(
-                (cases, *(versions[index] for index in pair)),
-                lambda pair=pair: _of_pair(cells, *map(answers, pair)),
-            )
-            beside = (
-                of_pair
-                if pair[0] == 0
-                else {TURNED[name]: column for name, column in of_pair.items()}
-            )
-            columns |= {f"{name}_{side}": column for name, column in _beside_first(beside).items()}
+        of_side = {**of_model(side), **(_beside_first(of_pair(side)) if side else {})}
+        columns |= {f"{name}_{side}": column for name, column in of_side.items()}
     return columns
 
 
