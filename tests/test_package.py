@@ -251,7 +251,7 @@ def listening(port: int) -> set[str]:
 def status(url: str, **request: object) -> int:
     """Of the answer."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, **request), timeout=30) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, **request), timeout=300) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code

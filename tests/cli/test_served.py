@@ -138,6 +138,8 @@ def visiting(served: Served, email: str = "") -> Iterator[Visitor]:
         subprotocols=["streamlit", token],
         additional_headers=headers,
         max_size=None,
+        open_timeout=300,  # a busy machine
+        ping_interval=None,
     ) as socket_:
         yield Visitor(drawn(socket_), headers)
 

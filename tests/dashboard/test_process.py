@@ -55,7 +55,7 @@ print("done")
 process.leave({code})
 """
     command = [sys.executable, "-c", script]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (ended.returncode, ended.stdout, ended.stderr) == (expected, "done\n", said)
 
 

@@ -176,13 +176,13 @@ def test_pages_are_drawn_again_after_a_run_and_not_during_one(
 
 def test_the_first_visitor_has_the_server_alone(monkeypatch, server, drawn):
     monkeypatch.setattr(visits, "_n_drawn", 0)
-    monkeypatch.setattr(rehearsal, "HEAD_START", 30.0)
+    monkeypatch.setattr(rehearsal, "HEAD_START", 600.0)
     rehearsing = threading.Thread(target=rehearsal.begin)
     with visits.drawing():
         rehearsing.start()
         rehearsing.join(0.05)
         assert not drawn
-    rehearsing.join(30)
+    rehearsing.join(300)
     assert drawn
 
 
@@ -193,7 +193,7 @@ def test_nothing_is_drawn_ahead_where_people_sign_in(monkeypatch, server, drawn)
 
 
 def test_a_page_that_nobody_looks_at_waits_while_a_visitor_s_is_drawn(monkeypatch):
-    monkeypatch.setattr(visits, "PATIENCE", 30.0)
+    monkeypatch.setattr(visits, "PATIENCE", 600.0)
     monkeypatch.setattr(
         visits, "is_ahead", lambda: threading.current_thread() is not threading.main_thread()
     )
@@ -208,23 +208,23 @@ def test_a_page_that_nobody_looks_at_waits_while_a_visitor_s_is_drawn(monkeypatc
         waiting.start()
         visits.let_pass()  # a visitor's own page never waits
         assert not passed.is_set()
-    waiting.join(30)
+    waiting.join(300)
     assert passed.is_set()
 
 
 def test_it_also_waits_a_moment_after_it_for_the_visitor_s_browser(monkeypatch):
-    monkeypatch.setattr(visits, "REST", 30.0)
+    monkeypatch.setattr(visits, "REST", 600.0)
     monkeypatch.setattr(visits, "PATIENCE", 0.05)
     began = time.monotonic()
     visits.let_pass()
     assert visits._rests_until == 0.0  # nobody has looked at anything
     with visits.drawing():
         visits.let_pass()
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 300
     monkeypatch.setattr(visits, "is_ahead", lambda: True)
     resting = time.monotonic()
     visits.let_pass()
-    assert 0.05 <= time.monotonic() - resting < 30  # and no longer than its patience
+    assert 0.05 <= time.monotonic() - resting < 300  # and no longer than its patience
 
 
 def test_a_page_that_nobody_looks_at_is_no_visit(monkeypatch):
@@ -270,10 +270,10 @@ def test_a_version_with_its_script_runner_elsewhere_serves_and_says_that_nothing
         serves.set()
 
     monkeypatch.setattr(starting.cli, "main", serve)
-    monkeypatch.setattr(starting.ready, "prepare", lambda: serves.wait(60))
+    monkeypatch.setattr(starting.ready, "prepare", lambda: serves.wait(300))
     starting.main()
     (preparing,) = threads
-    preparing.join(60)
+    preparing.join(300)
     (line,) = [record.getMessage() for record in caplog.records if record.name == starting.__name__]
     assert line.startswith("No page is drawn ahead of its first visitor")
     assert "\n" not in line and not preparing.is_alive()

@@ -83,6 +83,8 @@ def process(*words: str) -> Iterator[int]:
     """A process that waits, with these words on its command line."""
     child = subprocess.Popen([sys.executable, "-S", "-c", "input()", *words], stdin=subprocess.PIPE)
     try:
+        while not psutil.Process(child.pid).cmdline():  # it has none yet when Popen returns
+            pass
         yield child.pid
     finally:
         child.kill()

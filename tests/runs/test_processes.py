@@ -29,14 +29,14 @@ def test_a_process_that_makes_questions_runs_nothing_of_the_current_folder(trap)
     with contextlib.ExitStack() as stack:
         process = case_workers._start(stack)
         process.stdin.close()
-        assert process.wait(60) == 1  # it was told nothing
+        assert process.wait(300) == 1  # it was told nothing
     assert not trap.exists()
 
 
 def test_a_job_runs_nothing_of_the_current_folder(trap, store):
     (store.root / "jobs" / "abc").mkdir(parents=True)  # of which nobody wrote down what was asked
     jobs._spawn(store, "abc")
-    assert next(reversed(jobs._children.values())).wait(60) == 1
+    assert next(reversed(jobs._children.values())).wait(300) == 1
     assert "No job named 'abc'" in (store.root / "jobs" / "abc" / "log.txt").read_text()
     assert not trap.exists()
 

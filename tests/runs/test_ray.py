@@ -388,6 +388,10 @@ def test_a_cluster_that_has_no_room_for_long_is_told(started, monkeypatch):
     with ray_pool.joined(started.all.address):
         others = [ray.remote(deadly()).options(num_cpus=1).remote() for _ in ray.nodes()]
         ray.get([others[0].hello.remote()])
+        deadline = time.monotonic() + 120  # the next is started a moment later
+        while ray.available_resources().get("CPU"):
+            assert time.monotonic() < deadline, "they do not take what there is"
+            time.sleep(0.05)
         crew = ray_pool.Crew(deadly(), None, 1, 0, 1, lambda: None)
         with pytest.raises(JobFailed, match=r"no room for a worker.*the same command goes on"):
             crew.do([("die", ())], lambda task, answer: None)

@@ -30,17 +30,17 @@ def test_who_asks_while_a_value_is_made_waits_for_it():
     def make() -> object:
         made.append(1)
         first.set()
-        going.wait(10)
+        going.wait(300)
         return object()
 
     found: list[object] = []
     threads = [threading.Thread(target=lambda: found.append(kept.get("a", make))) for _ in range(8)]
     for thread in threads:
         thread.start()
-    assert first.wait(10)
+    assert first.wait(300)
     going.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(300)
     assert len(made) == 1 and len(found) == 8 and len(set(map(id, found))) == 1
 
 

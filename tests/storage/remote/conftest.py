@@ -3,12 +3,12 @@
 import itertools
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import free_port, make_tiny
 from vlprobe.storage import mirror
 from vlprobe.storage.objects import MIRROR
 from vlprobe.storage.store import Store
@@ -21,14 +21,13 @@ _numbers = itertools.count()
 class Server:
     """An S3 server that can go away and come back with all that it holds."""
 
-    port: int = 0
+    port: int = field(default_factory=free_port)
 
     def start(self) -> None:
         from moto.server import ThreadedMotoServer
 
         self.server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
         self.server.start()
-        self.port = self.server.get_host_and_port()[1]
 
     def stop(self) -> None:
         self.server.stop()
@@ -38,6 +37,8 @@ class Server:
 def server() -> Iterator[Server]:
     pytest.importorskip("s3fs", reason="needs requirements-ray.txt")
     pytest.importorskip("moto", reason="needs requirements-ray.txt")
+    from fsspec.config import conf
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     own = Server()
     own.start()
@@ -49,6 +50,8 @@ def server() -> Iterator[Server]:
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         patch.setenv("AWS_MAX_ATTEMPTS", "1")  # a server that is gone is told at once
         patch.setattr("s3fs.S3FileSystem.retries", 1)
+        patient = {"connect_timeout": 300, "read_timeout": 300}  # a busy machine
+        patch.setitem(conf, "s3", {"config_kwargs": patient})
         yield own
     own.stop()
 

@@ -161,8 +161,10 @@ def test_a_page_goes_on_with_what_is_here_and_says_so(memory, drawn, on, monkeyp
 
 def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeypatch, tmp_path):
     import s3fs
+    from fsspec.config import conf
 
     monkeypatch.delenv("AWS_MAX_ATTEMPTS")
+    monkeypatch.delitem(conf, "s3")
     there = Remote("s3://bucket/x", tmp_path)
     config = there._files.config_kwargs
     assert config["read_timeout"] * config["retries"]["total_max_attempts"] * 2 < 60

@@ -146,7 +146,7 @@ def test_of_two_that_commit_at_once_one_wins_and_no_manifest_names_the_others_by
     answers = []
 
     def create(self, name, data):
-        gate.wait(10)  # both have looked, and neither has found a manifest
+        gate.wait(300)  # both have looked, and neither has found a manifest
         answers.append(kept(self, name, data))
         return answers[-1]
 
