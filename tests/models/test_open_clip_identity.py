@@ -15,6 +15,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import open_clip as family
+from vlprobe.models.open_clip_encoder import model_digest
 
 TEXTS = [
     "a cat",
@@ -114,19 +115,19 @@ def test_the_digest_names_weights_architecture_preprocessing_and_precision(
     model = trained()
     tokenizer = open_clip.get_tokenizer("test-tiny")
     config = architectures["test-tiny"]
-    same = family.model_digest(trained(), config, tokenizer, "fp32")
-    assert family.model_digest(model, config, tokenizer, "fp32") == same
-    other_precision = family.model_digest(model, config, tokenizer, "fp16")
-    other_activation = family.model_digest(model, {**config, "quick_gelu": True}, tokenizer, "fp32")
-    other_tokenizer = family.model_digest(
+    same = model_digest(trained(), config, tokenizer, "fp32")
+    assert model_digest(model, config, tokenizer, "fp32") == same
+    other_precision = model_digest(model, config, tokenizer, "fp16")
+    other_activation = model_digest(model, {**config, "quick_gelu": True}, tokenizer, "fp32")
+    other_tokenizer = model_digest(
         model, config, open_clip.SimpleTokenizer(clean="whitespace"), "fp32"
     )
     model.visual.preprocess_cfg["mean"] = (0, 0, 0)
-    other_preprocessing = family.model_digest(model, config, tokenizer, "fp32")
+    other_preprocessing = model_digest(model, config, tokenizer, "fp32")
     model = trained()
     with torch.no_grad():
         model.ln_final.bias[0] += 1e-7
-    other_weights = family.model_digest(model, config, tokenizer, "fp32")
+    other_weights = model_digest(model, config, tokenizer, "fp32")
     found = {
         same,
         other_precision,

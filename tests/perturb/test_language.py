@@ -105,7 +105,9 @@ def test_hardly_any_caption_of_coco_is_taken_for_another_language(
     assert foreign_captions(set(captions)) == foreign  # what plain words tell, the model tells too
 
 
-def test_the_model_of_languages_is_in_memory_only_where_captions_need_it():
+def test_the_model_of_languages_is_in_memory_only_where_captions_need_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
     loaded = language_check._identifier.cache_info
     language_check._identifier.cache_clear()
     assert foreign_captions({"A red bus.", "男孩扔球。"}) == {"男孩扔球。"}
@@ -113,7 +115,8 @@ def test_the_model_of_languages_is_in_memory_only_where_captions_need_it():
     assert foreign_captions(set(FOREIGN["German"][:2])) == set(FOREIGN["German"][:2])
     assert foreign_captions({"A bus stops in front of an old building."}) == set()
     assert (loaded().currsize, loaded().misses) == (1, 1)  # stays for the next small check
-    many = {f"A bus stops at an old building on day {day}." for day in range(1000)}
+    monkeypatch.setattr(language_check, "_KEEP_BELOW", 100)
+    many = {f"A bus stops at an old building on day {day}." for day in range(100)}
     assert foreign_captions(many | {FOREIGN["French"][1]}) == {FOREIGN["French"][1]}
     assert loaded().currsize == 0  # a large run needs the memory
 

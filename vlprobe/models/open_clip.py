@@ -13,16 +13,16 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
-from vlprobe.models import hub
+from vlprobe.models import frozen, hub
 from vlprobe.models.checkpoint import load_weights, without_draws
 from vlprobe.models.folder_policy import check_folder
-from vlprobe.models.frozen import pick_device
 from vlprobe.models.modules import OpenClipModel
-from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
+from vlprobe.models.open_clip_encoder import OpenClipEncoder, identity_of
 from vlprobe.registry.model_memo import files_below
 from vlprobe.storage import files
 from vlprobe.storage.files import write_bytes
@@ -198,7 +198,7 @@ def _assemble(
     preprocess: dict,
     published: bool = False,
 ) -> OpenClipEncoder:
-    device = pick_device(device)
+    device = frozen.pick_device(device)
     tokenizer = _tokenizer(name, source, config)
     if weights and not weights.is_file():
         raise InvalidInput(
@@ -208,17 +208,12 @@ def _assemble(
         model = _build(name, source, config["quick_gelu"], preprocess)
     if weights:  # each tensor of the model, or an error
         load_weights(name, model, weights, confined=not published)
-    digest = model_digest(model, config, tokenizer, precision)
-    encoder = OpenClipEncoder(
-        name,
-        model,
-        _transform(name, model),
-        tokenizer,
-        digest,
-        device,
-        precision,
-        note,
-    )
+    transform = _transform(name, model)
+    identity = identity_of(model, config, tokenizer, precision)
+    with ThreadPoolExecutor(1) as pool:  # reads all weights while the encoder is tried
+        digest = pool.submit(frozen.digest, identity, model)
+        encoder = OpenClipEncoder(name, model, transform, tokenizer, "", device, precision, note)
+        encoder.digest = digest.result()
     encoder.sources = _sources(source, config, weights)
     return encoder
 

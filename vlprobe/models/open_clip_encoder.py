@@ -300,10 +300,16 @@ def model_digest(model: OpenClipModel, config: dict, tokenizer: Callable, precis
         tokenizer: Named by what it makes of a few telling texts.
         precision: As the encoder is given it.
     """
-    described = {
+    return frozen.digest(identity_of(model, config, tokenizer, precision), model)
+
+
+def identity_of(
+    model: OpenClipModel, config: dict, tokenizer: Callable, precision: str
+) -> dict[str, object]:
+    """All but the weights that a `model_digest`, with the same arguments, names."""
+    return {
         "config": config,
         "preprocess": model.visual.preprocess_cfg,
         "tokenizer": tokenizer(list(frozen.FINGERPRINT_TEXTS)).tolist(),
         "precision": precision,
     }
-    return frozen.digest(described, model)

@@ -39,7 +39,7 @@ _DEMO_WORDS = words(
     "automobile automobiles drift drifting drifts flanked higher humans located lorries lorry partly "
     "pictured seaside"
 )
-_KEEP_BELOW = 1000  # captions of a check after which the model's 75 MiB stay for the next check
+_KEEP_BELOW = 20_000  # captions of a check after which the model's 75 MiB stay for the next check
 
 
 def foreign_captions(captions: Collection[str]) -> set[str]:

@@ -1,0 +1,41 @@
+"""The command as a process of its own: its exit code, and what it leaves to tell."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def _process(code: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A process that runs some code and then the command."""
+    lines = ["import atexit, sys, vlprobe.__main__ as command", code, "command.run()"]
+    return subprocess.run(
+        [sys.executable, "-c", "\n".join(lines), *words], capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "error"),
+    [
+        ("sys.exit()", 0, ""),
+        ("sys.exit(3)", 3, ""),
+        ("sys.exit('no')", 1, "no"),
+        ("1 / 0", 1, "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_process_of_the_command_closes_what_is_open_and_takes_nothing_apart(
+    ending, status, error
+):
+    code = (
+        "class Library:\n    def __del__(self): print('taken apart')\nsys.library = Library()\n"
+        f"def main():\n    atexit.register(print, 'closed')\n    {ending}\ncommand.main = main"
+    )
+    done = _process(code)
+    assert (done.returncode, done.stdout) == (status, "closed\n")
+    assert done.stderr.rpartition("\n")[0].rpartition("\n")[2] == error
+
+
+def test_a_command_that_asked_a_model_has_nothing_to_tell_of_its_libraries(tiny, tmp_path):
+    words = ["--cache", str(tmp_path), "run", "--model", "control:constant", "--dataset", tiny]
+    done = _process("import duckdb, torch", *words)  # which tell what of them is left at the end
+    assert done.returncode == 0 and "leaked" not in done.stderr and "macro" in done.stdout
