@@ -5,7 +5,6 @@ They come from the sums that each run stores, item by item; `views.paired_outcom
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure, Metric
+from vlprobe.views import sums
 from vlprobe.views.records import DifferenceRow, RunRow, records
 from vlprobe.views.runs import QuestionSet
 
@@ -67,13 +67,21 @@ def compare(
         name: averaging if averaging in metric.averaging else metric.averaging[0]
         for name, metric in compared.items()
     }
-    measures = _measures(store, runs, averagings)
-    counts = _answer_counts(store, runs, metrics, tuple(compared), n_items)
+    counting = _counting_metrics(metrics, tuple(compared))
+    micro = dict.fromkeys(counting.values(), "micro")
+    wanted = {*averagings.items(), *micro.items()}
+    measures = {run.key: sums.measures(store, run.key, wanted) for run in runs}
+    counts = {
+        (run.key, name): _answer_counts(measures[run.key][counting[name], "micro"], n_items)
+        for run in runs
+        for name in compared
+    }
     rows, pairs, item_counts = [], [], []
     for name, metric in compared.items():
         scaled = unit == "spread" and metric.unit == "cosine"
         scales = {run.key: (run.spread or np.nan) if scaled else 1.0 for run in runs}
-        baseline_measure = measures[baseline.key, name]
+        averaged = averagings[name]
+        baseline_measure = measures[baseline.key][name, averaged]
         base_alone = _mean(baseline_measure) / scales[baseline.key]
         base_items = np.bincount(baseline_measure.item, baseline_measure.weight, n_items) > 0
         for run in others:
@@ -81,15 +89,13 @@ def compare(
             answered_alike = (answered[0] == answered[1]) & (answered[0] > 0)
             value, base = (
                 _select_items(
-                    measures[side.key, name],
+                    measures[side.key][name, averaged],
                     answered_alike,
                     scales[side.key],
                 )
                 for side in (run, baseline)
             )
-            rows.append(
-                (name, averagings[name], baseline.model, run.model, _mean(base), _mean(value))
-            )
+            rows.append((name, averaged, baseline.model, run.model, _mean(base), _mean(value)))
             pairs.append((value, base))
             left_out = int(answered.any(axis=0).sum() - answered_alike.sum())
             item_counts.append((left_out, base_alone, int(base_items.sum())))
@@ -133,44 +139,8 @@ def select_runs(question_set: QuestionSet, models: tuple[str, ...]) -> list[RunR
     return runs
 
 
-def _measures(
-    store: Store,
-    runs: Sequence[RunRow],
-    averagings: Mapping[str, str],
-) -> dict[tuple[str, str], Measure]:
-    """What each run's means rest on, a row an item, by run key and metric."""
-    measures = {}
-    with store.cursor() as cursor:
-        for run in runs:
-            # Numbers instead of names, which would be made for millions of rows.
-            columns = cursor.execute(
-                "SELECT total / weight AS mean, weight, item_code, place FROM (SELECT *, "
-                "list_position($pairs, metric || ' ' || averaging) AS place "
-                "FROM read_parquet($files)) WHERE place IS NOT NULL",
-                {
-                    "files": store.files([run.key], "sums"),
-                    "pairs": [f"{metric} {averaging}" for metric, averaging in averagings.items()],
-                },
-            ).fetchnumpy()
-            # Only enums are fetched as something else.
-            arrays = cast(dict[str, np.ndarray], columns)
-            for place, metric in enumerate(averagings, 1):
-                rows = arrays["place"] == place
-                measures[run.key, metric] = Measure(
-                    arrays["mean"][rows], arrays["weight"][rows], arrays["item_code"][rows]
-                )
-    return measures
-
-
-def _answer_counts(
-    store: Store,
-    runs: Sequence[RunRow],
-    metrics: Mapping[str, Metric],
-    names: tuple[str, ...],
-    n_items: int,
-) -> dict[tuple[str, str], np.ndarray]:
-    """How many cases of each item a run answered that a metric judges, shape (n_items,), by run key
-    and metric.
+def _counting_metrics(metrics: Mapping[str, Metric], names: Sequence[str]) -> dict[str, str]:
+    """The metric whose weights say how many cases of an item each of these judges.
 
     A metric that weighs cases does not tell an answer of weight 0 from none, so another metric of
     its kinds counts.
@@ -180,20 +150,15 @@ def _answer_counts(
         for name, metric in reversed(list(metrics.items()))
         if metric.weight is None
     }
-    counting = {
+    return {
         name: name if metrics[name].weight is None else unweighted[metrics[name].kinds]
         for name in names
     }
-    pooled = _measures(store, runs, dict.fromkeys(counting.values(), "micro"))
-    dense = {
-        key: np.bincount(
-            measure.item,
-            measure.weight,
-            n_items,
-        )
-        for key, measure in pooled.items()
-    }
-    return {(run.key, name): dense[run.key, counting[name]] for run in runs for name in names}
+
+
+def _answer_counts(measure: Measure, n_items: int) -> np.ndarray:
+    """How many cases of each item were answered, shape (n_items,), by a micro mean's measure."""
+    return np.bincount(measure.item, measure.weight, n_items)
 
 
 def _select_items(measure: Measure, selected: np.ndarray, scale: float) -> Measure:

@@ -36,7 +36,7 @@ FileVersion = tuple[str, int, int]
 
 
 @contextlib.contextmanager
-def _readable() -> Iterator[None]:
+def readable() -> Iterator[None]:
     """Raises StoredDamage where a file goes, or becomes another, while it is read."""
     try:
         yield
@@ -49,7 +49,7 @@ def _file_version(path: str) -> FileVersion:
     return path, status.st_size, status.st_mtime_ns
 
 
-@_readable()
+@readable()
 def margins(store: Store, run_key: str) -> np.ndarray:
     """The margin of every case of a run, float32 of shape (n_cases,), by the case's number.
 
@@ -73,7 +73,7 @@ def load_margins(store: Store, run_keys: Sequence[str]) -> None:
     list(_readers.map(functools.partial(margins, store), run_keys))
 
 
-@_readable()
+@readable()
 def case_numbers(
     store: Store,
     case_key: str,
@@ -86,7 +86,7 @@ def case_numbers(
     return _numbers(store, store.files([case_key], "cases"), condition, values)
 
 
-@_readable()
+@readable()
 def answer_numbers(
     store: Store, run_key: str, condition: str, values: Sequence[object]
 ) -> np.ndarray:
@@ -96,7 +96,7 @@ def answer_numbers(
     return _numbers(store, store.files([run_key], "scores"), condition, values)
 
 
-@_readable()
+@readable()
 def answer_columns(store: Store, run_key: str) -> tuple[str, ...]:
     """Names of what one run stores of each answer."""
     return tuple(pq.read_schema(store.files([run_key], "scores")[0]).names)
@@ -114,7 +114,7 @@ def _numbers(
     return _cache.get((_file_version(files[0]), condition, *values), query)
 
 
-@_readable()
+@readable()
 def picture_codes(store: Store, case_key: str) -> np.ndarray:
     """Which cases of a question set are about the same picture: int32 of shape (n_cases,), by the
     case's number.
@@ -168,7 +168,7 @@ def _picture_codes(
     return codes
 
 
-@_readable()
+@readable()
 def unit_codes(store: Store, case_key: str) -> np.ndarray:
     """Which cases of a question set are resampled together, as those about one picture: int32 of
     shape (n_cases,), by the case's number.
@@ -187,19 +187,19 @@ def unit_codes(store: Store, case_key: str) -> np.ndarray:
     return _cache.get((_file_version(files[0]), "unit"), read)
 
 
-@_readable()
+@readable()
 def cases_version(store: Store, case_key: str) -> FileVersion:
     """What changes with the file that has the cases of a question set."""
     return _file_version(store.files([case_key], "cases")[0])
 
 
-@_readable()
+@readable()
 def answers_version(store: Store, run_key: str) -> FileVersion:
     """What changes with the file that has the answers of a run."""
     return _file_version(store.files([run_key], "scores")[0])
 
 
-@_readable()
+@readable()
 def first_texts(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
     """The first text of each case of a question set: codes, int32 of shape (n_cases,), by the case's number,
     and the texts that these stand for; a case without a text has the text "".
@@ -219,7 +219,7 @@ def first_texts(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
     return np.concatenate(codes), list(code_of)
 
 
-@_readable()
+@readable()
 def judged_blocks(
     store: Store, case_key: str, run_key: str, block_cases: int
 ) -> Iterator[pa.Table]:
@@ -250,7 +250,7 @@ def _group_starts(store: Store, files: Sequence[str], block_cases: int) -> list[
     return [*blocks, n_cases]
 
 
-@_readable()
+@readable()
 def unit_ranks(store: Store, case_key: str, by_item: bool) -> np.ndarray:
     """The place of each case's unit of resampling, or item, among the sorted names of all: int32 of
     shape (n_cases,), by the case's number.
@@ -271,7 +271,7 @@ def unit_ranks(store: Store, case_key: str, by_item: bool) -> np.ndarray:
     return _cache.get((_file_version(files[0]), "rank", unit), read)
 
 
-@_readable()
+@readable()
 def subtype_codes(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
     """The subtype of each case of a question set: codes, int32 of shape (n_cases,), and the names
     that these stand for.
@@ -279,13 +279,13 @@ def subtype_codes(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
     return _dictionary_codes(store.files([case_key], "cases")[0], "subtype")
 
 
-@_readable()
+@readable()
 def group_codes(store: Store, case_key: str) -> np.ndarray:
     """Which cases of a question set count once in a macro mean: int32 of shape (n_cases,), by number."""
     return _dictionary_codes(store.files([case_key], "cases")[0], "group")[0]
 
 
-@_readable()
+@readable()
 def words_changed(
     store: Store, case_key: str
 ) -> tuple[np.ndarray, list[str], np.ndarray, list[str]]:
@@ -315,7 +315,7 @@ def unit_expression(store: Store, case_key: str) -> str:
     return "cluster" if has_clusters else "coalesce(tags['picture'], item)"
 
 
-@_readable()
+@readable()
 def read_rows(
     store: Store,
     path: str,

@@ -6,8 +6,10 @@ the training that is watched (`training`).
 """
 
 import math
+from functools import partial
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import registry, views
@@ -54,9 +56,7 @@ def repaired() -> Three:
     """
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
-    names = list(
-        dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.runs)["model"].unique())])
-    )
+    names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.models))]))
     newest = {
         "before": "",
         "control": _first(tuned, plain_=True),
@@ -203,7 +203,7 @@ def seeds(models: Three) -> None:
 def _other_seeds(models: Three) -> list[tuple[str, str]]:
     """Controls and repaired models that differ from those that are picked by their seed alone."""
     _, control, after = models
-    available = {*registry.names("models"), *view(views.runs.runs)["model"]}
+    available = {*registry.names("models"), *view(views.runs.models)}
     numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]
     return [pair for pair in numbered if set(pair) <= available] + other_seeds(control, after)
 
@@ -221,17 +221,27 @@ def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], styl
     rates = {pair: row for pair, row in rows.items() if row[1] == "rate"}
     if rates:
         alt = "A row a number, marks for before, control and after. The table has the numbers."
-        chart(charts.repair.dumbbells(levels, rates, names, styles), "repair_rates", alt)
+        figure = partial(charts.repair.dumbbells, levels, rates, names, styles)
+        chart(figure, "repair_rates", alt)
     others = {pair: row for pair, row in rows.items() if pair not in rates}
     for column, (pair, row) in zip(st.columns(len(others) or 1), others.items(), strict=False):
+        figure = partial(_beside_rates, levels, pair, row, names, styles, not rates)
+        alt = f"{row[0]}: marks for before, control and after, as above."
         with column:
-            figure = charts.repair.dumbbells(levels, {pair: row}, names, styles)
-            figure.update_layout(showlegend=not rates, margin_t=10, height=150)
-            chart(
-                figure,
-                f"repair_{pair[1]}",
-                f"{row[0]}: marks for before, control and after, as above.",
-            )
+            chart(figure, f"repair_{pair[1]}", alt)
+
+
+def _beside_rates(
+    levels: pd.DataFrame,
+    pair: tuple[str, str],
+    row: tuple[str, str],
+    names: dict[str, str],
+    styles: Looks,
+    has_legend: bool,
+) -> go.Figure:
+    """The figure of one number, small."""
+    figure = charts.repair.dumbbells(levels, {pair: row}, names, styles)
+    return figure.update_layout(showlegend=has_legend, margin_t=10, height=150)
 
 
 def _ask(models: Three, missing: list[str]) -> None:

@@ -1,0 +1,60 @@
+"""Sums of a run as measures: the same rows as DuckDB selects from the file, whatever row group they are in."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from vlprobe.errors import StoredDamage
+from vlprobe.storage.entry import GROUP_ROWS
+from vlprobe.storage.store import Store
+from vlprobe.views import sums
+
+KEY = "a" * 16
+N_ROWS = 3 * GROUP_ROWS + 5
+
+
+@pytest.fixture
+def stored(store: Store) -> Store:
+    """A run whose first row group lacks a metric of the later ones, with weights of 0."""
+    random = np.random.default_rng(3)
+    metrics = np.array(["drop_rate", "recall", "rsms"])[random.integers(0, 3, N_ROWS)]
+    metrics[:GROUP_ROWS] = "recall"
+    columns = {
+        "metric": metrics,
+        "averaging": np.array(["macro", "micro"])[random.integers(0, 2, N_ROWS)],
+        "item_code": np.arange(N_ROWS, dtype=np.int32),
+        "total": random.normal(size=N_ROWS),
+        "weight": random.integers(0, 4, N_ROWS).astype(float),
+    }
+    store.run(KEY).finish({"sums": pa.table(columns)}, {})
+    return store
+
+
+def test_measures_are_the_rows_that_duckdb_selects_in_their_order(stored: Store):
+    wanted = [("recall", "micro"), ("rsms", "macro")]
+    measures = sums.measures(stored, KEY, wanted)
+    assert list(measures) == wanted
+    for (metric, averaging), measure in measures.items():
+        with stored.cursor() as cursor:
+            expected = cursor.execute(
+                "SELECT total / weight AS value, weight, item_code AS item FROM read_parquet(?) "
+                "WHERE metric = ? AND averaging = ? AND weight > 0",
+                [stored.files([KEY], "sums"), metric, averaging],
+            ).fetchnumpy()
+        has_weight = measure.weight > 0
+        assert not has_weight.all()
+        for name, column in expected.items():
+            np.testing.assert_array_equal(getattr(measure, name)[has_weight], column)
+
+
+def test_a_metric_that_a_run_lacks_has_a_measure_without_rows(stored: Store):
+    measure = sums.measures(stored, KEY, [("group_score", "macro")])["group_score", "macro"]
+    assert len(measure.value) == len(measure.weight) == len(measure.item) == 0
+
+
+def test_sums_that_go_while_they_are_read_are_damage(
+    monkeypatch: pytest.MonkeyPatch, stored: Store
+):
+    monkeypatch.setattr(stored, "files", lambda keys, table: [str(stored.root / "gone.parquet")])
+    with pytest.raises(StoredDamage, match="cannot be read"):
+        sums.measures(stored, KEY, [("recall", "macro")])
