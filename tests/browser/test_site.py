@@ -54,6 +54,7 @@ def offline(blank) -> Iterator:
 
 def opened(page, site: Path, address: str) -> None:
     """Opens a page of a site from the disk and waits until it is drawn."""
+    page.mouse.move(0, 0)  # where the page before left it, something may be
     page.goto("about:blank")
     page.goto(f"{site.as_uri()}/{address}")
     page.wait_for_selector(READY)
