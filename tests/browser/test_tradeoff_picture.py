@@ -64,7 +64,7 @@ def view(blank) -> Iterator:
 
 def draw(view, data: dict) -> None:
     view.mouse.move(0, 0)  # where the test before left it, a mark may be
-    view.evaluate("() => document.activeElement.blur()")  # the model that it left in focus stays shown
+    view.evaluate("() => document.activeElement.blur()")  # a model in focus stays shown
     view.evaluate(
         "data => window.draw({data, parentElement: window.parent_, setTriggerValue: (...v) => window.sent.push(v)})",
         data,
