@@ -103,18 +103,14 @@ def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataF
 
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
     """Whether macro and micro means differ anywhere: they do not where each group is one case."""
-    columns = ["model", "metric", "value"]
+    of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
+    table = _stored(store, question_set, "all")
+    table = table.loc[table["metric"].isin(of_both)]
     macro, micro = (
-        estimates(
-            store,
-            question_set,
-            "all",
-            averaging,
-        )[columns]
+        table.loc[table["averaging"] == averaging].set_index(["key", "metric"])["value"]
         for averaging in ("macro", "micro")
     )
-    both = macro.merge(micro, on=["model", "metric"]).dropna()
-    return bool(((both["value_x"] - both["value_y"]).abs() > SAME_MEAN).any())
+    return bool(((macro - micro).abs() > SAME_MEAN).any())
 
 
 def slices(store: Store, question_set: QuestionSet) -> list[str]:

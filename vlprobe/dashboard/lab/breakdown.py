@@ -139,8 +139,9 @@ def _heading(stored: Questions, model: str, slicing: str, worst: str) -> str:
 
 def _pick_metric(stored: Questions) -> Metric:
     """One of the probe's metrics, of those that have a value."""
-    estimates = view(views.estimates.estimates, stored.question_set).dropna(subset=["value"])
-    with_value = set(estimates["metric"])
+    every = "all", "macro", "cosine"  # as the headlines have them, without a choice
+    estimates = view(views.estimates.estimates, stored.question_set, *every)
+    with_value = set(estimates.dropna(subset=["value"])["metric"])
     options = {key: metric.label for key, metric in stored.metrics.items() if key in with_value}
     default = next(
         (name for name in words.presentations()[stored.probe].main_metrics if name in options),

@@ -71,16 +71,15 @@ def _headlines(stored: Questions, averaging: str, unit: str) -> None:
     }
     if not metrics:
         return
-    figure = charts.dots.headlines(
-        table, metrics, unit, stored.looks, view(views.papers.chances, stored.question_set)
-    )
+
+    def named() -> go.Figure:
+        chances = view(views.papers.chances, stored.question_set)
+        figure = charts.dots.headlines(table, metrics, unit, stored.looks, chances)
+        return case_links.with_names(figure, stored.models)
+
     left, right = st.columns([5, 2], gap="medium")
     with left:
-        chart(
-            case_links.with_names(figure, stored.models),
-            "headlines",
-            "A row a number, a mark a model; the table has the numbers.",
-        )
+        chart(named, "headlines", "A row a number, a mark a model; the table has the numbers.")
     with right:
         links(stored)
         quiet(ARMS + GUESSING)
