@@ -221,3 +221,30 @@ def test_more_models_than_a_legend_bears_stand_in_the_order_of_their_values():
         in_order = [heights[value] for value in sorted(heights, reverse=True)]
         assert len(in_order) == len(names) and in_order == sorted(in_order)
         assert all(row - 0.5 < height < row + 0.5 for height in in_order)
+
+
+def test_of_many_models_the_named_one_is_written_beside_its_mark_in_each_row_and_lies_above():
+    models = [f"a:m{number:02}" for number in range(charts.dots.MANY + 1)]
+    chosen, name = "a:m03", "<b>Third"
+    table = pd.DataFrame(
+        [
+            (model, part, place / 20, place / 20 - 0.01, place / 20 + 0.01, 5, 9)
+            for place, model in enumerate(models)
+            for part in "xy"
+        ],
+        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
+    )
+    rows, styles = {"x": "Weak", "y": "Strong"}, charts.styles.styles(models)
+    looks = charts.styles.emphasised(styles, [chosen])
+    figure = charts.dots.dots(table, UP, "cosine", rows, looks, labels={chosen: name})
+    traces = {trace.name: trace for trace in figure.data}
+    assert list(traces)[len(models) - 1] == chosen
+    assert {traces[model].marker.color for model in models if model != chosen} == {
+        charts.styles.GREY
+    }
+    written = [note for note in figure.layout.annotations if "Third" in note.text]
+    assert [note.y for note in written] == list(traces[chosen].y)
+    assert {note.text for note in written} == {"<b>&lt;b&gt;Third</b>"}
+    assert all(note.xanchor == "left" and note.x == 0.16 for note in written)  # its arm's right end
+    few = charts.dots.dots(table[4:], UP, "cosine", rows, styles, labels={chosen: name})
+    assert not [note for note in few.layout.annotations if "Third" in note.text]

@@ -53,7 +53,10 @@ def draw_page() -> None:
         if example_filter:
             opening.draw_examples(stored, example_filter)
     with figure:
-        dots = partial(charts.dots.dots, table, metric, unit, names, stored.looks)
+        styles, labels = chart_panels.emphasis(stored, model)
+        if labels:
+            chart_panels.mentioned(stored, model, "The table names every model.")
+        dots = partial(charts.dots.dots, table, metric, unit, names, styles, labels=labels)
         alt = f"{metric.label} of each slice, a mark a model; the table has the numbers."
         chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "These parts have no filter in Explore.")
@@ -65,7 +68,7 @@ def draw_page() -> None:
     with st.expander("The table", icon=":material/table_chart:", key="breakdown_table"):
         _draw_table(stored, metric, unit, slicing, table, names)
     with st.expander("All numbers", icon=":material/function:", key="all_numbers"):
-        _draw_all_numbers(stored, averaging, unit)
+        _draw_all_numbers(stored, model, averaging, unit)
     frame.notes(stored)
     tables.about(view(views.runs.facts, stored.question_set))
 
@@ -91,11 +94,11 @@ def _draw_table(
     export.download(table, "breakdown")
 
 
-def _draw_all_numbers(stored: Questions, averaging: str, unit: str) -> None:
+def _draw_all_numbers(stored: Questions, model: str, averaging: str, unit: str) -> None:
     """The headline numbers as a figure, every number of every model as a
     table, and both as files.
     """
-    chart_panels.draw_headlines(stored, averaging, unit)
+    chart_panels.draw_headlines(stored, model, averaging, unit)
     estimates = tables.all_numbers(stored, averaging, unit)
     with st.container(horizontal=True):
         export.download(estimates, "numbers", "All numbers as CSV")

@@ -11,7 +11,7 @@ from vlprobe.dashboard import case_links
 from vlprobe.dashboard.chart import ARMS, FigureMaker, chart
 from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
-from vlprobe.render.charts.styles import Look
+from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.html.elements import model_label
 from vlprobe.render.words import presentations, slice_order, value_label
 from vlprobe.types import Metric
@@ -44,7 +44,7 @@ def chart_of_cases(
     )
 
 
-def draw_headlines(stored: Questions, averaging: str, unit: str) -> None:
+def draw_headlines(stored: Questions, model: str, averaging: str, unit: str) -> None:
     """The headline numbers, a row each; where there is a trade-off, the way to it."""
     if presentations()[stored.probe].trade_off:
         query = {"set": stored.key}
@@ -55,10 +55,10 @@ def draw_headlines(stored: Questions, averaging: str, unit: str) -> None:
             query_params=query,
         )
     else:
-        _headlines(stored, averaging, unit)
+        _headlines(stored, model, averaging, unit)
 
 
-def _headlines(stored: Questions, averaging: str, unit: str) -> None:
+def _headlines(stored: Questions, model: str, averaging: str, unit: str) -> None:
     """The headline numbers, a row each."""
     table = view(views.estimates.estimates, stored.question_set, "all", averaging, unit).dropna(
         subset=["value"]
@@ -74,7 +74,8 @@ def _headlines(stored: Questions, averaging: str, unit: str) -> None:
 
     def named() -> go.Figure:
         chances = view(views.papers.chances, stored.question_set)
-        figure = charts.dots.headlines(table, metrics, unit, stored.looks, chances)
+        styles, labels = emphasis(stored, model)
+        figure = charts.dots.headlines(table, metrics, unit, styles, chances, labels)
         return case_links.with_names(figure, stored.models)
 
     left, right = st.columns([5, 2], gap="medium")
@@ -95,6 +96,16 @@ def links(stored: Questions) -> None:
             icon=":material/image_search:",
             query_params={"set": stored.key, "model": model},
         )
+
+
+def emphasis(stored: Questions, model: str) -> tuple[Looks, dict[str, str]]:
+    """How models are marked in rows of dots, and which of them have their names beside their marks:
+    the one that the page is about, the others grey, where there are too many for a legend.
+    """
+    if len(stored.models) <= charts.dots.MANY:
+        return stored.looks, {}
+    styles = {name: style for name, style in stored.looks.items() if name in stored.models}
+    return charts.styles.emphasised(styles, [model]), {model: model_name(model)}
 
 
 def mentioned(stored: Questions, model: str, remark: str = "") -> None:

@@ -18,6 +18,7 @@ from vlprobe.render.charts.theme import (
     safe,
     stepped_line,
     ticks,
+    wrapped,
 )
 from vlprobe.render.numbers import WAYS, unit_of
 from vlprobe.types import Metric
@@ -33,6 +34,7 @@ def dots(
     slices: Mapping[str, str],
     styles: Looks,
     chances: Mapping[str, float] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
     """One row a slice, one mark a model with its 95 % interval.
 
@@ -43,8 +45,11 @@ def dots(
         slices: Each slice's name in words, top to bottom.
         styles: What `styles` returns.
         chances: What guessing gets in each slice, where that is not the metric's own chance.
+        labels: Of models whose name stands beside their marks where there are more than MANY.
     """
-    figure = _rows(table, "slice", slices, dict.fromkeys(slices, metric), unit, styles)
+    figure = _rows(
+        table, "slice", slices, dict.fromkeys(slices, metric), unit, styles, labels or {}
+    )
     _chances(figure, chances or dict.fromkeys(slices, metric.chance), list(slices))
     figure.update_xaxes(title=axis(metric, unit), tickformat=ticks(metric))
     return figure
@@ -56,6 +61,7 @@ def headlines(
     unit: str,
     styles: Looks,
     chances: Mapping[str, float],
+    labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
     """One row a metric, one mark a model with its 95 % interval, and what guessing gets.
 
@@ -65,6 +71,7 @@ def headlines(
         unit: "cosine" or "spread".
         styles: What `styles` returns.
         chances: What guessing gets on each metric; one that is missing or NaN is not drawn.
+        labels: As of `dots`.
     """
     figure = _rows(
         table,
@@ -73,6 +80,7 @@ def headlines(
         metrics,
         unit,
         styles,
+        labels or {},
     )
     _chances(figure, chances, list(metrics))
     way = {metric.direction for metric in metrics.values()}
@@ -112,6 +120,7 @@ def _rows(
     metrics: Mapping[str, Metric],
     unit: str,
     styles: Looks,
+    labels: Mapping[str, str],
 ) -> go.Figure:
     """A row for each of `names`, values of the column `key`; `metrics` says what each measures.
 
@@ -124,6 +133,7 @@ def _rows(
     is_crowded = len(models) > MANY
     table = table.loc[table[key].isin(list(heights)) & table["value"].notna()]
     if is_crowded:
+        models.sort(key=labels.__contains__)  # labelled marks lie above the others
         ranks = table.groupby(key)["value"].rank(method="first", ascending=False)
         table = table.assign(lane=ranks - 1)
     lane_step = (0.84 if is_crowded else 0.7) / max(len(models), 1)
@@ -154,10 +164,40 @@ def _rows(
             customdata=[[model, name] for name in keys],
             hovertemplate="%{text}<extra></extra>",
         )
+        if is_crowded and model in labels:
+            heights_of_marks = np.array([float(heights[name]) for name in keys]) + offsets
+            _label(
+                figure,
+                labels[model],
+                rows,
+                heights_of_marks,
+                float(table["value"].to_numpy().mean()),
+            )
     named_rows(figure, list(names.values()), 24)
     figure.update_xaxes(zeroline=False)
     lane_height = 7 if is_crowded else 16
     return finished(figure, 130 + len(names) * (26 + lane_height * len(models)))
+
+
+def _label(
+    figure: go.Figure,
+    label: str,
+    rows: Sequence[SliceRow],
+    heights: Sequence[float] | np.ndarray,
+    middle: float,
+) -> None:
+    """A model's name beside each of its arms, on the side of it that is nearer to the middle."""
+    for row, height in zip(rows, heights, strict=True):
+        is_left = row.value > middle
+        end = row.low if is_left else row.high
+        figure.add_annotation(
+            x=row.value if math.isnan(end) else end,
+            y=height,
+            text=f"<b>{wrapped(label, 24)}</b>",
+            showarrow=False,
+            xanchor="right" if is_left else "left",
+            xshift=-8 if is_left else 8,
+        )
 
 
 def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str]) -> None:
