@@ -1,12 +1,10 @@
 """`python -m vlprobe` is the command `vlprobe`."""
 
 import atexit
-import contextlib
 import gc
-import os
-import sys
 
 from vlprobe.cli.main import main
+from vlprobe.dashboard.process import leave
 
 ALLOCATIONS = 100_000  # of objects between two looks for garbage; importing torch and OpenCLIP makes a million
 
@@ -18,15 +16,9 @@ def run() -> None:
     ends at once: taking a million objects apart takes a second, and DuckDB tells on stderr what of it is left.
     """
     status = 1  # of an error that nobody expected
-
-    def leave() -> None:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more; closed
-                stream.flush()
-        os._exit(status)
-
     gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
-    atexit.register(leave)  # first registered, last called: after threads and all else that ends
+    # First registered, last called: after threads and all else that ends.
+    atexit.register(lambda: leave(status))
     try:
         main()
     except SystemExit as ended:

@@ -69,3 +69,19 @@ def test_matrix_products_have_one_thread_also_where_nothing_loaded_their_library
     command = [sys.executable, "-c", script]
     completed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     assert completed.stdout.strip() == "{1}"
+
+
+def test_what_is_loaded_is_not_looked_through_again_and_what_comes_later_is_freed():
+    script = """
+import gc, weakref
+from vlprobe.dashboard import process
+class Session: pass
+process.keep_what_is_loaded()
+assert gc.get_freeze_count() > 10_000 and len(gc.get_objects()) < 1_000
+session = Session()
+session.itself, gone = session, weakref.ref(session)
+del session
+gc.collect()
+assert gone() is None
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)

@@ -10,6 +10,7 @@ queue.
 
 import contextlib
 import ctypes
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -37,6 +38,14 @@ def limit_threads() -> None:
     import numpy  # noqa: F401 - what is not loaded yet would not be limited
 
     threadpool_limits(1, "blas")
+
+
+def keep_what_is_loaded() -> None:
+    """What was imported until now stays to the end of the process: later collections of garbage do not
+    look at it again, for which every page that is being drawn would wait.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def leave(code: object) -> NoReturn:

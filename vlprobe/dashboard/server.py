@@ -50,6 +50,7 @@ def _prepare() -> None:
         from vlprobe.dashboard import rehearsal
 
         rehearsal.begin()
+        process.keep_what_is_loaded()
         rehearsal.keep_up()
     except (ImportError, AttributeError, TypeError) as error:
         reason = printable(str(error))
