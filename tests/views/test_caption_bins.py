@@ -8,6 +8,7 @@ import pytest
 
 from vlprobe import views
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import caption_bins
 from vlprobe.views.filter import Filter
@@ -126,3 +127,22 @@ def test_every_probe_comes_in_bins_of_captions(every_probe: Store, probe: str):
     for metric, n_cases in whole.groupby("metric")["n_cases"].max().items():
         of_metric = table[table["metric"] == metric]
         assert of_metric.groupby("model")["n_cases"].sum().max() == n_cases or not n_cases
+
+
+def test_lgip_runs_that_kept_no_cosines_of_texts_have_slices_by_the_length_of_a_caption():
+    shipped_store = Store(shipped.FOLDER)
+    sets = views.runs.question_set_rows(shipped_store)
+    key = next(row.case_key for row in sets if row.probe == "lgip")
+    question_set = views.runs.question_set(shipped_store, key)
+    table = views.estimates.estimates(shipped_store, question_set, "caption_length", "micro")
+    run = question_set.runs[0]
+    cases = shipped_store.cases(key).table("cases").to_pandas()
+    margins = shipped_store.run(run.key).table("scores", ["case", "margin"]).to_pandas()
+    flips = cases[cases["kind"] == "flip"].merge(margins, on="case")
+    held = (flips["margin"] > 0).groupby([length_bin(texts[0]) for texts in flips["texts"]]).mean()
+    rates = table[(table["model"] == run.model) & (table["metric"] == "positive_rate")]
+    shown = rates[rates["n_cases"] > 0].set_index("slice")["value"]
+    assert len(held) > 1
+    pd.testing.assert_series_equal(
+        shown.sort_index(), held.sort_index(), check_names=False, check_index_type=False
+    )

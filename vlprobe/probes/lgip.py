@@ -353,7 +353,11 @@ def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.Im
 
 
 def _strengths(rows: pd.DataFrame) -> np.ndarray:
-    """How strong each flip is, float64 of shape (n,); NaN in rows of another kind."""
+    """How strong each flip is, float64 of shape (n,); NaN in rows of another kind, and where cosines
+    of texts were not kept, as in the shipped results.
+    """
+    if "text_01" not in rows:
+        return np.full(len(rows), np.nan)
     strengths = pairwise.strength(rows["subtype"].to_numpy(), rows["text_01"].to_numpy())
     return np.where(rows["kind"] == "flip", strengths, np.nan)
 
