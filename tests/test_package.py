@@ -111,7 +111,11 @@ def wheel() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="vlprobe-wheel-"))
     folder.chmod(0o755)
     try:
-        yield build(folder)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv(
+                "PYTHONPATH", raising=False
+            )  # pip would find the sources, and install nothing
+            yield build(folder)
     finally:
         for path in folder.rglob("*/"):
             if not path.is_symlink():
@@ -348,9 +352,7 @@ def interpreter(minor: int) -> Path | None:
     others = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates = [Path(on_path)] if on_path else []
     candidates += sorted(others.glob(f"3.{minor}.*/bin/python3.{minor}"))
-    for (
-        python
-    ) in candidates:  # a shim of pyenv's answers for versions that are not switched on, too
+    for python in candidates:  # pyenv's shims answer for what is not switched on, too
         if subprocess.run([python, "-c", "import ensurepip"], capture_output=True).returncode == 0:
             return python
     return None
