@@ -42,17 +42,17 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from vlprobe import views
-from vlprobe.render.words import distinct, model_name, movement_kinds
+from vlprobe.render.words import distinct, model_name, movement_kinds, presentations
 from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 SORTS = ("worst", "closest", "best", "dataset")
-EXPLORE, COMPARE = "explore", "compare"
+EXPLORE, COMPARE, TRADE_OFF = "explore", "compare", "tradeoff"
 OTHER_PAGES = {
     COMPARE: "",
-    "tradeoff": "vlprobe_",
+    TRADE_OFF: "vlprobe_",
     "": "vlprobe_home",
 }  # what the name of a part begins with that each sends
 OTHERS = 0.2  # share of changes that are about other pages than Explore
@@ -72,6 +72,7 @@ class Answered:
     label: str  # what pickers call the model
     kind: str  # of its questions
     is_shipped: bool
+    has_trade_off: bool  # else that page says so, and sends no component
     counts: dict[str, Counts]  # of each type of edit, and of all of them under ""
 
 
@@ -196,7 +197,8 @@ class Session:
         if not self.first and self.random.random() < OTHERS:
             page = self.random.choice(list(OTHER_PAGES))
             label = answered.label if page == COMPARE else ""
-            return Look(page, asked, label, "", "", OTHER_PAGES[page])
+            has_part = page != TRADE_OFF or answered.has_trade_off
+            return Look(page, asked, label, "", "", OTHER_PAGES[page] if has_part else "")
         subtype = self.random.choice(sorted(answered.counts))
         counts = answered.counts[subtype]
         outcome = self.random.choice(sorted(name for name, number in counts.items() if number))
@@ -216,6 +218,7 @@ def answered_sets(store: Store) -> list[Answered]:
         first = next(iter(views.runs.kinds(asked.probe)))
         if first in movement_kinds():
             continue
+        has_trade_off = presentations()[asked.probe].trade_off is not None
         runs = views.runs.question_set(store, asked.case_key).runs
         labels = distinct({run.model: model_name(run.model) for run in runs})
         for run in runs:
@@ -233,7 +236,13 @@ def answered_sets(store: Store) -> list[Answered]:
             if len(table):
                 every.append(
                     Answered(
-                        asked.case_key, run.model, labels[run.model], first, run.shipped, counts
+                        asked.case_key,
+                        run.model,
+                        labels[run.model],
+                        first,
+                        run.shipped,
+                        has_trade_off,
+                        counts,
                     )
                 )
     return every
