@@ -15,15 +15,14 @@ def run() -> None:
     It does not look through all that was imported again and again, and when all is closed and written it
     ends at once: taking a million objects apart takes a second, and DuckDB tells on stderr what of it is left.
     """
-    status = 1  # of an error that nobody expected
+    status: object = 1  # of an error that nobody expected
     gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
     # First registered, last called: after threads and all else that ends.
     atexit.register(lambda: leave(status))
     try:
         main()
     except SystemExit as ended:
-        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-        raise
+        status = ended.code
 
 
 if __name__ == "__main__":
