@@ -3,7 +3,8 @@
 To add a page: a file in `pages/`, and an entry in ROW or, where another page leads to it, in BELOW.
 """
 
-from functools import partial
+import copy
+import functools
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -62,7 +63,13 @@ def current_page() -> StreamlitPage:
     """The page that the browser asks for; draws the row at the top. A read-only dashboard cannot
     run anything.
     """
-    in_row = {name: title for name, title in ROW.items() if name != "run" or not access.read_only()}
+    return st.navigation(list(map(copy.copy, _pages(access.read_only()))), position="top")
+
+
+@functools.cache
+def _pages(is_read_only: bool) -> tuple[StreamlitPage, ...]:
+    """All pages, to be copied: each makes Streamlit look for its file."""
+    in_row = {name: title for name, title in ROW.items() if name != "run" or not is_read_only}
     pages = [
         st.Page(
             page_file(name),
@@ -75,10 +82,12 @@ def current_page() -> StreamlitPage:
     ]
     titles = {**ROW, **BELOW}
     pages += [
-        st.Page(partial(_lead_on, old), title=titles[name], url_path=old, visibility="hidden")
+        st.Page(
+            functools.partial(_lead_on, old), title=titles[name], url_path=old, visibility="hidden"
+        )
         for old, name in MOVED.items()
     ]
-    return st.navigation(pages, position="top")
+    return tuple(pages)
 
 
 def _lead_on(old: str) -> None:

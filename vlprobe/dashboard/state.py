@@ -11,11 +11,10 @@ import copy
 import functools
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -49,20 +48,29 @@ NAMED = 80  # characters of an unknown name that are repeated
 _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
     "unknown", default=None
 )
-# The store's version in this run.
-_seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="")
+
+
+class Glance(NamedTuple):
+    """What is looked up once for a page: each look at a file lets all other threads go first."""
+
+    store: Store
+    version: str  # of the store
+    renamed: Mapping[str, str]  # what models and datasets are called here, by their stored names
+
+
+_glance: contextvars.ContextVar[Glance | None] = contextvars.ContextVar("glance", default=None)
 
 
 def store() -> Store:
-    """The cache folder that this dashboard shows and writes to, with the
-    shipped results below it.
-    """
+    """The cache folder that this dashboard shows and writes to, the shipped results below it."""
+    if seen := _glance.get():
+        return seen.store
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folder())
 
 
 @functools.lru_cache(maxsize=8)
 def _opened(root: Path | str, folder: str, shipped_root: Path | None) -> Store:
-    """Opened once: a page asks for it dozens of times. A relative root is in `folder`."""
+    """Opened once. A relative root is in `folder`."""
     return shipped.opened(root)
 
 
@@ -70,11 +78,12 @@ def _opened(root: Path | str, folder: str, shipped_root: Path | None) -> Store:
 def glance() -> Iterator[None]:
     """All that a page shows while it is drawn is of one version of the store, looked up once."""
     with visits.drawing():
-        token = _seen.set(store().version())
+        current = store()
+        token = _glance.set(Glance(current, current.version(), renamed()))
         try:
             yield
         finally:
-            _seen.reset(token)
+            _glance.reset(token)
 
 
 @contextlib.contextmanager
@@ -129,7 +138,8 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
     visits.let_pass()
     current = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
-    version = _seen.get() or current.version()
+    seen = _glance.get()
+    version = seen.version if seen else current.version()
     annotated = annotations.version(current, arguments[0].key) if tagged else ""
     key, moment = (current.address, version, annotated, query, arguments), (current, version)
 
@@ -157,6 +167,8 @@ def model_name(name: str) -> str:
 
 def renamed() -> Mapping[str, str]:
     """What somebody called models and datasets here, by their stored names."""
+    if seen := _glance.get():
+        return seen.renamed
     return _display_names(store(), display_names.version(store()))
 
 
@@ -245,19 +257,7 @@ def pick_question_set(probe: str = "") -> Questions:
 
 def set_labels(table: pd.DataFrame) -> dict[str, str]:
     """What pickers call question sets, by their keys: with plain names, no two alike."""
-    datasets = words.distinct({name: dataset_name(name) for name in table["dataset"]})
-    probes = {name: shown.name or name for name, shown in words.presentations().items()}
-    labels = {
-        key: label.replace(f"{dataset} · {probe}", f"{datasets[dataset]} · {probes[probe]}", 1)
-        for key, label, dataset, probe in zip(
-            *(table[name] for name in ("case_key", "label", "dataset", "probe")), strict=True
-        )
-    }
-    n_alike = Counter(labels.values())
-    return {
-        key: label if n_alike[label] == 1 else f"{label} · {key[:6]}"
-        for key, label in labels.items()
-    }
+    return words.set_labels(table, renamed())
 
 
 def questions(key: str) -> Questions:

@@ -2,13 +2,18 @@
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from vlprobe import registry
 from vlprobe.render.dataset_names import DATASETS
 from vlprobe.types.presentation import Presentation
 from vlprobe.views import caption_bins
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What stands beside intervals from resampling.
 AGREED = "Where all pictures agree, as at 0 % or 100 %, the interval of a rate is the exact bound for so many pictures."
@@ -208,6 +213,28 @@ def _distinct_tails(names: Sequence[str]) -> list[str]:
         if len(set(tails)) == len(tails):
             return tails
     return list(names)
+
+
+def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) -> dict[str, str]:
+    """What pickers call question sets, by their keys: with plain names, no two alike.
+
+    Args:
+        table: A row a question set, as `views.runs.question_sets` has them.
+        renamed: Display names by stored names.
+    """
+    datasets = distinct({name: dataset_name(name, renamed) for name in table["dataset"]})
+    probes = {name: shown.name or name for name, shown in presentations().items()}
+    labels = {
+        key: label.replace(f"{dataset} · {probe}", f"{datasets[dataset]} · {probes[probe]}", 1)
+        for key, label, dataset, probe in zip(
+            *(table[name] for name in ("case_key", "label", "dataset", "probe")), strict=True
+        )
+    }
+    n_alike = Counter(labels.values())
+    return {
+        key: label if n_alike[label] == 1 else f"{label} · {key[:6]}"
+        for key, label in labels.items()
+    }
 
 
 def _source_file(path: str) -> str:

@@ -28,14 +28,18 @@ FOLDER = Path(__file__).resolve().parent / "shipped_results"
 
 def folder() -> Path | None:
     """The folder of the shipped results; None where there are none, or none are to be shown."""
-    setting = os.environ.get(SETTING)
-    path = FOLDER if setting is None else Path(setting) if setting else None
+    path = _named()
     return path if path and path.is_dir() else None
+
+
+def _named() -> Path | None:
+    setting = os.environ.get(SETTING)
+    return FOLDER if setting is None else Path(setting) if setting else None
 
 
 def thumbnail(key: str) -> bytes | None:
     """The shipped small copy of a picture, WebP; None where there is none."""
-    path = folder()
+    path = _named()
     return _thumbnails(path / THUMBNAILS).get(key) if path else None
 
 
