@@ -2,19 +2,22 @@
 
 import functools
 import shutil
+from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow as pa
 import pytest
+from streamlit.navigation.page import StreamlitPage
 
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import card_ids, component_values
 from vlprobe import views
-from vlprobe.dashboard import state
+from vlprobe.dashboard import navigation, state
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import entry, memo
+from vlprobe.storage import display_names, entry, memo, shipped
 from vlprobe.storage.store import Store
 
 N_SETS, N_TABLES = 60, 12
@@ -154,3 +157,42 @@ def test_what_a_run_that_ends_meanwhile_may_be_in_is_not_kept(
     with state.glance():
         assert state.view(n_runs) == state.view(n_runs)
     assert len(answered) == 2
+
+
+@pytest.mark.parametrize("page", ["home", "explore", "compare", "tradeoff"])
+def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(shown, monkeypatch, page):
+    shown(page)
+    n_calls: Counter[str] = Counter()
+
+    def counted(module: ModuleType, name: str) -> None:
+        original = getattr(module, name)
+
+        def count(*arguments: object) -> object:
+            n_calls[name] += 1
+            return original(*arguments)
+
+        monkeypatch.setattr(module, name, count)
+
+    counted(shipped, "folder")
+    counted(display_names, "version")
+    n_searches = navigation._pages.cache_info().misses
+    shown(page)
+    assert n_calls["version"] == 1
+    assert n_calls["folder"] <= 4  # the frame's own; a model's name alone took one each
+    assert navigation._pages.cache_info().misses == n_searches
+
+
+def test_visitors_do_not_share_the_pages_that_streamlit_marks_as_called(shown, monkeypatch):
+    given: list[list[StreamlitPage]] = []
+    original = navigation.st.navigation
+
+    def noted(pages: list[StreamlitPage], **options: str) -> StreamlitPage:
+        given.append(pages)
+        return original(pages, **options)
+
+    monkeypatch.setattr(navigation.st, "navigation", noted)
+    shown("explore")
+    shown("explore")
+    first, second = given[0], given[-1]
+    assert [page.url_path for page in first] == [page.url_path for page in second]
+    assert not {id(page) for page in first} & {id(page) for page in second}

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from vlprobe.datasets.world.renderer import VERSION
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures, thumbnails
+from vlprobe.storage import containers
 from vlprobe.storage import thumbnails as stored
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture, PictureEdit
@@ -217,6 +219,16 @@ def test_a_read_only_server_makes_them_in_memory(
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     assert opened(thumbnails.thumbnail(tmp_path, str(path))).size == (240, 160)
     assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_drawn_picture_that_is_in_memory_is_not_looked_for_among_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
+):
+    name = f"demo/test-{VERSION}/demo-00000.png"
+    content = thumbnails.thumbnail(tmp_path, name)
+    monkeypatch.setattr(containers, "is_file", lambda path: pytest.fail(f"{path} is looked for"))
+    assert thumbnails.thumbnail(tmp_path, name) == content
+    assert thumbnails.addresses(tmp_path, [name]) == {name: thumbnails.data_address(content)}
 
 
 def test_a_run_keeps_the_thumbnail_of_what_it_reads_once(

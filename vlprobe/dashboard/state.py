@@ -63,8 +63,8 @@ _glance: contextvars.ContextVar[Glance | None] = contextvars.ContextVar("glance"
 
 def store() -> Store:
     """The cache folder that this dashboard shows and writes to, the shipped results below it."""
-    if seen := _glance.get():
-        return seen.store
+    if page_glance := _glance.get():
+        return page_glance.store
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folder())
 
 
@@ -138,8 +138,8 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
     visits.let_pass()
     current = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
-    seen = _glance.get()
-    version = seen.version if seen else current.version()
+    page_glance = _glance.get()
+    version = page_glance.version if page_glance else current.version()
     annotated = annotations.version(current, arguments[0].key) if tagged else ""
     key, moment = (current.address, version, annotated, query, arguments), (current, version)
 
@@ -167,8 +167,8 @@ def model_name(name: str) -> str:
 
 def renamed() -> Mapping[str, str]:
     """What somebody called models and datasets here, by their stored names."""
-    if seen := _glance.get():
-        return seen.renamed
+    if page_glance := _glance.get():
+        return page_glance.renamed
     return _display_names(store(), display_names.version(store()))
 
 

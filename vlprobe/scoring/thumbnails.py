@@ -89,10 +89,10 @@ def thumbnail(root: Path, name: str) -> bytes:
         InvalidInput: the picture is gone, damaged or outside of what may be read.
     """
     picture = Picture.from_name(name)
-    if (root, name) in _memory:  # drawn, before a file is looked for
-        return _memory.get((root, name), lambda: _shipped_or_drawn(root, picture))
     paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
-    if not any(path.is_absolute() or containers.is_file(path) for path in paths):
+    if (root, name) in _memory or not any(
+        path.is_absolute() or containers.is_file(path) for path in paths
+    ):  # drawn: there is no such file
         return _memory.get((root, name), lambda: _shipped_or_drawn(root, picture))
     for path in paths:
         access.refuse_outside(path)
@@ -115,8 +115,8 @@ def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
     distinct = list(dict.fromkeys(names))
     with contextlib.suppress(InvalidInput, OSError):  # said of each picture below
         readable = [Picture.from_name(name).path for name in distinct]
-        whole = [path for path in readable if path.is_absolute() and containers.is_file(path)]
-        digests_of(root, whole)  # all in one look
+        files = [path for path in readable if path.is_absolute() and containers.is_file(path)]
+        digests_of(root, files)  # all in one look
     sources = _makers.map(functools.partial(_address_or_none, root), distinct)
     return dict(zip(distinct, sources, strict=True))
 
