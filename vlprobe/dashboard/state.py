@@ -169,7 +169,8 @@ def renamed() -> Mapping[str, str]:
     """What somebody called models and datasets here, by their stored names."""
     if page_glance := _glance.get():
         return page_glance.renamed
-    return _display_names(store(), display_names.version(store()))
+    current = store()
+    return _display_names(current, display_names.version(current))
 
 
 def dataset_name(name: str) -> str:

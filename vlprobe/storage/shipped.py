@@ -28,18 +28,18 @@ FOLDER = Path(__file__).resolve().parent / "shipped_results"
 
 def folder() -> Path | None:
     """The folder of the shipped results; None where there are none, or none are to be shown."""
-    path = _named()
+    path = _configured_folder()
     return path if path and path.is_dir() else None
 
 
-def _named() -> Path | None:
+def _configured_folder() -> Path | None:
     setting = os.environ.get(SETTING)
     return FOLDER if setting is None else Path(setting) if setting else None
 
 
 def thumbnail(key: str) -> bytes | None:
     """The shipped small copy of a picture, WebP; None where there is none."""
-    path = _named()
+    path = _configured_folder()
     return _thumbnails(path / THUMBNAILS).get(key) if path else None
 
 
