@@ -1,6 +1,8 @@
 """The encode planner: once each, the same numbers whatever the batch, the cache or the order."""
 
 import contextlib
+import itertools
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -68,6 +70,24 @@ def test_texts_that_the_tokenizer_cannot_tell_apart_are_an_exact_tie():
     found = Encoder(model).texts(["A Dog", "a dog"])
     assert model.n_texts == 1
     assert (found[0] == found[1]).all()
+
+
+def test_texts_of_one_length_that_begin_alike_are_neighbours_in_batches():
+    class Noted(Counted):
+        rows: ClassVar[list] = []
+
+        def encode_texts(self, tokens):
+            self.rows += map(tuple, tokens.tolist())
+            return super().encode_texts(tokens)
+
+    model = Noted()
+    texts = ["two dogs run", "a red car", "two dogs sit", "A red bus", "two cats run"]
+    embedded = Encoder(model, batch_size=1).texts(texts)
+    alike = ["A red bus", "a red car", "two cats run", "two dogs run", "two dogs sit"]
+    expected = [tuple(row) for text in alike for row in model.tokenize([text]).tolist()]
+    assert [row for row, _ in itertools.groupby(model.rows)] == expected
+    alone = [Encoder(model).texts([text])[0] for text in texts]
+    assert (embedded == np.stack(alone)).all()
 
 
 def test_only_what_is_kept_is_remembered():

@@ -4,7 +4,8 @@ A text is identified by its tokens, a picture by its bytes and its edit: inputs 
 the model share one embedding, so that an edit which a tokenizer undoes is an exact tie. The rest of
 a batch changes no bit of an embedding on a CPU: texts go in batches of one length, and a batch is
 filled up to a multiple of BATCH_MULTIPLES, since a processor adds up a few rows in another order
-than many. Embeddings that are needed again (`keep`) are stored in `cache/embeddings/<model
+than many. Texts that begin alike go one after the other: OpenCLIP's towers compute a beginning once
+a batch. Embeddings that are needed again (`keep`) are stored in `cache/embeddings/<model
 digest>/`.
 """
 
@@ -22,7 +23,13 @@ from vlprobe.scoring.batches import BATCH_MULTIPLES, OpenedPicture, PixelBatches
 from vlprobe.scoring.device import DeviceBatches
 from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.prefetch import Prefetcher, pipelined
-from vlprobe.scoring.tokens import content_lengths, equal_length_batches, text_keys, token_counts
+from vlprobe.scoring.tokens import (
+    alphabetical_ranks,
+    content_lengths,
+    equal_length_batches,
+    text_keys,
+    token_counts,
+)
 from vlprobe.scoring.vectors import VectorStore
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import DualEncoder, Model, PairScorer, Picture
@@ -131,7 +138,7 @@ class Encoder:
         if not self.model.capabilities.cuts_columns:
             lengths[:] = 0  # all texts take the model equally long
         missing = np.flatnonzero(~stored & is_representative)
-        missing = missing[np.lexsort(lengths[missing].T)]
+        missing = missing[np.lexsort((alphabetical_ranks(distinct, missing), *lengths[missing].T))]
         n_done = 0
         batches = self._token_batches(distinct, one_chunk, missing, lengths)
         with contextlib.closing(pipelined(self._encode_texts, batches, self._overlap)) as encoded:
