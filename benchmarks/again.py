@@ -10,7 +10,6 @@ of before.
 """
 
 import argparse
-import os
 import resource
 import statistics
 import subprocess
@@ -19,7 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from servers import ROOT, environment
+
 COCO = ROOT.parent / "shared" / "data" / "coco_real"
 QUESTIONS = {
     "demo": ("--model", "demo:softmax"),
@@ -37,7 +37,7 @@ def seconds(code: Path, words: list[str]) -> tuple[float, float, bool]:
     ended = subprocess.run(
         [sys.executable, "-c", script, *words],
         cwd=code,
-        env=os.environ | {"PYTHONPATH": str(code)},
+        env=environment(PYTHONPATH=str(code)),
         check=True,
         capture_output=True,
         text=True,

@@ -31,18 +31,13 @@ meanwhile. What is above its goal is listed at the end.
 import argparse
 import contextlib
 import math
-import os
 import re
 import shutil
 import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +46,7 @@ from typing import Any
 import psutil
 from playwright.sync_api import Error as PressError
 from playwright.sync_api import sync_playwright
+from servers import serving
 from store import fill
 from wall import photographs
 
@@ -190,34 +186,6 @@ def middle(took: Sequence[Took]) -> Took:
     )
 
 
-@contextlib.contextmanager
-def serving(cache: Path) -> Iterator[psutil.Process]:
-    """A fresh server, as `vlprobe dashboard` starts one; it answers. Another one's answer is not taken for its own."""
-    with socket.socket() as other:
-        if other.connect_ex(("127.0.0.1", PORT)) == 0:
-            sys.exit(f"Something answers at port {PORT} already. End it first.")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "vlprobe", "dashboard", "--port", str(PORT)],
-        cwd=ROOT,
-        env=os.environ | {"VLPROBE_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        while server.poll() is None:
-            with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-                urllib.request.urlopen(f"http://127.0.0.1:{PORT}/_stcore/health", timeout=1)
-                break
-            time.sleep(0.02)
-        else:
-            sys.exit(f"The dashboard did not start. Is the port {PORT} taken?")
-        yield psutil.Process(server.pid)
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait()
-
-
 @dataclass
 class Tab:
     """A tab of chromium, and the server that it looks at."""
@@ -310,9 +278,9 @@ def pages(browser: Any, cache: Path, titles: list[str]) -> None:
     print(f"{'goal':11}{''.join(goals)}")
     for title in titles:
         times = {}
-        with serving(cache) as server, tab_of(browser, server) as tab:
+        with serving(cache, PORT) as server, tab_of(browser, server) as tab:
             times["at once"] = tab.enter(PAGES[title])
-        with serving(cache) as server, tab_of(browser, server) as tab:
+        with serving(cache, PORT) as server, tab_of(browser, server) as tab:
             other = "Explore" if title == "Home" else "Home"
             tab.enter(PAGES[other])
             tab.settle()
@@ -435,7 +403,7 @@ def leave_thumbnails(root: Path, n_pictures: int) -> None:
 
 def extras(browser: Any, empty: Path, chosen: Sequence[str]) -> None:
     """What is timed on the results that come with vlprobe alone."""
-    with serving(empty) as server, tab_of(browser, server) as tab:
+    with serving(empty, PORT) as server, tab_of(browser, server) as tab:
         print(f"Home, chromium's cache empty, a fresh server: {tab.enter('').text} ms")
         tab.settle()
         print(f"{'':24}{'median':>9}{'slowest':>9}{'cpu':>7}{'goal':>7}")

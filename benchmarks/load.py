@@ -21,8 +21,6 @@ import asyncio
 import json
 import os
 import random
-import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -37,6 +35,7 @@ import pandas as pd
 import psutil
 import pyarrow.parquet as pq
 import websockets
+from servers import free_port, serving
 from store import CASES, fill
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -47,7 +46,6 @@ from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
-ROOT = Path(__file__).resolve().parent.parent
 SORTS = ("worst", "closest", "best", "dataset")
 EXPLORE, COMPARE, TRADE_OFF = "explore", "compare", "tradeoff"
 OTHER_PAGES = {
@@ -304,28 +302,14 @@ def measure(given: argparse.Namespace) -> None:
     """Starts the server, runs the sessions, prints what was seen."""
     store = StoreAboveShipped(given.cache, shipped.FOLDER)
     sets = answered_sets(store)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"127.0.0.1:{port}"
-    server = subprocess.Popen(
-        [sys.executable, "-m", "vlprobe", "dashboard", "--read-only", "--port", str(port)],
-        cwd=ROOT,
-        env=os.environ | {"VLPROBE_CACHE": str(store.root), "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        process = psutil.Process(server.pid)
-        await_server(address)
+    with serving(store.root, port, "--read-only") as process:
         warm = Session(address, 0, sets)
         asyncio.run(warm.visit(time.monotonic(), 0.1))
         before, own = sum(process.cpu_times()[:2]), time.process_time()
         sessions, seen = asyncio.run(run(address, process, sets, given))
         spent, own = sum(process.cpu_times()[:2]) - before, time.process_time() - own
-    finally:
-        server.terminate()
-        server.wait()
     answers = sum(session.answers for session in sessions)
     wrong = [line for session in [warm, *sessions] for line in session.wrong]
     seconds = [one for session in sessions for one in session.seconds]
@@ -377,18 +361,6 @@ def print_memory(minutes: np.ndarray, memory: np.ndarray) -> None:
     if len(by_minute) > SETTLED:
         grown = by_minute[-1] / by_minute[SETTLED] - 1
         print(f"                {100 * grown:+.1f} % from minute {SETTLED} to the end")
-
-
-def await_server(address: str) -> None:
-    """Until the server answers."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        try:
-            urllib.request.urlopen(f"http://{address}/_stcore/health", timeout=1)
-            return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.2)
-    sys.exit("The dashboard did not start.")
 
 
 if __name__ == "__main__":

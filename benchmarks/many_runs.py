@@ -11,16 +11,14 @@ anything else is asked of it, and the median of five looks after that, with the 
 
 import argparse
 import asyncio
-import contextlib
 import hashlib
-import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,8 +27,8 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import websockets
-from load import ROOT, await_server
 from playwright.sync_api import sync_playwright
+from servers import ROOT, environment, serving
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -188,24 +186,6 @@ TITLES = {
 }
 
 
-@contextlib.contextmanager
-def serving(cache: Path) -> Iterator[psutil.Process]:
-    """A fresh server of pages over this cache with the shipped results below it."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "vlprobe", "dashboard", "--port", str(PORT)],
-        cwd=ROOT,
-        env=os.environ | {"VLPROBE_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        await_server(f"127.0.0.1:{PORT}")
-        yield psutil.Process(server.pid)
-    finally:
-        server.terminate()
-        server.wait()
-
-
 @dataclass
 class Visit:
     """One browser's connection to the server."""
@@ -237,7 +217,7 @@ class Visit:
 
 async def looks(cache: Path, page: str) -> None:
     """A line of one page: the first look at a fresh server, and the median of later ones."""
-    with serving(cache) as server:
+    with serving(cache, PORT) as server:
         await asyncio.sleep(REST)
         async with websockets.connect(
             f"ws://127.0.0.1:{PORT}/_stcore/stream",
@@ -263,7 +243,7 @@ def commands(cache: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "vlprobe", "--cache", str(cache), *command],
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=environment(),
             capture_output=True,
             text=True,
             check=True,

@@ -36,6 +36,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from servers import environment
 from shares import resized
 
 COCO = Path(__file__).resolve().parents[2] / "shared" / "data" / "coco_real"
@@ -184,7 +185,7 @@ def timed(command: Sequence[str], work: Path, threads: int) -> tuple[float, floa
     )
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
-        command, cwd=work, env=os.environ | offline | limits, capture_output=True, text=True
+        command, cwd=work, env=environment(**offline, **limits), capture_output=True, text=True
     )
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{seconds:.1f} s: {' '.join(command)[:110]}", file=sys.stderr)

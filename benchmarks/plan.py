@@ -13,7 +13,6 @@ Printed are wall and CPU seconds and the ratio of the plan to the sum; the store
 
 import argparse
 import hashlib
-import os
 import resource
 import subprocess
 import sys
@@ -22,7 +21,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from servers import ROOT, environment
+
 COCO = ROOT.parent / "shared" / "data" / "coco_real"
 MODEL = "openclip:ViT-B-32"
 PROBES = ("lgip", "rococo", "prsm")
@@ -34,7 +34,7 @@ def measured(cache: Path, words: list[str]) -> tuple[float, float]:
     subprocess.run(
         [sys.executable, "-m", "vlprobe", "--cache", str(cache), "run", *words],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=environment(),
         check=True,
         capture_output=True,
     )

@@ -12,28 +12,23 @@ is talked to, and no browser draws.
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import random
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import psutil
 import websockets
+from servers import free_port, serving
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 120  # seconds
 THINKING = 3.0  # seconds that a voter takes at most
 LOOK = 1.5  # seconds between two looks, as the page has it
@@ -194,32 +189,6 @@ async def measure(address: str, n_voters: int, n_questions: int) -> Class:
     return together
 
 
-@contextlib.contextmanager
-def serving(cache: Path) -> Iterator[tuple[str, psutil.Process]]:
-    """A dashboard with rooms on a free port; only the process started here is ended."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-    server = subprocess.Popen(
-        [*command, "--server.port", str(port)],
-        cwd=ROOT,
-        env=os.environ | {"VLPROBE_CACHE": str(cache), "VLPROBE_QUIZ": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(600):
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1)
-                break
-            time.sleep(0.1)
-        yield f"127.0.0.1:{port}", psutil.Process(server.pid)
-    finally:
-        server.terminate()
-        server.wait()
-
-
 def main() -> None:
     """Reads the command line, runs the class, prints what was seen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -227,8 +196,11 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=5)
     parser.add_argument("--cache", type=Path)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, serving(given.cache or Path(folder)) as server:
-        address, process = server
+    address = f"127.0.0.1:{(port := free_port())}"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(given.cache or Path(folder), port, "--quiz") as process,
+    ):
         started, before = time.monotonic(), sum(process.cpu_times()[:2])
         together = asyncio.run(measure(address, given.voters, given.questions))
         seconds, spent = time.monotonic() - started, sum(process.cpu_times()[:2]) - before

@@ -14,15 +14,14 @@ seconds: on a busy machine only the latter count.
 import argparse
 import io
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from PIL import Image
+from servers import ROOT, environment
 
-ROOT = Path(__file__).resolve().parents[1]
 COCO = ROOT.parent / "shared" / "data" / "coco_real"
 GOAL = 0.05
 STAGES = ("doctor", "judge, intervals, write")
@@ -67,7 +66,7 @@ def profiled(code: Path, dataset: Path, cache: Path, probe: str) -> dict[str, tu
     ended = subprocess.run(
         [sys.executable, "-m", "vlprobe", "--cache", str(cache), *words],
         cwd=code,
-        env=os.environ | {"PYTHONPATH": str(code)},
+        env=environment(PYTHONPATH=str(code)),
         check=True,
         capture_output=True,
         text=True,

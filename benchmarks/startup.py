@@ -11,20 +11,16 @@ the first round, which is not counted.
 """
 
 import argparse
-import os
 import shutil
-import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from servers import ROOT, environment, serving
+
 GOALS = {"help": 0.3, "first page": 3.0}
 PORT = 8598
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -34,7 +30,9 @@ VLPROBE = [sys.executable, "-m", "vlprobe"]
 def command(*given: str) -> float:
     """Seconds that a command takes."""
     started = time.perf_counter()
-    subprocess.run([*VLPROBE, *given], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [*VLPROBE, *given], cwd=ROOT, env=environment(), check=True, stdout=subprocess.DEVNULL
+    )
     return time.perf_counter() - started
 
 
@@ -51,19 +49,10 @@ def imported(module: str, *given: str) -> bool:
 def in_browser(chromium: object, cache: str) -> tuple[float, float]:
     """Seconds to the first page from the start of a server, and to a page of it in another tab."""
     started = time.perf_counter()
-    server = subprocess.Popen(
-        [*VLPROBE, "dashboard", "--port", str(PORT)],
-        cwd=ROOT,
-        env=os.environ | {"VLPROBE_CACHE": cache},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        answered(server)
+    with serving(Path(cache), PORT):
         tab = chromium.new_page()
         tab.goto(f"http://127.0.0.1:{PORT}/")
-        tab.locator(".vp-welcome").wait_for(timeout=60_000)
+        tab.locator("h1").first.wait_for(timeout=60_000)
         first = time.perf_counter() - started
         tab.close()
         started = time.perf_counter()
@@ -72,29 +61,7 @@ def in_browser(chromium: object, cache: str) -> tuple[float, float]:
         tab.locator("h1").first.wait_for(timeout=60_000)
         second = time.perf_counter() - started
         tab.close()
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)  # Streamlit is a process of its own
-        server.wait()
-        while listens():
-            time.sleep(0.02)
     return first, second
-
-
-def answered(server: subprocess.Popen) -> None:
-    """Waits until the server answers."""
-    while server.poll() is None:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{PORT}/_stcore/health", timeout=1)
-            return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.02)
-    sys.exit(f"The dashboard did not start. Is the port {PORT} taken?")
-
-
-def listens() -> bool:
-    """Whether something still listens there."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", PORT)) == 0
 
 
 def in_test(cache: str) -> float:
@@ -105,7 +72,7 @@ def in_test(cache: str) -> float:
         [sys.executable, "-c", script],
         cwd=ROOT,
         check=True,
-        env=os.environ | {"VLPROBE_CACHE": cache},
+        env=environment(VLPROBE_CACHE=cache),
         capture_output=True,
     )
     return time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""The store and the dashboard's tables at 12 million answers: `python benchmarks/store.py [--browser]`.
+"""The store and the dashboard's tables at 12 million answers: `python benchmarks/store.py`.
 
 A run of LGIP over a few drawn pictures is made as always; its tables are then repeated, with other case numbers and
 made-up margins, to eight models that were asked 1.5 million cases each, in the store's own layout and schema (in a
@@ -12,17 +12,14 @@ temporary folder, removed at the end). Measured, as the median of seven calls af
     answers         `views.answers`: what all models said to 24 cases
     runs            `views.question_sets`: what is stored; every page begins with it
 
-and the failures page as `streamlit.testing` runs it, without a browser: its first run, and a changed filter, each on
-choices that were not asked before. With --browser also in Debian's chromium: from the address to the first card, and
-from the click on an outcome to the new cards.
+and Explore as `streamlit.testing` runs it, without a browser: its first run, and a changed filter, each on choices
+that were not asked before. In a browser: `benchmarks/clock.py`.
 """
 
 import argparse
 import itertools
 import os
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,12 +27,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from servers import ROOT
+
 MODELS = 8
 CASES = 1_500_000
 CALLS = 7
-ROOT = Path(__file__).resolve().parents[1]
 GOALS = {"a new page": 50, "page again": 50, "aggregate": 300, "estimates": 20}
-PORT = 8597
 
 
 def fill(root: Path, cases: int, pictures: int = 0) -> str:
@@ -204,7 +201,7 @@ def tables(root: Path, key: str) -> None:
 
 
 def page(key: str) -> None:
-    """The failures page as Streamlit's own test runs it."""
+    """Explore as Streamlit's own test runs it."""
     from streamlit.testing.v1 import AppTest
 
     os.chdir(ROOT)
@@ -225,7 +222,7 @@ def page(key: str) -> None:
     ):
         app.query_params[name] = value
         changed.append(clock(app.run))
-    told("failures page", first)
+    told("Explore", first)
     told("a changed filter", changed)
 
 
@@ -239,80 +236,10 @@ def told(name: str, took: float | list[float]) -> None:
         )
 
 
-def browser(root: Path, key: str) -> None:
-    """The same page in chromium, served as `vlprobe dashboard` serves it."""
-    from playwright.sync_api import sync_playwright
-
-    server = subprocess.Popen(
-        [sys.executable, "-m", "vlprobe", "dashboard", "--port", str(PORT)],
-        cwd=ROOT,
-        env=os.environ | {"VLPROBE_CACHE": str(root)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        with sync_playwright() as playwright:
-            chromium = playwright.chromium.launch(
-                executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-            )
-            tab = chromium.new_page()
-            wait_for(f"http://127.0.0.1:{PORT}/_stcore/health")
-            tab.goto(f"http://127.0.0.1:{PORT}/")  # the server's first page loads its libraries
-            tab.locator("h1").first.wait_for(timeout=60_000)
-            address = f"http://127.0.0.1:{PORT}/failures?set={key}&model=made-up:6"
-            first = clock(
-                lambda: (
-                    tab.goto(address),
-                    tab.locator(".vp-verdict").first.wait_for(timeout=60_000),
-                )
-            )
-            changed = []
-            for name in ("Held", "Fooled", "Held", "Fooled"):
-                card = tab.locator(".vp-verdict").first
-                before = card.inner_text()
-                button = tab.get_by_role("radio", name=name).first
-                changed.append(
-                    clock(lambda button=button, before=before: press(tab, button, before))
-                )
-            chromium.close()
-        told("page in chromium", first)
-        told("filter in chromium", changed)
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)  # Streamlit is a process of its own
-        server.wait()
-
-
-def press(tab: object, button: object, before: str) -> None:
-    """Clicks, and waits until the first card is another."""
-    button.click()
-    tab.wait_for_function(
-        "before => { const card = document.querySelector('.vp-verdict'); return card && card.innerText !== before }",
-        arg=before,
-        timeout=60_000,
-    )
-
-
-def wait_for(address: str) -> None:
-    """Until the server answers."""
-    import urllib.error
-    import urllib.request
-
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        try:
-            urllib.request.urlopen(address, timeout=1)
-            return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.05)
-    sys.exit("The dashboard did not start.")
-
-
 def main() -> None:
     """Fills a temporary store and prints a line a question."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--cases", type=int, default=CASES, help="of each of the eight models")
-    asked.add_argument("--browser", action="store_true")
     asked.add_argument(
         "--kept", type=Path, help="a folder to fill once and keep, in place of a temporary one"
     )
@@ -329,8 +256,6 @@ def main() -> None:
         print(f"{MODELS} models x {given.cases:,} cases, {size / 1e9:.2f} GB of Parquet")
         tables(root / "cache", key)
         page(key)
-        if given.browser:
-            browser(root / "cache", key)
 
 
 if __name__ == "__main__":
