@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.browser.conftest import another
+from tests.browser.conftest import another, mount
+from tests.browser.test_keyboard import ACTIVE
 from tests.render.test_slides import hostile_file
 
 pytestmark = pytest.mark.browser
@@ -50,3 +51,22 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
         assert not press("Escape")["open"]
         page.context.set_offline(False)
         assert problems == [] and page.outside == []
+
+
+@pytest.mark.parametrize(
+    ("opener", "stops"), [("button.start", 1), ("li:nth-of-type(2) > button", 3)]
+)
+def test_new_data_move_neither_the_focus_nor_where_it_returns_to(blank, opener: str, stops: int):
+    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    mount(blank, "slides", sent)
+    for _ in range(stops):
+        blank.keyboard.press("Tab")
+    assert blank.evaluate(ACTIVE, opener)
+    blank.evaluate("(data) => window.draw(data)", sent)
+    assert blank.evaluate(ACTIVE, opener)
+    blank.keyboard.press("Enter")
+    blank.locator("dialog[open]").wait_for()
+    blank.evaluate("(data) => window.draw(data)", sent | {"slides": sent["slides"][:3]})
+    blank.keyboard.press("Escape")
+    blank.locator("dialog[open]").wait_for(state="detached")
+    blank.wait_for_function(ACTIVE, arg=opener)

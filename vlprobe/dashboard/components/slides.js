@@ -161,6 +161,8 @@ class Show {
     this.place = Math.min(this.place, data.slides.length - 1);
     this.dots.replaceChildren(...data.slides.map((slide, place) =>
       button("dot", `Slide ${place + 1}: ${slide.spoken.slice(0, 80)}`, () => this.go(place))));
+    const focused = this.openers().indexOf(this.root.getRootNode().activeElement);
+    const begun = this.openers().indexOf(this.from);
     const start = button("start", "", () => this.begin(0, true), data.start);
     const strip = make("ol", "strip", ...data.slides.map((slide, place) => {
       const small = draw(slide, data.pictures, "p");
@@ -171,8 +173,16 @@ class Show {
       return make("li", "", open);
     }));
     this.page.replaceChildren(text("h1", "page-title", data.heading), text("p", "quiet", data.detail), start, strip);
+    const openers = this.openers();
+    if (begun >= 0) this.from = openers[begun] || start;
+    if (focused >= 0) (openers[focused] || start).focus();
     if (data.whole) this.begin(0, false);
     else if (this.dialog.open) this.go(this.place);
+  }
+
+  // What slides are begun with: their places stay where new data come.
+  openers() {
+    return [...this.page.querySelectorAll("button")];
   }
 
   begin(place, fills) {
