@@ -210,7 +210,8 @@ def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old,
         for run in old.runs()
         if (run["run"]["model"], run["run"]["probe"]) == ("demo:softmax", "eqben")
     )
-    assert margins == answers(old, stored) and len(margins) == 5
+    # Texts are encoded again, which another processor rounds in another place.
+    assert margins == pytest.approx(answers(old, stored), abs=1e-6) and len(margins) == 5
 
 
 def test_the_examination_of_a_model_is_there(old):
