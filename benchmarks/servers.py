@@ -1,7 +1,8 @@
-"""A fresh server of the dashboard for a benchmark, as `vlprobe dashboard` starts one where it has run before.
+"""A fresh server of the dashboard for a benchmark, started as on a machine where it has run before.
 
-Python keeps the modules that it has compiled, as it does on a user's machine: with PYTHONDONTWRITEBYTECODE, which some
-sandboxes set, each server compiles all of vlprobe again, a second in the time of its first pages.
+Python keeps the modules that it has compiled, as it does for a user. With PYTHONDONTWRITEBYTECODE,
+which some sandboxes set, each server would compile all of vlprobe again: a second in the time of
+its first pages.
 """
 
 import compileall

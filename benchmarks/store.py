@@ -12,8 +12,8 @@ temporary folder, removed at the end). Measured, as the median of seven calls af
     answers         `views.answers`: what all models said to 24 cases
     runs            `views.question_sets`: what is stored; every page begins with it
 
-and Explore as `streamlit.testing` runs it, without a browser: its first run, and a changed filter, each on choices
-that were not asked before. In a browser: `benchmarks/clock.py`.
+and Explore as `streamlit.testing` runs it, without a browser: its first run, and a changed filter,
+each on choices that were not asked before. In a browser: `benchmarks/clock.py`.
 """
 
 import argparse

@@ -57,7 +57,8 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
     ("opener", "stops"), [("button.start", 1), ("li:nth-of-type(2) > button", 3)]
 )
 def test_new_data_move_neither_the_focus_nor_where_it_returns_to(blank, opener: str, stops: int):
-    sent = hostile_file()[1] | {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    page = {"whole": False, "start": "Begin", "detail": "", "heading": "Slides"}
+    sent = hostile_file()[1] | page
     mount(blank, "slides", sent)
     for _ in range(stops):
         blank.keyboard.press("Tab")

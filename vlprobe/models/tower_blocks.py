@@ -4,8 +4,9 @@ In a causal text tower what stands in a column depends on the text up to there: 
 alike share these rows, and nothing is computed for columns after a text's end. The last block of
 either tower goes on with the pooled row alone. Of 1,200 captions of COCO and rewordings of them a
 quarter of the rows is left out. The arithmetic of each row is OpenCLIP's; numbers of rows are
-multiples of ROWS, so that a row's bits do not depend on how many there are beside it. Only for a
-processor: what it would save on a card was not measured.
+multiples of ROWS, so that a row's bits do not depend on how many there are beside it where one
+thread multiplies with AVX-512 (elsewhere less than a millionth does). Only for a processor: what it
+would save on a card was not measured.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple

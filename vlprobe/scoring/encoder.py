@@ -2,11 +2,11 @@
 
 A text is identified by its tokens, a picture by its bytes and its edit: inputs that are equal to
 the model share one embedding, so that an edit which a tokenizer undoes is an exact tie. The rest of
-a batch changes no bit of an embedding on a CPU: texts go in batches of one length, and a batch is
-filled up to a multiple of BATCH_MULTIPLES, since a processor adds up a few rows in another order
-than many. Texts that begin alike go one after the other: OpenCLIP's towers compute a beginning once
-a batch. Embeddings that are needed again (`keep`) are stored in `cache/embeddings/<model
-digest>/`.
+a batch changes an embedding by less than a millionth, and by no bit where a processor multiplies
+with AVX-512 on one thread: texts go in batches of one length, and a batch is filled up to a
+multiple of BATCH_MULTIPLES, since a processor adds up a few rows in another order than many. Texts
+that begin alike go one after the other: OpenCLIP's towers compute a beginning once a batch.
+Embeddings that are needed again (`keep`) are stored in `cache/embeddings/<model digest>/`.
 """
 
 import contextlib
