@@ -52,14 +52,13 @@ def listens(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def serving(cache: Path, port: int, *words: str, **variables: str) -> Iterator[psutil.Process]:
+def serving(cache: Path, port: int, *words: str) -> Iterator[psutil.Process]:
     """A server that answers, over this cache with the shipped results below it; ended afterwards.
 
     Args:
         cache: Where results are.
         port: Of 127.0.0.1; what answers there already is not taken for the server.
         words: More of the command line of `vlprobe dashboard`.
-        variables: More variables of its process.
     """
     compile_modules()
     if listens(port):
@@ -67,7 +66,7 @@ def serving(cache: Path, port: int, *words: str, **variables: str) -> Iterator[p
     server = subprocess.Popen(
         [sys.executable, "-m", "vlprobe", "dashboard", "--port", str(port), *words],
         cwd=ROOT,
-        env=environment(VLPROBE_CACHE=str(cache), **variables),
+        env=environment(VLPROBE_CACHE=str(cache)),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
