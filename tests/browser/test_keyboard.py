@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import idle, visit
+from tests.browser.conftest import ASKS, FLAGS, chromium, idle, visit
 from tests.browser.test_walk import EXPLORE, SCREENS
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]
@@ -114,6 +114,25 @@ def test_slides_begin_turn_and_end(page, url: str):
     page.wait_for_function(
         ACTIVE, arg="button.start"
     )  # the dialog tells that it closed a task later
+
+
+def test_the_end_of_slides_on_the_whole_screen_gives_the_focus_back(driver, url: str):
+    # In a browser of its own: in that of the other tests the loss did not show when it was tried.
+    with driver.chromium.launch(executable_path=chromium(), args=FLAGS) as browser:
+        for _ in range(4):
+            page = browser.new_page()
+            page.add_init_script(ASKS)
+            visit(page, url + SCREENS["present"])
+            page.locator("button.start").click()
+            page.locator("dialog[open]").wait_for()
+            page.wait_for_function("() => document.fullscreenElement")
+            idle(page)
+            page.keyboard.press("Escape")
+            page.locator("dialog[open]").wait_for(state="detached")
+            page.wait_for_function("() => !document.fullscreenElement")
+            idle(page)
+            assert page.evaluate(ACTIVE, "button.start")
+            page.close()
 
 
 def test_a_vote_of_the_quiz_and_the_next_question(page, url: str):

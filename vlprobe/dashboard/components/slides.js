@@ -240,10 +240,11 @@ class Show {
     event.stopPropagation();
   }
 
-  end() {
+  // The dialog is closed last: what has the focus outside of the whole screen would lose it when that ends.
+  async end() {
     if (document.fullscreenElement) {
       this.wasFull = false;
-      document.exitFullscreen();
+      await document.exitFullscreen().catch(() => {});
     }
     if (this.dialog.open) this.dialog.close();
   }
