@@ -50,7 +50,6 @@ from servers import serving
 from store import fill
 from wall import photographs
 
-ROOT = Path(__file__).resolve().parents[1]
 PORT = 8599
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]

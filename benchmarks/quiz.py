@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 import urllib.parse
-import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -196,7 +195,8 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=5)
     parser.add_argument("--cache", type=Path)
     given = parser.parse_args()
-    address = f"127.0.0.1:{(port := free_port())}"
+    port = free_port()
+    address = f"127.0.0.1:{port}"
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(given.cache or Path(folder), port, "--quiz") as process,
