@@ -206,7 +206,7 @@ def test_a_read_only_dashboard_shows_notes_and_has_no_button(
         0
     ].iloc[0]
     annotations.write(own, key, Annotation(int(first["case"]), first["id"], ("odd",), "A note."))
-    path = own.root / "annotations" / f"{key}.jsonl"
+    path = own.root / "mine" / "annotations" / f"{key}.jsonl"
     path.write_bytes(b"{\n" + path.read_bytes())
     bookmarks.save(own, "mine", "kind=flip")
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")

@@ -113,7 +113,8 @@ def test_a_read_only_dashboard_shows_the_details_of_a_case_and_only_the_names_of
 def test_a_damaged_list_of_saved_views_takes_no_card_away(
     every_probe: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    file = every_probe.root / "bookmarks.json"
+    file = every_probe.root / "mine" / "bookmarks.json"
+    file.parent.mkdir(exist_ok=True)
     file.write_text("[" * 100_000)
     try:
         at = open_page(monkeypatch, every_probe, "failures")

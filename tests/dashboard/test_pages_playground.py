@@ -174,7 +174,7 @@ def test_an_upload_leaves_no_trace_until_it_is_kept(shown, store: Store, tmp_pat
     assert not stored(store)
     at.text_input(key="play_name").set_value("../Walls").run()
     at.button(key="play_keep").click().run()
-    folder = store.root / "kept" / "walls"
+    folder = store.root / "mine" / "kept" / "walls"
     assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".txt"]
     assert any(code.value.endswith(f"--dataset folder:{folder.resolve()}") for code in at.code)
     (item,) = registry.load_dataset(f"folder:{folder}", tmp_path).items

@@ -285,8 +285,8 @@ def test_embeddings_of_an_older_version_are_not_called_damaged(monkeypatch, copi
 
 
 def test_what_people_said_is_never_removed(monkeypatch, copied, started):
-    file = copied.root / "annotations" / f"{copied.runs()[0]['case_key']}.jsonl"
-    file.parent.mkdir()
+    file = copied.root / "mine" / "annotations" / f"{copied.runs()[0]['case_key']}.jsonl"
+    file.parent.mkdir(parents=True)
     file.write_text("<b>half of a li\n")
     at = checked(monkeypatch, copied)
     assert "Tags and notes" in html.unescape(words(at))

@@ -170,8 +170,8 @@ def test_what_a_killed_writer_left_goes_when_nobody_can_be_writing_it(copied):
 
 
 def test_what_people_said_is_never_removed(copied):
-    path = copied.root / "annotations" / "abc.jsonl"
-    path.parent.mkdir()
+    path = copied.root / "mine" / "annotations" / "abc.jsonl"
+    path.parent.mkdir(parents=True)
     path.write_text("not JSON\n")
     code, lines = verify(copied, "--repair")
     assert code == 1

@@ -93,7 +93,7 @@ def test_what_it_writes_passes_the_same_rules_and_is_kept(
     rejected = out.with_suffix(".rejected.jsonl")
     row = json.loads(rejected.read_text())
     assert row["reason"] and row["made"] and "weights " in row["maker"] and not out.exists()
-    log = next((cache / "answers").rglob("answers.jsonl"))
+    log = next((cache / "mine" / "answers").rglob("answers.jsonl"))
     answers = log.read_bytes()
     assert answers.count(b"\n") in (2, 3, 4)
     assert CliRunner().invoke(main, words).exit_code == 0 and log.read_bytes() == answers

@@ -295,7 +295,7 @@ def test_what_is_kept_is_a_dataset_that_scores_the_same(
 ):
     canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     folder = exhibits.keep(canvas, CAPTION, "../../My Cats!", tmp_path)
-    assert folder == tmp_path / "kept" / "my-cats"
+    assert folder == tmp_path / "mine" / "kept" / "my-cats"
     exhibits.keep(canvas, "  Cats \n and boats. ", "my cats", tmp_path)
     exhibits.keep(canvas, CAPTION, "my cats", tmp_path)
     (item,) = registry.load_dataset(f"folder:{folder}", tmp_path).items

@@ -45,7 +45,7 @@ def test_every_text_comes_back_as_it_was_typed(store: Store):
 def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
     for number in range(3):
         annotations.write(store, KEY, Annotation(number, f"c{number}", ("odd",)))
-    path = store.root / "annotations" / f"{KEY}.jsonl"
+    path = store.root / "mine" / "annotations" / f"{KEY}.jsonl"
     lines = path.read_bytes().split(b"\n")
     lines[1] = lines[1][:20]
     path.write_bytes(
@@ -74,7 +74,7 @@ def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
 )
 def test_a_hostile_line_is_only_a_damaged_one(store: Store, line: bytes):
     annotations.write(store, KEY, Annotation(1, "a", ("telling",)))
-    path = store.root / "annotations" / f"{KEY}.jsonl"
+    path = store.root / "mine" / "annotations" / f"{KEY}.jsonl"
     path.write_bytes(path.read_bytes() + line + b"\n")
     known = annotations.read(store, KEY)
     assert known.damaged == (f"{KEY}.jsonl, line 2",)
@@ -83,7 +83,7 @@ def test_a_hostile_line_is_only_a_damaged_one(store: Store, line: bytes):
 
 def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
     annotations.write(store, KEY, Annotation(1, "c1", ("odd",)))
-    path = store.root / "annotations" / f"{KEY}.jsonl"
+    path = store.root / "mine" / "annotations" / f"{KEY}.jsonl"
     path.write_bytes(path.read_bytes() + b'{"case": 2, "id"')
     assert annotations.read(store, KEY).damaged == ()  # somebody may still be writing it
     annotations.write(store, KEY, Annotation(3, "c3", ("odd",)))
@@ -122,7 +122,7 @@ def test_nothing_is_written_where_nothing_may_be(store: Store, monkeypatch: pyte
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     with pytest.raises(InvalidInput, match="read-only"):
         annotations.write(store, KEY, Annotation(1, "c", ("odd",)))
-    assert not (store.root / "annotations").exists()
+    assert not (store.root / "mine").exists()
 
 
 def test_processes_that_write_at_once_lose_nothing(store: Store):

@@ -43,8 +43,8 @@ def test_there_is_an_end_to_how_many(store: Store, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff"])
 def test_a_damaged_file_is_named_and_kept(store: Store, content: bytes):
-    store.root.mkdir()
-    path = store.root / "bookmarks.json"
+    path = store.root / "mine" / "bookmarks.json"
+    path.parent.mkdir(parents=True)
     path.write_bytes(content)
     for ask in (lambda: bookmarks.read(store), lambda: bookmarks.save(store, "a", "")):
         with pytest.raises(InvalidInput, match=r"bookmarks\.json"):

@@ -32,8 +32,9 @@ def test_a_name_that_cannot_be_shown_is_refused_in_one_line(store: Store, name: 
 
 @pytest.mark.parametrize("content", ["[", "[]", '{"a": ""}', '{"a": "' + "x" * 99 + '"}'])
 def test_a_damaged_file_leaves_the_stored_names_and_is_told(store: Store, content: str):
-    store.root.mkdir(parents=True, exist_ok=True)
-    (store.root / "display_names.json").write_text(content)
+    path = store.root / "mine" / "display_names.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
     assert display_names.read(store) == {}
     with pytest.raises(VlprobeError):
         display_names.check(store)

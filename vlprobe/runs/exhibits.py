@@ -24,7 +24,7 @@ from vlprobe.datasets.world.scene import Scene, distinct
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, mix
 from vlprobe.scoring import pictures
-from vlprobe.storage import access
+from vlprobe.storage import access, mine
 from vlprobe.storage.files import lock, write_bytes
 from vlprobe.types import PictureEdit
 
@@ -173,7 +173,9 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
         )
     if not line:
         raise InvalidInput("There is no caption to keep. Type what the picture shows.")
-    folder = cache / "kept" / safe
+    folder = cache / "kept" / safe  # results name this path, so what an older version kept stays
+    if not folder.is_dir():
+        folder = cache / mine.FOLDER / "kept" / safe
     file = folder / f"{picture.key.hex()}.png"
     text = file.with_suffix(".txt")
     buffer = BytesIO()

@@ -20,7 +20,7 @@ from pathlib import Path
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
 from vlprobe.scoring import vectors
-from vlprobe.storage import annotations, answer_log, files, job_files, thumbnails
+from vlprobe.storage import annotations, answer_log, files, job_files, mine, thumbnails
 from vlprobe.storage.entry import (
     SCHEMA,
     parse_file_record,
@@ -79,13 +79,13 @@ def damages(
         ),
         *((_part, path) for path in sorted(store.root.glob("runs/*/parts/*.parquet"))),
         *((_block, path) for path in sorted(store.root.glob("embeddings/*/*/*.npy"))),
-        *((_answers, path) for path in sorted(store.root.glob(f"{answer_log.FOLDER}/*/"))),
+        *((_answers, path) for path in sorted(mine.path(store.root, answer_log.FOLDER).glob("*/"))),
         *((_thumbnail, path) for path in sorted(thumbnails.paths(store.root))),
         *((_examination, path) for path in sorted(store.root.glob("models/*.json"))),
         *((_job, path) for path in sorted(store.root.glob("jobs/*/"))),
         *(
             (functools.partial(_annotations, store), path)
-            for path in sorted(store.root.glob("annotations/*.jsonl"))
+            for path in sorted(mine.path(store.root, annotations.FOLDER).glob("*.jsonl"))
         ),
         *((_left_over, path) for path in sorted(store.root.rglob(".*.tmp"))),
     ]
@@ -109,9 +109,8 @@ def damages(
 
 def _closed_folders(root: Path) -> Iterator[Damage]:
     """Folders whose content is not looked at, because nobody but their owner may list it."""
-    folders = [
-        root / kind for kind in ("cases", "runs", "embeddings", "models", "jobs", "annotations")
-    ]
+    folders = [root / kind for kind in ("cases", "runs", "embeddings", "models", "jobs")]
+    folders.append(mine.path(root, annotations.FOLDER))
     for folder in [
         *folders,
         *sorted(root.glob("embeddings/*/")),

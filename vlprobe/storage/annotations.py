@@ -1,6 +1,6 @@
-"""Annotations of single cases: tags and a note, stored in the cache beside the results.
+"""Annotations of single cases: tags and a note, stored in the folder `mine` of the cache.
 
-    annotations/<case key>.jsonl    append-only, a line a change; the latest line of a case counts
+    mine/annotations/<case key>.jsonl    append-only, a line a change; the latest line of a case counts
 
 A case keeps its number and its id under one case key for ever, so that its annotation holds for
 every model.
@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import access, files
+from vlprobe.storage import access, files, mine
 from vlprobe.storage.store import Store
 
+FOLDER = "annotations"
 SUGGESTED = ("wrong label", "ambiguous", "telling", "to discuss")  # tags offered while none exist
 TAG_LENGTH = 30
 MAX_CASE_TAGS = 8
@@ -102,9 +103,8 @@ def version(store: Store, case_key: str) -> str:
 
 
 def _path(store: Store, case_key: str) -> Path:
-    return (
-        store.root / "annotations" / f"{store.cases(case_key).folder.name}.jsonl"
-    )  # raises for what is no key
+    name = store.cases(case_key).folder.name  # raises for an invalid key
+    return mine.path(store.root, FOLDER) / f"{name}.jsonl"
 
 
 def _parse(line: bytes) -> Annotation | None:

@@ -1,6 +1,6 @@
 """Raw answers of a server, kept as they came: they may have cost money, and are what a run is made of.
 
-    cache/answers/<digest of what is asked, and how>/answers.jsonl
+    cache/mine/answers/<digest of what is asked, and how>/answers.jsonl
 
 A line an answer: which questions it answers, the text of its body, and a checksum of both. Lines are
 only ever appended. One that is not what was written, such as the end of a file whose process was

@@ -1,13 +1,13 @@
 """Saved views of the dashboard: the query of their address under a name, shared by all who use the
 cache.
 
-bookmarks.json    name to query; replaced atomically, one process at a time
+mine/bookmarks.json    name to query; replaced atomically, one process at a time
 """
 
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.storage import access, files
+from vlprobe.storage import access, files, mine
 from vlprobe.storage.store import Store
 
 NAME_LENGTH = 60
@@ -58,4 +58,4 @@ def remove(store: Store, name: str) -> None:
 
 
 def _path(store: Store) -> Path:
-    return store.root / "bookmarks.json"
+    return mine.path(store.root, "bookmarks.json")

@@ -1,6 +1,6 @@
 """What people call models and datasets here: display names under stored names, shared by all who use the cache.
 
-display_names.json    stored name to display name; replaced atomically, one process at a time
+mine/display_names.json    stored name to display name; replaced atomically, one process at a time
 
 No key, digest or result holds a display name.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import access, files
+from vlprobe.storage import access, files, mine
 from vlprobe.storage.store import Store
 
 MAX_LENGTH = 60
@@ -73,4 +73,4 @@ def _valid(display: str) -> str:
 
 
 def _path(store: Store) -> Path:
-    return store.root / "display_names.json"
+    return mine.path(store.root, "display_names.json")

@@ -1,6 +1,6 @@
 """What people said of the edits of a file, in Lab.
 
-    verdicts/<digest of the file>.jsonl    append-only, a line a verdict; the latest of a judge on an edit counts
+    mine/verdicts/<digest of the file>.jsonl    append-only, a line a verdict; the latest of a judge on an edit counts
 
 The digest is that of the file's content: verdicts hold wherever the file lies, and for no other content.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import access, files
+from vlprobe.storage import access, files, mine
 from vlprobe.storage.store import Store
 
 DIGEST = re.compile(r"[0-9a-f]{32,64}")
@@ -79,7 +79,7 @@ def version(store: Store, digest: str) -> str:
 def _path(store: Store, digest: str) -> Path:
     if not DIGEST.fullmatch(digest):
         raise InvalidInput(f"'{digest[:80]}' is no digest of a file of edits.")
-    return store.root / "verdicts" / f"{digest}.jsonl"
+    return mine.path(store.root, "verdicts") / f"{digest}.jsonl"
 
 
 def _parse(line: bytes) -> StoredVerdict | None:

@@ -140,7 +140,7 @@ def test_captions_that_were_finished_before_a_stop_are_in_the_file(
 
 def test_a_second_process_is_refused(server: Server, tiny: str, store: Store, out: Path):
     call(store, tiny, out, server, "--kind", "P1", "--limit", "1")
-    lock = next((store.root / "answers").rglob("answers.jsonl")).with_name(".writing.lock")
+    lock = next((store.root / "mine" / "answers").rglob("answers.jsonl")).with_name(".writing.lock")
     before = out.read_bytes()
     with files.lock(lock, lambda: None):
         outcome = call(store, tiny, out, server, "--kind", "P1", code=1)

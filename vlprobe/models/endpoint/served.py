@@ -20,6 +20,7 @@ from vlprobe.models.endpoint.budget import Bill, Budget
 from vlprobe.models.endpoint.names import EndpointName
 from vlprobe.models.endpoint.reply import Identity, Reply
 from vlprobe.scoring import pictures
+from vlprobe.storage import mine
 from vlprobe.storage.answer_log import FOLDER, AnswerLog
 from vlprobe.types import Model
 
@@ -112,7 +113,7 @@ class ServedModel(Model):
         Raises:
             InvalidInput: the server gives no answer, or that of another model than is named.
         """
-        folder = cache / FOLDER / pictures.digest(self._described.encode())
+        folder = mine.path(cache, FOLDER) / pictures.digest(self._described.encode())
         self._log, self._budget, self._reporter = self._open_log(folder), budget, reporter
         question = self.first_question()
         oldest = next(iter(self._log), None)

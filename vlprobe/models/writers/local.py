@@ -16,6 +16,7 @@ from vlprobe.models.endpoint.served import Reporter
 from vlprobe.models.modules import TransformersModel
 from vlprobe.models.writers.prompts import Prompt, WriterLog
 from vlprobe.scoring import pictures
+from vlprobe.storage import mine
 from vlprobe.storage.answer_log import FOLDER
 
 VERSION = 1  # of how it is asked
@@ -63,7 +64,8 @@ class LocalWriter:
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
         """Nothing is asked; it costs no money."""
         self._reporter = reporter
-        self.log = WriterLog(cache / FOLDER / pictures.digest(f"writes {self.digest}".encode()))
+        folder = mine.path(cache, FOLDER) / pictures.digest(f"writes {self.digest}".encode())
+        self.log = WriterLog(folder)
 
     def ask(self, prompts: Sequence[Prompt]) -> None:
         """Answers, one after the other."""

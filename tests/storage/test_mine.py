@@ -1,0 +1,168 @@
+"""What people wrote and paid for is in one folder of the cache, also when an older version put it elsewhere."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vlprobe.storage import access, annotations, bookmarks, display_names, mine, verdicts
+from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.answer_log import FOLDER, AnswerLog, KeptAnswer
+from vlprobe.storage.store import Store
+
+KEY, EDITS = "a" * 16, "b" * 32
+TAGGED = Annotation(3, "c3", ("odd",), "first")
+TEXTS = ("display_names.json", "bookmarks.json")
+FOLDERS = ("annotations", "verdicts", FOLDER)
+
+
+def write_all(store: Store) -> None:
+    annotations.write(store, KEY, TAGGED)
+    verdicts.write(store, EDITS, "Ada", "edit-1", "right")
+    display_names.rename(store, "demo:weak", "Half")
+    bookmarks.save(store, "worst", "kind=flip")
+
+
+def read_all(store: Store) -> list:
+    return [
+        annotations.read(store, KEY).current,
+        verdicts.read(store, EDITS),
+        display_names.read(store),
+        bookmarks.read(store),
+    ]
+
+
+def lay_out_as_before(store: Store) -> None:
+    """Move all content of `mine` to where older versions wrote it: directly into the cache."""
+    for path in list((store.root / "mine").iterdir()):
+        os.rename(path, store.root / path.name)
+    (store.root / "mine").rmdir()
+
+
+def test_everything_but_one_folder_of_the_cache_can_be_deleted(store: Store):
+    write_all(store)
+    before = read_all(store)
+    for path in store.root.iterdir():
+        if path.name != "mine":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert read_all(store) == before and all(before)
+
+
+def test_an_old_cache_is_read_and_moved_once(store: Store):
+    write_all(store)
+    before = read_all(store)
+    lay_out_as_before(store)
+    log = AnswerLog(store.root / FOLDER / "c")  # where older versions kept answers
+    log.append(["q"], "42")
+    assert read_all(store) == before
+    assert not [name for name in (*TEXTS, *FOLDERS[:2]) if (store.root / name).exists()]
+    annotations.write(store, KEY, Annotation(5, "c5", ("even",)))
+    assert [one.case for one in annotations.read(store, KEY).current] == [5, 3]
+
+
+def test_what_an_older_version_writes_after_the_move_is_merged(store: Store):
+    write_all(store)
+    (store.root / "annotations").mkdir()
+    later = {"case": 9, "id": "c9", "tags": ["even"], "note": ""}
+    (store.root / "annotations" / f"{KEY}.jsonl").write_text(json.dumps(later) + "\n")
+    (store.root / "annotations" / f"{KEY}.lock").touch()
+    (store.root / "annotations" / "other.jsonl").write_text(json.dumps(later) + "\n")
+    (store.root / "bookmarks.json").write_text('{"worst": "old", "best": "kind=flip&sort=best"}')
+    assert [one.case for one in annotations.read(store, KEY).current] == [9, 3]
+    assert bookmarks.read(store) == {"best": "kind=flip&sort=best", "worst": "kind=flip"}
+    assert (store.root / "mine" / "annotations" / "other.jsonl").exists()
+    assert not (store.root / "annotations").exists()
+
+
+def test_a_damaged_file_of_an_older_version_is_not_deleted(store: Store):
+    write_all(store)
+    (store.root / "bookmarks.json").write_text("not JSON")
+    assert bookmarks.read(store) == {"worst": "kind=flip"}
+    assert (store.root / "bookmarks.json").read_text() == "not JSON"
+
+
+def test_a_read_only_server_reads_an_old_cache_and_moves_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    write_all(store)
+    before = read_all(store)
+    lay_out_as_before(store)
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    assert read_all(store) == before
+    assert not (store.root / "mine").exists()
+
+
+def test_an_old_cache_on_a_disk_that_cannot_be_written_is_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    write_all(store)
+    before = read_all(store)
+    lay_out_as_before(store)
+
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert read_all(store) == before
+    assert not (store.root / "mine").exists()
+
+
+def test_a_linked_folder_of_an_old_cache_stays_where_it_is(store: Store, tmp_path: Path):
+    write_all(store)
+    before = read_all(store)
+    lay_out_as_before(store)
+    os.rename(store.root / "annotations", tmp_path / "shared")
+    (store.root / "annotations").symlink_to(tmp_path / "shared")
+    assert read_all(store) == before
+    assert (store.root / "annotations").is_symlink()
+
+
+def test_processes_that_open_an_old_cache_at_once_lose_no_tag(store: Store):
+    old = store.root / "annotations"
+    old.mkdir(parents=True)
+    rows = [{"case": case, "id": f"c{case}", "tags": ["old"], "note": ""} for case in range(50)]
+    (old / f"{KEY}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code = (
+        "import sys; from vlprobe.storage import annotations; from vlprobe.storage.store import Store\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        f"annotations.write(Store(sys.argv[1]), '{KEY}', "
+        "annotations.Annotation(int(sys.argv[2]), 'new', ('new',)))"
+    )
+    with contextlib.ExitStack() as stack:
+        writers = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", code, str(store.root), str(100 + number)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for number in range(4)
+        ]
+        for writer in writers:
+            assert writer.stdout and writer.stdout.readline() == "ready\n"
+        for writer in writers:
+            assert writer.stdin
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+    assert [writer.returncode for writer in writers] == [0] * 4
+    cases = {annotation.case for annotation in annotations.read(store, KEY).current}
+    assert cases == {*range(50), *range(100, 104)}
+    assert not old.exists()
+
+
+def test_an_answer_that_was_paid_for_is_found_where_an_older_version_put_it(store: Store):
+    log = AnswerLog(store.root / FOLDER / "c")
+    log.append(["q"], "42")
+    assert list(AnswerLog(mine.path(store.root, FOLDER) / "c")) == [KeptAnswer(("q",), "42")]
+    log.append(["r"], "43")  # a job of the older version goes on
+    assert list(AnswerLog(mine.path(store.root, FOLDER) / "c")) == [
+        KeptAnswer(("q",), "42"),
+        KeptAnswer(("r",), "43"),
+    ]

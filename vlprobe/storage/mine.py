@@ -1,0 +1,66 @@
+"""The folder of the cache for what people wrote and paid for, which no run can compute again.
+
+    cache/mine/annotations/         tags and notes of cases
+               verdicts/            people's verdicts on edits
+               answers/             answers of servers, which may have cost money
+               kept/                pictures kept in the Playground
+               display_names.json   names that people gave to models and datasets
+               bookmarks.json       saved views of the dashboard
+
+Versions before 24 November 2026 kept these files directly in the cache.
+"""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import access, files
+
+FOLDER = "mine"
+
+
+def path(root: Path, name: str) -> Path:
+    """Return `root/mine/name`, after moving what an older version kept at `root/name` there.
+
+    The old path is returned where nothing can be moved: the server or the disk is read-only, or the
+    old path is a link.
+    """
+    old, new = root / name, root / FOLDER / name
+    if not files.present(old):
+        return new
+    if not access.read_only() and not old.is_symlink():
+        # A disk that cannot be written to is no error here: the old path is read instead.
+        with (
+            contextlib.suppress(OSError, InvalidInput),
+            files.lock(root / FOLDER / ".lock", lambda: None),
+        ):
+            if files.present(old):  # else another process has just moved it
+                _move(old, new)
+    return new if files.present(new) else old
+
+
+def _move(old: Path, new: Path) -> None:
+    """Rename a file or a folder, or merge it into the new one: an older version was used again.
+
+    Raises OSError or InvalidInput where that fails; the content is then at one of the two paths.
+    """
+    if not files.present(new):
+        os.rename(old, new)
+    elif old.is_dir():
+        for child in sorted(old.iterdir()):
+            _move(child, new / child.name)
+        old.rmdir()
+    elif old.suffix == ".jsonl":
+        with old.open("rb") as source, new.open("ab") as target:
+            shutil.copyfileobj(source, target)
+            target.flush()
+            os.fsync(target.fileno())
+        old.unlink()
+    elif old.suffix == ".json":
+        merged = files.read_texts(new, "so it cannot be merged")
+        files.write_json(new, files.read_texts(old, "so it cannot be merged") | merged)
+        old.unlink()
+    elif old.name.endswith(".lock"):
+        old.unlink()
