@@ -1,0 +1,142 @@
+"""Download files over HTTP: several at once, each verified and written whole or not at all.
+
+A file that exists is skipped, so that an interrupted download continues where it stopped. Redirects
+are refused: the address is the one that the person was shown.
+"""
+
+import contextlib
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPMessage, HTTPResponse
+from pathlib import Path
+from typing import IO
+
+from vlprobe.storage import files
+
+PARALLEL = 8  # connections to one host, as browsers open
+TIMEOUT_S = 30.0  # without a byte
+MAX_FILE_BYTES = 32 << 20
+FAILURES = (urllib.error.URLError, HTTPException, OSError, ValueError)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> None:
+        """Follow nothing: the redirect becomes an HTTPError with its code."""
+
+
+_opener = urllib.request.build_opener(_NoRedirect)
+
+
+@dataclass
+class Report:
+    """What a download did.
+
+    Attributes:
+        n_written: Files that were downloaded.
+        n_bytes: Their bytes.
+        failures: Path to the reason, in words, of files that were not.
+    """
+
+    n_written: int = 0
+    n_bytes: int = 0
+    failures: dict[Path, str] = field(default_factory=dict)
+
+
+def missing(downloads: Mapping[Path, str]) -> dict[Path, str]:
+    """Return the downloads (path to URL) whose file does not exist."""
+    return {path: url for path, url in downloads.items() if not files.is_file(path)}
+
+
+def total_bytes(urls: Iterable[str], timeout_s: float = TIMEOUT_S) -> tuple[int, int]:
+    """Ask for the sizes of files.
+
+    Returns:
+        The sum of the sizes in bytes, and the number of files whose size is not known.
+    """
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        sizes = list(pool.map(lambda url: _size(url, timeout_s), urls))
+    return sum(size or 0 for size in sizes), sizes.count(None)
+
+
+def download(
+    downloads: Mapping[Path, str],
+    verify: Callable[[bytes], None],
+    on_progress: Callable[[int, int], None],
+    timeout_s: float = TIMEOUT_S,
+) -> Report:
+    """Download the files that are missing.
+
+    Args:
+        downloads: Path of each file to its URL.
+        verify: Raise ValueError where the bytes are not what is expected, such as an image.
+        on_progress: Called in this thread after each file with the files handled so far and the
+            total; what it raises stops the download, and finished files stay.
+        timeout_s: Seconds without a byte after which a file fails.
+    """
+    report = Report()
+    pool = ThreadPoolExecutor(PARALLEL)
+    wanted = missing(downloads)
+    try:
+        pending = {
+            pool.submit(_fetch, url, path, verify, timeout_s): path for path, url in wanted.items()
+        }
+        for n_handled, future in enumerate(as_completed(pending), 1):
+            try:
+                report.n_bytes += future.result()
+                report.n_written += 1
+            except FAILURES as error:
+                report.failures[pending[future]] = _reason(error)
+            on_progress(n_handled, len(wanted))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return report
+
+
+@contextlib.contextmanager
+def _open(url: str, method: str, timeout_s: float) -> Iterator[HTTPResponse]:
+    try:
+        with _opener.open(urllib.request.Request(url, method=method), timeout=timeout_s) as answer:
+            yield answer
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise ValueError(f"the server answered {error.code}") from None
+
+
+def _size(url: str, timeout_s: float) -> int | None:
+    try:
+        with _open(url, "HEAD", timeout_s) as answer:
+            length = answer.headers.get("Content-Length")
+            return int(length) if length else None
+    except FAILURES:
+        return None
+
+
+def _fetch(url: str, path: Path, verify: Callable[[bytes], None], timeout_s: float) -> int:
+    with _open(url, "GET", timeout_s) as answer:
+        content = answer.read(MAX_FILE_BYTES + 1)
+        promised = answer.headers.get("Content-Length")
+    if len(content) > MAX_FILE_BYTES:
+        raise ValueError(f"larger than {MAX_FILE_BYTES >> 20} MiB")
+    if promised and len(content) < int(promised):
+        raise ValueError(f"truncated: {len(content):,} of {int(promised):,} bytes arrived")
+    verify(content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write_bytes(path, content, durable=False)
+    return len(content)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
+        return "the server did not answer in time"
+    return str(getattr(error, "reason", None) or error) or type(error).__name__
