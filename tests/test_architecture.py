@@ -32,7 +32,6 @@ FLOORS = [  # a file imports from its own package and from floors above this lin
 ]
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 SOURCES = [*PACKAGE, *PAGES, ROOT / "app.py"]
-LONG_LINES_SHARE = 0.015  # may only fall
 
 
 @functools.cache
@@ -193,11 +192,6 @@ def test_the_type_checker_leaves_no_file_out():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     assert settings["pyright"]["include"] == ["vlprobe", "app.py", "pages"]
     assert not settings["pyright"].keys() & {"ignore", "exclude"}
-
-
-def test_lines_are_short_enough_to_read():
-    lines = [line for path in SOURCES for line in path.read_text(encoding="utf-8").splitlines()]
-    assert sum(len(line) > 100 for line in lines) < LONG_LINES_SHARE * len(lines)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -181,6 +181,7 @@ def doctor(
     from vlprobe import registry
     from vlprobe.models.doctor import examine as doctor_examine
     from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.views import totals
 
     typed(model, dataset)
     root = Store(ctx.obj or DEFAULT).root
@@ -205,6 +206,8 @@ def doctor(
         for c in examination.checks
     ]
     print_table(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
+    for comparison in totals.compare(Store(root), model):
+        click.echo(comparison.sentence, err=True)
     for row in examination.erased:
         click.echo(
             f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}",

@@ -107,6 +107,10 @@ def main(
 @click.option(
     "--key", help="Published: the run beside them, by its KEY [the newest of each paper's probe]."
 )
+@click.option(
+    "--model",
+    help="Published: totals of this checkpoint on Winoground, SugarCrepe and ARO, such as openclip:ViT-B-32/openai.",
+)
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
 def list_(
@@ -116,17 +120,22 @@ def list_(
     number: int | None,
     mark: str | None,
     key: str | None,
+    model: str | None,
     how: str,
 ) -> None:
     """List the models, datasets, probes, edit rules or metrics that have a name, those of plug-ins too;
     or every number that the papers print, with the numbers of a run beside them.
     """
-    if collection == "published":
+    if collection == "published" and model:
+        from vlprobe.views import totals
+
+        print_table(totals.of_model(model), how)
+    elif collection == "published":
         table = published_table(results_store(ctx), paper or "", number or 0, mark or "", key or "")
         print_folded(table, ("run_of", "note"), how, "vlprobe list published --format json")
-    elif paper or number or mark or key:
+    elif paper or number or mark or key or model:
         raise click.UsageError(
-            "--paper, --table, --mark and --key are options of `list published`."
+            "--paper, --table, --mark, --key and --model are options of `list published`."
         )
     elif collection == "metrics":
         print_table(metrics_table(), how)
@@ -198,6 +207,9 @@ def show(
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
         print_table(table, how)
         print_notes(question_set.runs)
+        for model in question_set.models:
+            for comparison in views.totals.compare(store, model, question_set.key):
+                click.echo(f"{model}: {comparison.sentence}", err=True)
     for error in views.runs.unread(store):
         click.echo(f"Left out: {error}", err=True)
 

@@ -1,0 +1,224 @@
+"""Published totals of known checkpoints on Winoground, SugarCrepe and ARO, and how a run compares.
+
+`totals.csv` holds the results of 49 models that mteb publishes (embeddings-benchmark/results at
+f4cc6c8, CC0): model, revision, task, metric, value as a share, mteb_version. `text_acc` is the share
+of questions whose picture scores the right caption highest, `image_acc` the share whose caption
+scores the right picture highest, `accuracy` both; a task with one picture has only `text_acc`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from vlprobe.errors import NotFound
+from vlprobe.models import presets
+from vlprobe.storage.store import Store
+from vlprobe.views import estimates, runs
+
+_CSV = Path(__file__).with_name("totals.csv")
+SOURCE = "mteb results (CC0)"
+# OpenCLIP's names of checkpoints that mteb lists under their name on the hub
+OPENCLIP = {
+    "ViT-B-32/openai": "openai/clip-vit-base-patch32",
+    "ViT-B-16/openai": "openai/clip-vit-base-patch16",
+    "ViT-L-14/openai": "openai/clip-vit-large-patch14",
+    "ViT-B-32/laion2b_s34b_b79k": "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
+    "ViT-L-14/laion2b_s32b_b82k": "laion/CLIP-ViT-L-14-laion2B-s32B-b82K",
+    "ViT-H-14/laion2b_s32b_b79k": "laion/CLIP-ViT-H-14-laion2B-s32B-b79K",
+    "ViT-g-14/laion2b_s34b_b88k": "laion/CLIP-ViT-g-14-laion2B-s34B-b88K",
+    "ViT-bigG-14/laion2b_s39b_b160k": "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k",
+    "ViT-B-32/datacomp_xl_s13b_b90k": "laion/CLIP-ViT-B-32-DataComp.XL-s13B-b90K",
+    "ViT-B-16/datacomp_xl_s13b_b90k": "laion/CLIP-ViT-B-16-DataComp.XL-s13B-b90K",
+    "ViT-L-14/datacomp_xl_s13b_b90k": "laion/CLIP-ViT-L-14-DataComp.XL-s13B-b90K",
+    "EVA02-B-16/merged2b_s8b_b131k": "QuanSun/EVA02-CLIP-B-16",
+    "EVA02-L-14/merged2b_s4b_b131k": "QuanSun/EVA02-CLIP-L-14",
+    "EVA02-E-14/laion2b_s4b_b115k": "QuanSun/EVA02-CLIP-bigE-14",
+    "EVA02-E-14-plus/laion2b_s9b_b144k": "QuanSun/EVA02-CLIP-bigE-14-plus",
+    "ViT-B-16-SigLIP/webli": "google/siglip-base-patch16-224",
+    "ViT-B-16-SigLIP-256/webli": "google/siglip-base-patch16-256",
+    "ViT-B-16-SigLIP-i18n-256/webli": "google/siglip-base-patch16-256-multilingual",
+    "ViT-B-16-SigLIP-384/webli": "google/siglip-base-patch16-384",
+    "ViT-B-16-SigLIP-512/webli": "google/siglip-base-patch16-512",
+    "ViT-L-16-SigLIP-256/webli": "google/siglip-large-patch16-256",
+    "ViT-L-16-SigLIP-384/webli": "google/siglip-large-patch16-384",
+    "ViT-SO400M-14-SigLIP-384/webli": "google/siglip-so400m-patch14-384",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark with published totals.
+
+    Attributes:
+        task: Its name in mteb's results.
+        label: Its name for people.
+        probe: The probe that asks its questions.
+        sizes: How many questions the whole benchmark has, as released and without repeated rows: a
+            run on a part of it is not compared.
+        metrics: The probe's metrics to those of mteb.
+    """
+
+    task: str
+    label: str
+    probe: str
+    sizes: frozenset[int]
+    metrics: Mapping[str, str]
+
+    def matches(self, dataset: str) -> bool:
+        """Return whether a data set's name has the benchmark's."""
+        return self.label.split()[0].lower() in dataset.lower()
+
+
+PAIRS = {"text_score": "text_acc", "image_score": "image_acc", "group_score": "accuracy"}
+BENCHMARKS = (
+    Benchmark("Winoground", "Winoground", "eqben", frozenset({400}), PAIRS),
+    Benchmark(
+        "SugarCrepe",
+        "SugarCrepe",
+        "visla",
+        frozenset({7505, 7511, 7512}),
+        {"pair_accuracy": "text_acc"},
+    ),
+    Benchmark(
+        "AROVisualRelation",
+        "ARO relation",
+        "eqben",
+        frozenset({23_937}),
+        {"foil_accuracy": "text_acc"},
+    ),
+    Benchmark(
+        "AROVisualAttribution",
+        "ARO attribution",
+        "eqben",
+        frozenset({28_748}),
+        {"foil_accuracy": "text_acc"},
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A run's numbers beside those that are published for its checkpoint.
+
+    Attributes:
+        benchmark: What was asked.
+        published: The published values, shares from 0 to 1, in the order of the benchmark's metrics.
+        measured: The run's values.
+        agrees: Whether each published value lies in the run's 95 % interval.
+    """
+
+    benchmark: Benchmark
+    published: tuple[float, ...]
+    measured: tuple[float, ...]
+    agrees: bool
+
+    @property
+    def sentence(self) -> str:
+        """The comparison as one line for a person."""
+        published, measured = (
+            " / ".join(f"{100 * value:.2f}" for value in values)
+            for values in (self.published, self.measured)
+        )
+        verdict = "within sampling error" if self.agrees else "outside the 95 % interval"
+        return (
+            f"{self.benchmark.label} {published} published ({SOURCE}); yours {measured}: {verdict}"
+        )
+
+
+def load() -> pd.DataFrame:
+    """Return the published totals, one row per model, task and metric."""
+    return pd.read_csv(_CSV, dtype={"mteb_version": "str"}, encoding="utf-8")
+
+
+def published_name(model: str) -> str:
+    """Return the name under which a model's totals are published, "" where there are none.
+
+    Args:
+        model: A name on the hub, or a model as vlprobe types it: `hf:NAME`, `openclip:ARCH/TAG`, or a
+            preset of a paper such as `visla:vit-b-32`.
+    """
+    weights = next(
+        (
+            family.presets[model.partition(":")[2]].weights
+            for family in presets.FAMILIES
+            if model in family.names()
+        ),
+        model,
+    )
+    prefix, _, name = weights.partition(":")
+    known = (
+        OPENCLIP.get(name, "")
+        if prefix == "openclip"
+        else name
+        if prefix in ("hf", "st")
+        else model
+    )
+    return known if known in set(load()["model"]) else ""
+
+
+def of_model(model: str) -> pd.DataFrame:
+    """Return the published totals of a model: columns task, metric, value in per cent, mteb_version.
+
+    Raises:
+        NotFound: none are published under this name.
+    """
+    table = load()
+    known = published_name(model)
+    if not known:
+        raise NotFound(
+            "model with published totals",
+            model,
+            sorted({*table["model"], *(f"openclip:{name}" for name in OPENCLIP)}),
+        )
+    rows = table.loc[table["model"] == known, ["model", "task", "metric", "value", "mteb_version"]]
+    return rows.assign(value=(100 * rows["value"]).round(2)).reset_index(drop=True)
+
+
+def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
+    """Compare a model's stored runs on whole benchmarks with its published totals.
+
+    Args:
+        store: Where results are.
+        model: Its name as it was run.
+        case_key: Only the question set of this key; "": all.
+
+    Returns:
+        A comparison per run of all questions of a benchmark whose name is in the data set's.
+    """
+    known = published_name(model)
+    if not known:
+        return []
+    table = load()
+    values = table.loc[table["model"] == known].set_index(["task", "metric"])["value"]
+    comparisons = []
+    for row in runs.question_set_rows(store):
+        benchmarks = [
+            each for each in BENCHMARKS if each.probe == row.probe and each.matches(row.dataset)
+        ]
+        if model in row.models and benchmarks and case_key in ("", row.case_key):
+            question_set = runs.question_set(store, row.case_key)
+            measured = estimates.estimates(store, question_set)
+            measured = measured.loc[measured["model"] == model].set_index("metric")
+            comparisons += [
+                compared
+                for benchmark in benchmarks
+                if (compared := _compared(benchmark, values, measured)) is not None
+            ]
+    return comparisons
+
+
+def _compared(benchmark: Benchmark, values: pd.Series, measured: pd.DataFrame) -> Comparison | None:
+    """Compare the estimates of one run; None where it did not ask the whole benchmark, or nothing is
+    published.
+    """
+    names = [(benchmark.task, metric) for metric in benchmark.metrics.values()]
+    if not set(benchmark.metrics) <= set(measured.index) or not set(names) <= set(values.index):
+        return None
+    rows = measured.loc[list(benchmark.metrics)]
+    if not set(rows["n_cases"].astype(int)) <= benchmark.sizes:
+        return None
+    published = values.loc[names].to_numpy()
+    agrees = bool(((rows["low"] <= published) & (rows["high"] >= published)).all())
+    return Comparison(benchmark, tuple(published.tolist()), tuple(rows["value"].tolist()), agrees)
