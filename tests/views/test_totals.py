@@ -73,13 +73,14 @@ def winoground(folder: Path, n: int, right: np.ndarray) -> tuple[str, str]:
     (folder / "photos").mkdir(parents=True)
     from PIL import Image
 
-    Image.new("RGB", (8, 8), "red").save(folder / "photos/a.png")
-    Image.new("RGB", (8, 8), "blue").save(folder / "photos/b.png")
+    for k in range(n):  # pairs that share a picture would be one cluster
+        Image.new("RGB", (4, 4), (k % 256, k // 256, 0)).save(folder / f"photos/a{k}.png")
+        Image.new("RGB", (4, 4), (k % 256, k // 256, 255)).save(folder / f"photos/b{k}.png")
     rows = [
         {
             "id": k,
-            "image_0": "a",
-            "image_1": "b",
+            "image_0": f"a{k}",
+            "image_1": f"b{k}",
             "caption_0": f"a dog sees {k} cats",
             "caption_1": f"{k} cats see a dog",
         }
