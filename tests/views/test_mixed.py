@@ -19,6 +19,7 @@ from vlprobe.scoring import pictures
 from vlprobe.storage.entry import Entry
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
+from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import again as mixed_again
 from vlprobe.views.mixed import case as mixed
 from vlprobe.views.mixed import outcomes as mixed_outcomes
@@ -76,10 +77,19 @@ def searches(mixed_store: Store, asked: QuestionSet) -> pd.DataFrame:
                         "lost": beaten and any(score <= other for other in best[True].values()),
                         "own": beaten and own == max(whole),
                         "margin": score - max(best[True].values()),
+                        "first": _first(row.item, score, best),
                         "wins_pair": score > own,
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def _first(item: str, score: float, best: dict[bool, dict[str, float]]) -> tuple[str, bool]:
+    """Return the item ranked first among all pictures, and whether its mixture is; ties go to mixtures."""
+    candidates = [(score, False, item)]
+    candidates += [(other, mixed, name) for mixed in best for name, other in best[mixed].items()]
+    _, is_mixed, name = max(candidates)
+    return name, is_mixed
 
 
 def of(searches: pd.DataFrame, model: str, subtype: str) -> pd.DataFrame:
@@ -124,6 +134,31 @@ def test_what_is_found_and_lost_is_counted_as_in_a_plain_loop(
         assert (counts.n_searches, counts.n_found) == (len(rows), rows["found"].sum())
         assert (counts.n_lost, counts.n_lost_to_own) == (rows["lost"].sum(), rows["own"].sum())
     assert of(searches, ONE, subtype)["own"].any()
+
+
+@pytest.mark.parametrize("model", mixing.MODELS)
+def test_failures_name_the_picture_that_came_first_and_what_it_is_mixed_of(
+    mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, model: str
+):
+    case_filter = Filter(model, "t2i", outcome="all", sort="dataset")
+    table, total = views.failure_table.failure_table(
+        mixed_store, asked, case_filter, size=len(searches)
+    )
+    rows = searches[searches["model"] == model]
+    items = registry.load_dataset(asked.runs[0].dataset, mixed_store.root).items
+    paths = {item.id: str(item.image.path) for item in items if item.image}
+    assert total == len(table) == len(rows) > 0
+    for row, (item, is_mixed) in zip(
+        table.itertuples(), rows.sort_values("case")["first"], strict=True
+    ):
+        partner = ""
+        if is_mixed:
+            seed = int(row.rule.rpartition(":seed")[2])
+            partner = mix.partners(list(paths), seed)[item]
+        assert row.first == " + ".join(filter(None, (item, partner)))
+        assert row.first_image == paths[item]
+        assert row.first_partner == (paths[partner] if partner else "")
+    assert rows["first"].map(lambda first: first[1]).nunique() == 2
 
 
 def test_strengths_come_blends_first_and_the_mildest_of_them(

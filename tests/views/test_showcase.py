@@ -1,12 +1,15 @@
 """Which failures Home shows, and what it counts: held against a loop over the stored rows."""
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.conftest import make_tiny
+from tests.datasets.test_pairs import valse
 from tests.views.conftest import MODELS
 from vlprobe import registry, views
 from vlprobe.runs.request import Request
@@ -152,3 +155,35 @@ def test_the_kind_that_comes_first_fools_and_has_pictures_where_there_is_one(eve
         "prsm": "ranking",
         "series": "order",
     }
+
+
+@pytest.fixture(scope="module")
+def half_answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, views.runs.QuestionSet]:
+    """Two files of scores over three foils; each lacks the score of another one."""
+    folder = tmp_path_factory.mktemp("half")
+    rows = {str(number): valse(image_file=f"{number}.png") for number in range(3)}
+    (folder / "valse.json").write_text(json.dumps(rows), encoding="utf-8")
+    models = []
+    for name, lines in (("one", "0,0.9,0.1\n1,0.2,0.7\n"), ("two", "1,0.3,0.1\n2,0.8,0.1\n")):
+        (folder / f"{name}.csv").write_text(f"case,c0_i0,c1_i0\n{lines}", encoding="utf-8")
+        models.append(f"scores:{folder / name}.csv+partial")
+    store = Store(folder / "cache")
+    dataset = f"pairs:{folder / 'valse.json'}+unpictured"
+    execute(Request(tuple(models), dataset, "eqben", examine=False), store)
+    return store, views.runs.question_set(store, store.read_runs()[0][0]["case_key"])
+
+
+def test_a_case_without_an_answer_is_not_counted_among_the_lies(half_answered):
+    store, question_set = half_answered
+    counts = views.showcase.lie_counts(store, question_set, "foil")
+    assert sorted((count.n_lies, count.n_believed) for count in counts) == [(2, 0), (2, 1)]
+    for run in question_set.runs:  # DuckDB reads one file by other rules than several
+        alone = replace(question_set, runs=(run,))
+        (count,) = views.showcase.lie_counts(store, alone, "foil")
+        assert count.n_lies == 2
+
+
+def test_only_cases_that_both_models_answered_are_points_of_a_scatter(half_answered):
+    store, question_set = half_answered
+    points, total = views.paired_outcomes.scatter(store, question_set, *question_set.models, "foil")
+    assert total == len(points) == 1

@@ -29,7 +29,11 @@ AVERAGING = click.option(
     help="Of models whose names are given [the one that was last asked].",
     shell_complete=complete_names("probes"),
 )
-@click.option("--kind", default="", help="Such as flip, combined, paraphrase [the probe's first].")
+@click.option(
+    "--kind",
+    default="",
+    help="Such as flip, combined, paraphrase [the first kind with an answer of every model].",
+)
 @click.option(
     "--by",
     "rows",
@@ -60,7 +64,6 @@ def compare(
     difference counts where its p, adjusted for all rows (Holm), is below .05.
     """
     from vlprobe import views
-    from vlprobe.errors import NotFound
     from vlprobe.render.verdict import verdict
     from vlprobe.render.words import presentations
     from vlprobe.storage import display_names
@@ -69,10 +72,7 @@ def compare(
         raise InvalidInput(f"{len(names)} runs are too many to compare. Name two to {MOST}.")
     store = results_store(ctx)
     question_set = views.selection.select(store, names, [probe] if probe else None)
-    kinds = views.runs.kinds(question_set.probe)
-    if kind and kind not in kinds:
-        raise NotFound(f"kind of {question_set.probe}", kind, kinds)
-    kind = kind or next(iter(kinds))
+    kind = views.kinds.choose_kind(store, question_set, kind)
     comparison = views.believed.comparison(store, question_set, question_set.models, kind, unit)
     finding = verdict(
         comparison, presentations()[question_set.probe].kind(kind), display_names.read(store)

@@ -42,6 +42,8 @@ from vlprobe.errors import VlprobeError
 if TYPE_CHECKING:
     from vlprobe.views.export import Form
 
+NO_MATCH = "No cases match these filters."
+
 
 class _Commands(click.Group):
     """Turns a VlprobeError into one line and exit code 1, and Ctrl-C into a hint; a bug keeps
@@ -216,7 +218,11 @@ def show(
 
 @main.command()
 @click.argument("key", shell_complete=complete_runs)
-@click.option("--kind", default="", help="Such as flip, combined, paraphrase [the probe's first].")
+@click.option(
+    "--kind",
+    default="",
+    help="Such as flip, combined, paraphrase [the first kind that the model answered].",
+)
 @click.option("--subtype", default="", help="color, number, object; simple, advanced.")
 @click.option("--rule", default="")
 @click.option("--tag", default="", metavar="NAME=VALUE")
@@ -241,23 +247,17 @@ def failures(
 
     store = results_store(ctx)
     manifest = store.find(key)
-    kind = conditions.pop("kind") or next(iter(views.runs.kinds(manifest["run"]["probe"])))
-    case_filter = replace(views.filter.Filter(manifest["run"]["model"], kind), **conditions)
-    question_set = views.runs.question_set(
-        store, manifest["case_key"], model=manifest["run"]["model"]
-    )
-    table, total = views.cases.failures(store, question_set, case_filter, page, size)
-    for name, column, position in (
-        ("original", "texts", 0),
-        ("edited", "texts", 1),
-        ("image", "images", 0),
-    ):
-        table[name] = [
-            entries[position] if len(entries) > position else "" for entries in table[column]
-        ]
-    click.echo(f"{total} cases; page {page} of {max(1, -(-total // size))}", err=True)
-    columns = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
-    print_table(table.loc[:, columns], how)
+    model = manifest["run"]["model"]
+    question_set = views.runs.question_set(store, manifest["case_key"], model=model)
+    kind = views.kinds.choose_kind(store, question_set, conditions.pop("kind"), (model,))
+    case_filter = replace(views.filter.Filter(model, kind), **conditions)
+    table, total = views.failure_table.failure_table(store, question_set, case_filter, page, size)
+    n_pages = max(1, -(-total // size))
+    click.echo(f"{total} cases; page {page} of {n_pages}", err=True)
+    if how == "table":
+        table = views.failure_table.shortened_pictures(table)
+    empty = f"Page {page} is after the last page, {n_pages}." if total else NO_MATCH
+    print_table(table, how, empty)
 
 
 @main.command()

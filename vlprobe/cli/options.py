@@ -33,7 +33,8 @@ def options(probe: str, how: str) -> None:
         for option in registry.load_probe(probe).options
     ]
     columns = ["option", "type", "default", "values", "meaning"]
-    print_table(pd.DataFrame(rows, columns=pd.Index(columns)), how)
+    table = pd.DataFrame(rows, columns=pd.Index(columns))
+    print_table(table, how, f"Probe '{probe}' has no options.")
 
 
 def _typed_text(value: object) -> str:

@@ -86,8 +86,10 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
         ) from None
 
 
-def print_table(table: "pd.DataFrame", how: str) -> None:
-    """The table as text, csv, json or Markdown; unknown numbers are "-" in text and Markdown.
+def print_table(
+    table: "pd.DataFrame", how: str, empty: str = "There is nothing to show yet."
+) -> None:
+    """Print a table as text, csv, json or Markdown; unknown numbers are "-" in text and Markdown.
 
     Words are data: as csv no spreadsheet runs them, as text they do not steer the terminal, as
     Markdown they are no markup. On a terminal the text fits its width.
@@ -102,7 +104,7 @@ def print_table(table: "pd.DataFrame", how: str) -> None:
         for line in markdown_lines(table):
             click.echo(line)
     elif table.empty:
-        click.echo("Nothing to show yet.", err=True)
+        click.echo(empty, err=True)
     else:
         lines, cut = text_lines(table, terminal_width())
         for line in lines:

@@ -172,6 +172,18 @@ def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
     return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])
 
 
+def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> dict[str, list[str]]:
+    """Return all values of each tag of the cases of a kind, sorted."""
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT entry.key, list(DISTINCT entry.value ORDER BY entry.value) "
+            "FROM (SELECT unnest(map_entries(tags)) AS entry FROM read_parquet(?) WHERE kind = ?) "
+            "GROUP BY ALL ORDER BY ALL",
+            [store.files([question_set.key], "cases"), kind],
+        ).fetchall()
+    return dict(rows)
+
+
 def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
     """Tags of a question set as `name=value`, for tags with at most 60 values."""
     with store.cursor() as cursor:

@@ -176,9 +176,9 @@ def scatter(
         store.files([run.key], "scores")
         for run in select_runs(question_set, (first_model, second_model))
     ]
-    joined = (
+    joined = (  # isfinite, not isnan: see `showcase.lie_counts`
         "read_parquet(?) AS one POSITIONAL JOIN (SELECT margin AS other_margin FROM read_parquet(?)) AS two "
-        "WHERE kind = ? AND NOT isnan(margin) AND NOT isnan(other_margin)"
+        "WHERE kind = ? AND isfinite(margin) AND isfinite(other_margin)"
     )
     with store.cursor() as cursor:
         total = cursor.execute(f"SELECT count(*) FROM {joined}", [*files, kind]).fetchall()[0][0]

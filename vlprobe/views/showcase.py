@@ -159,10 +159,12 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
     """How often every model believes the lies of each type of a kind; types in no order."""
     is_movement = registry.load_probe(question_set.probe).presentation.kind(kind).is_movement
     names = {run.key: run.model for run in question_set.runs}
+    # isfinite, not isnan: DuckDB 2.0.0 takes isnan() of a Parquet column for false wherever the
+    # column's statistics have bounds, because these leave NaN out.
     with store.cursor() as cursor:
         table = cursor.execute(
             "SELECT run, subtype, count(*), count(*) FILTER (margin <= 0), -avg(margin) "
-            "FROM read_parquet(?) WHERE kind = ? AND NOT isnan(margin) GROUP BY ALL",
+            "FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) GROUP BY ALL",
             [store.files(list(names), "scores"), kind],
         ).fetchall()
     return tuple(

@@ -87,7 +87,9 @@ def subject() -> Subject:
     stored = questions(_current("set", keys, keys[0]))
     model = _current("model", stored.models, most_asked(stored))
     kinds_here = stored_kinds(stored)
-    kind = _current("kind", kinds_here, kinds_here[0])
+    kind = _current(
+        "kind", kinds_here, view(views.kinds.default_kind, stored.question_set, (model,))
+    )
     return Subject(stored, model, kind)
 
 
@@ -182,9 +184,8 @@ def _forget_link() -> None:
 
 
 def stored_kinds(stored: Questions) -> list[str]:
-    """The kinds of cases that a question set has, the first is shown first."""
-    kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
-    return [kind for kind in views.runs.kinds(stored.probe) if kind in kinds]
+    """Return the kinds that have cases in a question set, in the probe's order."""
+    return view(views.kinds.stored_kinds, stored.key, stored.probe)
 
 
 def draw_sentence(about: Subject) -> None:

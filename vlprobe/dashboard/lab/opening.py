@@ -77,7 +77,9 @@ def draw(probe: str) -> Opening:
         model = pick_model(stored)
         kinds = stored_kinds(stored)
         lies = {name: presentations()[stored.probe].kind(name).lie or name for name in kinds}
-        kind = choose("Fooled by", "kind", lies, kinds[0], always=True) if kinds[1:] else kinds[0]
+        kind = view(views.kinds.default_kind, stored.question_set, (model,))
+        if len(kinds) > 1:
+            kind = choose("Fooled by", "kind", lies, kind, always=True)
     opening = Opening(stored, model, kind)
     st.title(plain(finding(opening)), anchor=False)
     frame.sentence(stored, kind)

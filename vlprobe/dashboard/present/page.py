@@ -80,11 +80,12 @@ def _pick_set() -> Questions:
 def _pick_kind(stored: Questions) -> str:
     """Which kind of question; not asked where there is one."""
     kinds = stored_kinds(stored)
+    default = view(views.kinds.default_kind, stored.question_set)
     if len(kinds) < 2:
-        return kinds[0] if kinds else next(iter(views.runs.kinds(stored.probe)))
+        return default
     presented = presentations()[stored.probe]
     options = {kind: presented.kind(kind).lie or presented.kind(kind).label for kind in kinds}
-    return choose("Fooled by", "kind", options, kinds[0], width=220)
+    return choose("Fooled by", "kind", options, default, width=220)
 
 
 def _story(stored: Questions, kind: str) -> Story:

@@ -228,12 +228,12 @@ def _believed_so_far(job: Job) -> str:
     """
     if not job.run_key or not job.probes:
         return ""
-    of_probe = presentations()[job.probes[job.probes_begun]]
-    kind = next(iter(of_probe.kinds))
-    presentation = of_probe.kind(kind)
-    if presentation.is_movement:
-        return ""
+    probe = job.probes[job.probes_begun]
     try:
+        kind = next(iter(views.kinds.stored_kinds(store(), job.case_key, probe)), "")
+        presentation = presentations()[probe].kind(kind)
+        if presentation.is_movement:
+            return ""
         standing = views.so_far.so_far(store(), job.run_key, job.case_key, kind)
     except VlprobeError:  # its questions are gone; the job will say so
         return ""
@@ -248,7 +248,7 @@ def _believed_so_far(job: Job) -> str:
 def _believed(row: RunRow) -> str:
     """How many lies a finished run believed, and in what time."""
     question_set = view(views.runs.question_set, row.case_key)
-    kind = next(iter(presentations()[row.probe].kinds))
+    kind = view(views.kinds.default_kind, question_set, (row.model,))
     presentation = presentations()[row.probe].kind(kind)
     if presentation.is_movement:
         return f"{row.n_cases:,} cases, in {span(row.seconds)}"

@@ -216,7 +216,7 @@ def failures(
     Args:
         of: What `run` or `results` returned, or a key.
         model: One of its models [the first].
-        kind: Such as "flip" or "paraphrase" [the probe's first].
+        kind: Such as "flip" or "paraphrase" [the first that the model answered].
         limit: At most so many.
         cache: Where a key is looked up.
         conditions: `subtype`, `rule`, `tag` (NAME=VALUE), `contains`, `outcome` ("fooled", "tied",
@@ -235,7 +235,7 @@ def compare(
         of: What `run` or `results` returned, or a key.
         model: The one that is compared with [the first].
         other: The other one [the second].
-        kind: Of the cases that are shown [the probe's first].
+        kind: Of the cases that are shown [the first that both answered].
         cache: Where a key is looked up.
     """
     stored = results(of, cache) if isinstance(of, str) else of

@@ -221,25 +221,27 @@ class Results:
     ) -> "Failures":
         """The cases in which a model is fooled: see `vlprobe.failures`."""
         presentation = presentations()[self.question_set.probe]
-        kind = kind or next(iter(presentation.kinds))
-        if kind not in presentation.kinds:
-            raise NotFound("kind of case", kind, presentation.kinds)
+        model = model or self.models[0]
+        kind = views.kinds.choose_kind(self.store, self.question_set, kind, (model,))
         unknown = sorted(set(conditions) - set(CONDITIONS))
         if unknown:
             raise InvalidInput(
                 f"There is no condition '{unknown[0]}'. Expected subtype, rule, tag, contains, outcome or sort."
             )
-        case_filter = replace(Filter(model or self.models[0], kind), **conditions)
+        case_filter = replace(Filter(model, kind), **conditions)
         cards, _, total = views.wall.wall(
             self.store, self.question_set, case_filter, size=limit, grouped=False
         )
+        if not total:
+            views.failure_table.check_values(self.store, self.question_set, case_filter)
         return Failures(self.store, case_filter, presentation.kind(kind), cards, total)
 
     def compare(self, model: str = "", other: str = "", kind: str = "") -> "Compared":
         """Two models on these questions: see `vlprobe.compare`."""
         names = list(dict.fromkeys([*filter(None, (model, other)), *self.models]))[:2]
-        kind = kind or next(iter(presentations()[self.question_set.probe].kinds))
-        return Compared(self, (names[0], names[-1]), kind)
+        compared = names[0], names[-1]
+        kind = views.kinds.choose_kind(self.store, self.question_set, kind, compared)
+        return Compared(self, compared, kind)
 
     def __repr__(self) -> str:
         run = self.question_set.runs[0]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,6 +102,7 @@ class ItemPicture(NamedTuple):
 
 
 NO_PICTURE = ItemPicture("", "")
+NO_CANDIDATE = Candidate("", "", "", "", "", "", float("nan"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,35 @@ def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | Non
     table = views_rows.read_rows(store, path, [case], excluded=("run",))
     (row,) = table.to_dict("records") or [{"whole_items": None}]
     return None if row["whole_items"] is None else row
+
+
+def first_candidates(
+    store: Store, question_set: QuestionSet, model: str, numbers: Sequence[int]
+) -> list[Candidate]:
+    """Return the picture that a model ranks first in each of these searches for a picture, mixed
+    pictures included.
+
+    A mixture is known from the scores; a picture as it is only if the run stored its first
+    candidates, else the result is NO_CANDIDATE.
+    """
+    key = question_set.run(model).key
+    pictures = _gallery(store, question_set).pictures
+    items = {picture.name: item for item, picture in pictures.items()}
+    rules = views_cases.questions(store, question_set, numbers)["rule"]
+    answers = views_cases.answers(store, question_set, numbers, (model,)).set_index("case")
+    first = []
+    for number, rule in zip(numbers, rules, strict=True):
+        answer = answers.loc[number]
+        if answer["top_altered"] == 1:
+            mixture = Picture.from_name(str(answer["top"]))
+            names = [str(mixture.path), str(mixture.edit.partner) if mixture.edit else ""]
+            item, partner = (items.get(name, Path(name).stem) for name in names)
+            score = float(answer["scores"][1])
+            first.append(Candidate(item, names[0], "", partner, names[1], mixture.name, score))
+        else:
+            row = _front_row(store, key, number)
+            first.append(fronts_from(row, pictures, rule).whole[0] if row else NO_CANDIDATE)
+    return first
 
 
 def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rule: str) -> Fronts:

@@ -1,0 +1,162 @@
+"""`vlprobe failures` and `compare` on data of one kind, mistyped filters, and what a search ranked first."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import vlprobe
+from tests.cli.test_main import call
+from tests.datasets.test_pairs import valse
+from vlprobe.errors import NotFound
+from vlprobe.storage.store import Store
+
+FIRST = {"0": (0.9, 0.1), "1": (0.2, 0.7), "2": (0.8, 0.3)}  # scores of each caption and its foil
+SECOND = {"0": (0.1, 0.9), "1": (0.6, 0.7), "2": (0.8, 0.9)}
+
+
+def scores_file(path: Path, scores: dict[str, tuple[float, float]]) -> str:
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        csv.writer(handle).writerows(
+            [
+                ("case", "c0_i0", "c1_i0"),
+                *((key, *pair) for key, pair in scores.items()),
+            ]
+        )
+    return f"scores:{path}"
+
+
+@pytest.fixture
+def foils(tmp_path: Path) -> tuple[Path, str, str]:
+    """A cache in which two files of scores answered VALSE's layout, which has foils and no pairs."""
+    rows = {key: valse(image_file=f"{key}.png", caption=f"A man runs {key}.") for key in FIRST}
+    (tmp_path / "valse.json").write_text(json.dumps(rows), encoding="utf-8")
+    models = [
+        scores_file(tmp_path / f"{name}.csv", scores)
+        for name, scores in (("first", FIRST), ("second", SECOND))
+    ]
+    words = [word for model in models for word in ("--model", model)]
+    dataset = f"pairs:{tmp_path / 'valse.json'}+unpictured"
+    cache = tmp_path / "cache"
+    call(cache, "run", "--probe", "eqben", "--dataset", dataset, *words, "--no-doctor")
+    return cache, models[0], models[1]
+
+
+def key_of(cache: Path, model: str) -> str:
+    return next(run["key"] for run in Store(cache).runs() if run["run"]["model"] == model)
+
+
+def test_failures_of_data_with_foils_only_lists_the_foils(foils):
+    cache, first, second = foils
+    listed = {}
+    for model in (first, second):
+        answer = call(cache, "failures", key_of(cache, model), "--format", "csv")
+        listed[model] = {row["original"] for row in csv.DictReader(io.StringIO(answer.stdout))}
+    for model, scores in ((first, FIRST), (second, SECOND)):
+        fooled = {key for key, (caption, foil) in scores.items() if caption <= foil}
+        assert listed[model] == {f"A man runs {key}." for key in fooled}
+
+
+def test_models_on_data_with_foils_only_are_compared(foils):
+    cache, first, second = foils
+    answer = call(cache, "compare", first, second)
+    assert "cannot be compared" not in answer.stdout
+    assert "fooled by 1 of 3" in answer.stdout or "33.3 %" in answer.stdout
+    results = vlprobe.results(cache=cache)
+    assert "cannot be compared" not in results.compare().sentence
+    assert results.failures(second).total == 3
+
+
+def test_a_kind_without_cases_is_refused_with_the_kinds_that_have_some(foils):
+    cache, first, second = foils
+    for words in (("failures", key_of(cache, first)), ("compare", first, second)):
+        error = call(cache, *words, "--kind", "pair", code=1).stderr
+        assert "No kind of eqben with cases here named 'pair'" in error and "Known: foil." in error
+
+
+def test_the_first_kind_that_the_models_answered_is_compared(tmp_path: Path):
+    """Files of scores know nothing of texts without a picture, which is VISLA's first kind."""
+    rows = [
+        {
+            "filename": f"{key}.jpg",
+            "caption": f"A dog and {key} cats.",
+            "caption2": f"{key} cats with a dog.",
+            "negative_caption": f"A cat and {key} dogs.",
+        }
+        for key in FIRST
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows), encoding="utf-8")
+    dataset = f"table:{tmp_path / 't.json'}@{tmp_path}+unpictured"
+    models = []
+    for name, scores in (("first", FIRST), ("second", SECOND)):
+        lines = ["label,score"]
+        for key, (caption, foil) in scores.items():
+            numbers = (caption, caption, foil)
+            lines += [f"t/{key}/i2t_c{n}_i0,{score}" for n, score in enumerate(numbers)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
+        models.append(f"scores:{tmp_path / f'{name}.csv'}+partial")
+    words = [word for model in models for word in ("--model", model)]
+    cache = tmp_path / "cache"
+    call(cache, "run", "--probe", "visla", "--dataset", dataset, *words, "--no-doctor")
+    assert "cannot be compared" not in call(cache, "compare", *models).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--kind", "flop"), "No kind of lgip with cases here named 'flop'. Did you mean 'flip'?"),
+        (("--subtype", "colour"), "No subtype of flip named 'colour'. Did you mean 'color'?"),
+        (("--subtype", "simple"), "No subtype of flip named 'simple'."),
+        (("--rule", "nosuch"), "No rule of flip named 'nosuch'. Known: "),
+        (("--tag", "thin=car"), "No tag named 'thin'. Did you mean 'thing'?"),
+        (("--tag", "thing=cars"), "No value of the tag 'thing' named 'cars'. Did you mean 'car'?"),
+        (("--tag", "thing"), "Tag 'thing' is not NAME=VALUE"),
+    ],
+)
+def test_a_mistyped_filter_is_refused_and_never_looks_like_an_empty_result(compared, words, line):
+    words = ("--kind", "flip", *words) if words[0] != "--kind" else words
+    answer = call(compared.root, "failures", key_of(compared.root, "guess"), *words, code=1)
+    assert line in answer.stderr
+    assert not answer.stdout
+
+
+def test_python_refuses_a_mistyped_filter_too(compared):
+    results = vlprobe.results(cache=compared.root)
+    with pytest.raises(NotFound, match="No subtype of flip named 'colour'"):
+        results.failures("guess", "flip", subtype="colour")
+    assert results.failures("guess", "flip", contains="no caption says this").total == 0
+
+
+def test_an_empty_result_of_valid_filters_says_so(compared):
+    key = key_of(compared.root, "guess")
+    answer = call(compared.root, "failures", key, "--contains", "no caption says this")
+    assert answer.stderr.splitlines() == ["0 cases; page 1 of 1", "No cases match these filters."]
+    total = json.loads(
+        call(compared.root, "failures", key, "--size", "999", "--format", "json").stdout
+    )
+    beyond = call(compared.root, "failures", key, "--page", "999", "--size", str(len(total)))
+    assert beyond.stderr.splitlines()[-1] == "Page 999 is after the last page, 1."
+
+
+def test_the_table_has_file_names_and_the_csv_has_paths(compared):
+    key = key_of(compared.root, "guess")
+    table = call(compared.root, "failures", key, "--size", "3").stdout.splitlines()[1:]
+    answer = call(compared.root, "failures", key, "--size", "3", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(answer.stdout)))
+    assert [line.split()[-1] for line in table] == [Path(row["image"]).name for row in rows]
+    assert all(Path(row["image"]).is_file() for row in rows)
+
+
+def test_a_search_for_captions_shows_the_altered_caption_that_won(mixed_store):
+    manifest = next(run for run in mixed_store.runs() if run["run"]["model"] == "hue:1")
+    words = ("failures", manifest["key"], "--kind", "i2t", "--outcome", "all", "--size", "999")
+    rows = json.loads(call(mixed_store.root, *words, "--format", "json").stdout)
+    scores = mixed_store.run(manifest["key"]).table("scores").to_pandas()
+    top = scores.loc[scores["kind"] == "i2t", "top"]
+    assert sorted(row["edited"] for row in rows) == sorted(top)
+
+
+def test_a_probe_without_options_says_so(tmp_path: Path):
+    assert call(tmp_path, "options", "series").stderr == "Probe 'series' has no options.\n"

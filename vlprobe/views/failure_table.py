@@ -1,0 +1,93 @@
+"""One page of a model's cases as a table of words: what `vlprobe failures` prints."""
+
+import pandas as pd
+
+from vlprobe import registry
+from vlprobe.errors import NotFound
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+from vlprobe.views import cases as views_cases
+from vlprobe.views import estimates
+from vlprobe.views.filter import Filter
+from vlprobe.views.mixed.case import first_candidates
+from vlprobe.views.records import FailureRow, records
+from vlprobe.views.runs import QuestionSet
+from vlprobe.views.wall import ANSWER_BODIES, texts_of
+
+COLUMNS = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
+# Of a search for a picture: what the model ranked first, and the pictures that it is made of.
+FIRST_COLUMNS = ["first", "first_image", "first_partner"]
+PICTURE_COLUMNS = ("image", "first_image", "first_partner")
+
+
+def failure_table(
+    store: Store, question_set: QuestionSet, case_filter: Filter, page: int = 1, size: int = 20
+) -> tuple[pd.DataFrame, int]:
+    """Return one page of the cases that pass a filter, and how many pass it.
+
+    Args:
+        store: The store with the results.
+        question_set: The models and their runs.
+        case_filter: Which cases of one kind, and their order.
+        page: From 1.
+        size: Rows of a page.
+
+    Returns:
+        COLUMNS: `original` is the true text and `edited` the text that should lose, "" if a picture
+        should lose. A search for a picture also has FIRST_COLUMNS: the item ranked first, "A + B"
+        if it is a mixture, and the paths of A and B; "" if the run did not store it. And the total.
+
+    Raises:
+        NotFound: The filter names a subtype, rule or tag that no case of its kind has.
+    """
+    table, total = views_cases.failures(store, question_set, case_filter, page, size)
+    if not total:
+        check_values(store, question_set, case_filter)
+    numbers = table["case"].tolist()
+    body = registry.load_probe(question_set.probe).presentation.kind(case_filter.kind).body
+    tops = [""] * len(numbers)
+    if numbers and body in ANSWER_BODIES:
+        answers = views_cases.answers(store, question_set, numbers, (case_filter.model,))
+        tops = answers.set_index("case")["top"].loc[numbers].tolist()
+    rows = records(FailureRow, table)
+    texts = [texts_of(row, body, top) for row, top in zip(rows, tops, strict=True)]
+    table["original"] = [true_text for true_text, _ in texts]
+    table["edited"] = [wrong_text for _, wrong_text in texts]
+    table["image"] = [next(iter(images), "") for images in table["images"]]
+    if body != "picture_search":
+        return table.loc[:, COLUMNS], total
+    first = [
+        (" + ".join(filter(None, (each.item, each.partner))), each.picture, each.partner_picture)
+        for each in first_candidates(store, question_set, case_filter.model, numbers)
+    ]
+    firsts = pd.DataFrame(first, columns=pd.Index(FIRST_COLUMNS), index=table.index)
+    return pd.concat([table.loc[:, COLUMNS], firsts], axis=1), total
+
+
+def shortened_pictures(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with file names in place of the paths of pictures."""
+    shown = [name for name in PICTURE_COLUMNS if name in table]
+    return table.assign(
+        **{
+            name: [path and Picture.from_name(path).path.name for path in table[name]]
+            for name in shown
+        }
+    )
+
+
+def check_values(store: Store, question_set: QuestionSet, case_filter: Filter) -> None:
+    """Raise NotFound if a filter names a subtype, rule or tag that no case of its kind has."""
+    counts = estimates.choices(store, question_set)
+    counts = counts.loc[counts["kind"] == case_filter.kind]
+    for name in ("subtype", "rule"):
+        value = getattr(case_filter, name)
+        values = sorted(set(counts[name].dropna()) - {""})
+        if value and value not in values:
+            raise NotFound(f"{name} of {case_filter.kind}", value, values)
+    if case_filter.tag:
+        name, _, value = case_filter.tag.partition("=")
+        values_by_tag = estimates.tag_values_by_name(store, question_set, case_filter.kind)
+        if name not in values_by_tag:
+            raise NotFound("tag", name, sorted(values_by_tag))
+        if value not in values_by_tag[name]:
+            raise NotFound(f"value of the tag '{name}'", value, values_by_tag[name])
