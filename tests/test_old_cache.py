@@ -135,7 +135,9 @@ def test_the_numbers_of_a_run_are_those_that_were_shown_when_it_was_made(old, wo
     assert (
         stored
         and differing(
-            printed("show", *words.split(" ")), stored, ["key", "metric", "averaging", "slice"]
+            printed("show", "--averaging", "macro", *words.split(" ")),  # the default until 0.2
+            stored,
+            ["key", "metric", "averaging", "slice"],
         )
         == []
     )

@@ -55,9 +55,9 @@ def heading(at: AppTest) -> str:
 @pytest.mark.parametrize(
     ("query", "up", "unit", "average"),
     [
-        ({}, "positive_rate", "cosine", "macro"),
-        ({"unit": "spread", "up": "sensitivity_gap"}, "sensitivity_gap", "spread", "macro"),
-        ({"average": "micro", "printed": "hidden"}, "positive_rate", "cosine", "micro"),
+        ({}, "positive_rate", "cosine", "micro"),
+        ({"unit": "spread", "up": "sensitivity_gap"}, "sensitivity_gap", "spread", "micro"),
+        ({"average": "macro", "printed": "hidden"}, "positive_rate", "cosine", "macro"),
     ],
 )
 def test_each_mark_has_the_numbers_of_the_views(

@@ -74,7 +74,9 @@ def test_cells_of_runs_are_the_estimates(every_probe: Store, probe: str, number:
     columns = table_of(probe, number).columns
     assert len(found) == len(columns)
     estimates = {
-        by: views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key), by)
+        by: views.estimates.estimates(
+            every_probe, views.runs.question_set(every_probe, key), by, "macro"
+        )
         for by in {column.breakdown for column in columns}
     }
     for cell in found.itertuples():

@@ -51,7 +51,7 @@ def test_a_run_stands_beside_the_cells_that_mean_the_same_in_their_unit_and_sign
     assert len(found) == sum(row["paper"] == probe for row in ROWS)
     where = ["table", "dataset", "split", "metric"]
     beside = found.loc[[row == cell for row in found[where].itertuples(index=False, name=None)]]
-    estimates = views.estimates.estimates(every_probe, question_set, slicing[0])
+    estimates = views.estimates.estimates(every_probe, question_set, slicing[0], "macro")
     of_slice = (estimates["metric"] == metric) & (estimates["slice"] == slicing[1])
     estimate = estimates.loc[of_slice & (estimates["model"] == RANDOM)]
     assert len(beside) and len(estimate) == 1

@@ -49,7 +49,7 @@ def test_each_step_is_what_the_two_models_alone_would_give(
     found = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS, unit)
     found = found[found["step"] == step].set_index("metric")
     alone = views.compare.compare(
-        filled, views.runs.question_set(filled, key), (base, model), "macro", unit
+        filled, views.runs.question_set(filled, key), (base, model), "micro", unit
     ).set_index("metric")
     assert tuple(found.index) == NUMBERS[0][1]
     for name, row in found.iterrows():
@@ -73,7 +73,7 @@ def test_levels_are_the_estimates_in_the_order_that_was_asked(filled: Store, key
     asked = [(name, model) for name in NUMBERS[0][1] for model in MODELS]
     assert list(zip(table["metric"], table["model"], strict=True)) == asked
     known = views.estimates.estimates(
-        filled, views.runs.question_set(filled, key), "all", "macro", "spread"
+        filled, views.runs.question_set(filled, key), "all", "micro", "spread"
     ).set_index(["metric", "model"])
     for row in table.itertuples():
         for column in ("value", "low", "high", "n_items"):
@@ -114,7 +114,7 @@ def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(
     pairs = ((BEFORE, CONTROL), (AFTER, CONTROL), (BEFORE, AFTER))
     table = repair_seeds(filled, pairs, NUMBERS).set_index("metric")
     known = views.estimates.estimates(
-        filled, views.runs.question_set(filled, key), "all", "macro", "spread"
+        filled, views.runs.question_set(filled, key), "all", "micro", "spread"
     ).set_index(["metric", "model"])["value"]
     assert tuple(table.index) == NUMBERS[0][1]
     for name, row in table.iterrows():

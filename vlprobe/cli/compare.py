@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.completion import complete_names, complete_runs
-from vlprobe.cli.output import FORMATS, print_notes, print_table, print_words
+from vlprobe.cli.output import AVERAGING, FORMATS, print_notes, print_table, print_words
 from vlprobe.cli.results import results_store
 from vlprobe.errors import InvalidInput
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from vlprobe.views.believed import Comparison
 
 MOST = 4  # runs beside each other, as on the page Compare
-AVERAGING = click.option(
-    "--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True
-)
 
 
 @click.command()

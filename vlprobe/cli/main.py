@@ -22,6 +22,7 @@ from vlprobe.cli.inputs import check, doctor, perturb
 from vlprobe.cli.listing import PAPERS, metrics_table, names_table, published_table
 from vlprobe.cli.options import options
 from vlprobe.cli.output import (
+    AVERAGING,
     FORMATS,
     print_folded,
     print_model_index,
@@ -126,7 +127,7 @@ def list_(
     how: str,
 ) -> None:
     """List the models, datasets, probes, edit rules or metrics that have a name, those of plug-ins too;
-    or every number that the papers print, with the numbers of a run beside them.
+    or every number that the papers print, next to the numbers of a run, averaged as the papers do.
     """
     if collection == "published" and model:
         from vlprobe.views import totals
@@ -156,9 +157,7 @@ def list_(
     "over draws of altered captions and pictures; crossed: triplets by both answers, of texts and of "
     "pictures; size: accuracy beside parameters and training data, with the printed models.",
 )
-@click.option(
-    "--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True
-)
+@AVERAGING
 @click.option(
     "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
 )

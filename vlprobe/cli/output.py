@@ -11,6 +11,7 @@ import click
 from vlprobe.cli.tables import folded, markdown_lines, markdown_text, terminal_width, text_lines
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.runs.request import Progress
+from vlprobe.types import AVERAGINGS, POOLED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FORMATS = click.Choice(["table", "csv", "json", "markdown"])
+AVERAGING = click.option(
+    "--averaging",
+    type=click.Choice(AVERAGINGS),
+    default=POOLED,
+    show_default=True,
+    help="micro: all cases pooled, as on all pages; macro: the mean of each caption's mean, as the papers average.",
+)
 FOLDED = 48  # characters of a cell that may be pages long
 ITEM_CHOICES = (
     click.option(

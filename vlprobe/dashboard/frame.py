@@ -32,11 +32,11 @@ from vlprobe.render import fitness
 from vlprobe.render.html.style import style
 from vlprobe.render.sentences import drawn_only, sentence_names
 from vlprobe.render.words import presentations
-from vlprobe.types import Metric
+from vlprobe.types import AS_PAPER, POOLED, Metric
 
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
 DRAWN = "demo"  # what names of drawn pictures begin with, and of models that know nothing else
-AVERAGING = {"macro": "By caption (macro)", "micro": "By edit (micro)"}
+AVERAGING = {POOLED: "Cases pooled", AS_PAPER: "As the paper averages"}
 _framed = contextvars.ContextVar("framed", default=False)
 
 
@@ -128,15 +128,16 @@ def unit(stored: Questions, *names: str) -> str:
 
 
 def averaging(stored: Questions, metric: Metric | None = None) -> str:
-    """Macro or micro; not asked where the metric has one of them only, or both are the same."""
+    """The chosen averaging, pooled by default; no picker where the metric has only one, or both are the same."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
     if not view(views.estimates.averaging_matters, stored.question_set):
-        return "macro"
+        return POOLED
     help_ = (
-        "Macro: the mean of each caption's edits first, then of captions. Micro: all edits pooled."
+        "Pooled (micro): every case counts once, as on all pages. As the paper averages (macro): the mean of "
+        "each caption's own mean, so every caption counts once."
     )
-    return choose("Average", "average", AVERAGING, "macro", segments=True, help_=help_)
+    return choose("Average", "average", AVERAGING, POOLED, segments=True, help_=help_)
 
 
 def watched_job() -> None:

@@ -17,7 +17,7 @@ from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import breakable, mark, tag
 from vlprobe.render.html.tables import BOLD
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.words import AGREED
+from vlprobe.render.words import AGREED, AVERAGED
 from vlprobe.types import Metric
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts
@@ -51,7 +51,7 @@ def all_numbers(stored: Questions, averaging: str, unit: str) -> pd.DataFrame:
     st.html(body)
     if unasked:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
-    quiet(READING)
+    quiet(f"{AVERAGED[averaging]} {READING}")
     return estimates
 
 

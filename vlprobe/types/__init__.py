@@ -3,6 +3,9 @@
 """
 
 from vlprobe.types.nouns import (
+    AS_PAPER,
+    AVERAGINGS,
+    POOLED,
     Case,
     Edit,
     Estimate,
@@ -40,6 +43,9 @@ from vlprobe.types.protocols import (
 )
 
 __all__ = [
+    "AS_PAPER",
+    "AVERAGINGS",
+    "POOLED",
     "Capabilities",
     "Case",
     "CaseAnswerer",

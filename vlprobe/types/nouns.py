@@ -149,6 +149,12 @@ def zero_margin(rows: "pd.DataFrame") -> np.ndarray:
     return rows["margin"].to_numpy() == 0
 
 
+# How cases become one number: "micro" pools all cases, "macro" takes the mean of each group's mean, as
+# LGIP prints it (equations 2, 4 and 5). Pooled is the default everywhere, so that a fact has one number.
+AVERAGINGS = ("micro", "macro")
+POOLED, AS_PAPER = AVERAGINGS
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """How cases become a number, and everything that a reader must know about that number."""
@@ -166,7 +172,7 @@ class Metric:
     weight: "Callable[[pd.DataFrame], np.ndarray] | None" = (
         None  # of a row in the pooled mean; None: 1
     )
-    averaging: tuple[str, ...] = ("macro", "micro")  # the first is the headline
+    averaging: tuple[str, ...] = ("macro", "micro")  # the means that are stored
     # Cases in which what this metric compares is equal, bool of shape (n,); None: nothing is, or 0
     # is the aim.
     tied: "Callable[[pd.DataFrame], np.ndarray] | None" = zero_margin

@@ -12,7 +12,7 @@ import pandas as pd
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.storage.store import Store
-from vlprobe.types import Measure, Metric
+from vlprobe.types import POOLED, Measure, Metric
 from vlprobe.views import sums
 from vlprobe.views.records import DifferenceRow, RunRow, records
 from vlprobe.views.runs import QuestionSet
@@ -26,7 +26,7 @@ def compare(
     store: Store,
     question_set: QuestionSet,
     models: tuple[str, ...],
-    averaging: str = "macro",
+    averaging: str = POOLED,
     unit: str = "cosine",
     only: tuple[str, ...] = (),
 ) -> pd.DataFrame:
@@ -42,7 +42,7 @@ def compare(
         store: Where results are.
         question_set: The models and their runs.
         models: The baseline, then the models that are compared with it.
-        averaging: "macro" or "micro"; metrics that know only one of them are given in that one.
+        averaging: One of AVERAGINGS; metrics that have only one of them are given in that one.
         unit: "cosine", or "spread": each model's cosines divided by its own spread, which counts as
             known exactly; in spreads of 0 nothing is known.
         only: Metrics that are compared; without any, all.
@@ -68,11 +68,10 @@ def compare(
         for name, metric in compared.items()
     }
     counting = _counting_metrics(metrics, tuple(compared))
-    micro = dict.fromkeys(counting.values(), "micro")
-    wanted = {*averagings.items(), *micro.items()}
+    wanted = {*averagings.items(), *((name, POOLED) for name in counting.values())}
     measures = {run.key: sums.measures(store, run.key, wanted) for run in runs}
     counts = {
-        (run.key, name): _answer_counts(measures[run.key][counting[name], "micro"], n_items)
+        (run.key, name): _answer_counts(measures[run.key][counting[name], POOLED], n_items)
         for run in runs
         for name in compared
     }

@@ -5,6 +5,7 @@ import pandas as pd
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.storage.store import Store
+from vlprobe.types import AVERAGINGS, POOLED
 from vlprobe.views import caption_bins, comparisons
 from vlprobe.views.runs import QuestionSet
 
@@ -35,7 +36,7 @@ def estimates(
     store: Store,
     question_set: QuestionSet,
     breakdown: str = "all",
-    averaging: str = "macro",
+    averaging: str = POOLED,
     unit: str = "cosine",
 ) -> pd.DataFrame:
     """Means and intervals of every model over one question set, as a whole or in slices.
@@ -45,8 +46,8 @@ def estimates(
         question_set: The models and their runs.
         breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "caption_length",
             "word_frequency" or "tag:NAME".
-        averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that
-            know only one of them are given in that one.
+        averaging: "micro" (all cases pooled) or "macro" (mean of each caption's mean, as the papers
+            average); metrics that have only one of them are given in that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
             between models.
 
@@ -106,11 +107,11 @@ def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
     table = _stored(store, question_set, "all")
     table = table.loc[table["metric"].isin(of_both)]
-    macro, micro = (
+    pooled, by_group = (
         table.loc[table["averaging"] == averaging].set_index(["key", "metric"])["value"]
-        for averaging in ("macro", "micro")
+        for averaging in AVERAGINGS
     )
-    return bool(((macro - micro).abs() > SAME_MEAN).any())
+    return bool(((pooled - by_group).abs() > SAME_MEAN).any())
 
 
 def slices(store: Store, question_set: QuestionSet) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage.store import Store
+from vlprobe.types import POOLED
 from vlprobe.views import runs
 from vlprobe.views.compare import NOT_OF_MODELS, compare
 from vlprobe.views.records import DifferenceRow, records
@@ -56,7 +57,7 @@ def promises(
     store: Store,
     question_set: QuestionSet,
     max_drops: Mapping[str, float],
-    averaging: str = "macro",
+    averaging: str = POOLED,
     is_strict: bool = False,
 ) -> list[Promise]:
     """What became of each promise, in their order.

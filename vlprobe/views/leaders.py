@@ -12,6 +12,7 @@ import pandas as pd
 from vlprobe.models.doctor import examine
 from vlprobe.registry import is_control
 from vlprobe.storage.store import Store
+from vlprobe.types import POOLED
 from vlprobe.views import estimates
 from vlprobe.views.compare import NOT_OF_MODELS, compare
 from vlprobe.views.papers import chances
@@ -134,7 +135,7 @@ def credible_models(store: Store, question_set: QuestionSet) -> set[str]:
 
 
 def leaders(
-    store: Store, question_set: QuestionSet, averaging: str = "macro", unit: str = "cosine"
+    store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> dict[str, Leader]:
     """The leader at each metric of a question set, by the metric's name.
 

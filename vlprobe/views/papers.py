@@ -16,6 +16,7 @@ import pandas as pd
 from vlprobe import registry
 from vlprobe.metrics import pairs
 from vlprobe.storage.store import Store
+from vlprobe.types import AS_PAPER
 from vlprobe.views import estimates, increases, seeds
 from vlprobe.views import runs as views_runs
 from vlprobe.views.paper_tables import ALL_SLICES, TABLES, Column, PaperTable
@@ -57,7 +58,7 @@ def _with_spread(
     store: Store, question_set: QuestionSet, table: PaperTable, cells: pd.DataFrame
 ) -> pd.DataFrame:
     """The cells with the spread of the runs' numbers over seeds."""
-    drawn = seeds.spread(store, question_set)
+    drawn = seeds.spread(store, question_set, AS_PAPER)
     keys = zip(drawn["model"], drawn["metric"], drawn["slice"], strict=True)
     spread_of = dict(zip(keys, zip(drawn["sd"], drawn["n_seeds"], strict=True), strict=True))
     spreads = []
@@ -78,7 +79,7 @@ def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> lis
     """The cells of the stored runs, controls last, as remade returns them."""
     stored = {"all", *estimates.slices(store, question_set)}
     by_breakdown = {
-        breakdown: estimates.estimates(store, question_set, breakdown)
+        breakdown: estimates.estimates(store, question_set, breakdown, AS_PAPER)
         if breakdown in stored
         else pd.DataFrame(columns=pd.Index(estimates.COLUMNS))
         for breakdown in {column.breakdown for column in table.columns}

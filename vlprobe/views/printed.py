@@ -12,6 +12,7 @@ import pandas as pd
 
 from vlprobe.models import presets
 from vlprobe.storage.store import Store
+from vlprobe.types import AS_PAPER
 from vlprobe.views import comparisons, estimates, papers, published, runs
 from vlprobe.views.paper_tables import TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, PrintedCell, records
@@ -157,7 +158,7 @@ def _of_group(
     """
     of_comparisons = comparisons.comparisons(store, question_set, tag)
     name, _, value = tag.partition("=")
-    of_tag = estimates.estimates(store, question_set, f"tag:{name}")
+    of_tag = estimates.estimates(store, question_set, f"tag:{name}", AS_PAPER)
     of_tag = of_tag.loc[of_tag["slice"] == value]
     subtypes = set(estimates.choices(store, question_set)["subtype"])
     by_cell = {}
@@ -169,7 +170,7 @@ def _of_group(
         rows = rows.loc[
             (rows["model"] == model)
             & (rows["metric"] == column.metric)
-            & (rows["averaging"] == "macro")
+            & (rows["averaging"] == AS_PAPER)
         ]
         for row in records(EstimateRow, rows):
             by_cell[_place(paper_table, column, start)] = row.value, row.low, row.high

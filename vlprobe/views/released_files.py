@@ -7,6 +7,7 @@ import pandas as pd
 
 from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
+from vlprobe.types import AS_PAPER
 from vlprobe.views import estimates, versions
 from vlprobe.views import runs as views_runs
 from vlprobe.views.paper_tables import TABLES
@@ -39,7 +40,7 @@ def by_released_file(
     digests = {run.model: run.model_digest for run in question_set.runs}
     tables, files_of = [own_table], {model: set(own_table["file"]) for model in digests}
     for sibling in _siblings(store, question_set):
-        table = _by_file(store, sibling, estimates.estimates(store, sibling, "subtype"))
+        table = _by_file(store, sibling, estimates.estimates(store, sibling, "subtype", AS_PAPER))
         if table is None:
             continue
         same = {run.model for run in sibling.runs if digests.get(run.model) == run.model_digest}
@@ -57,7 +58,7 @@ def _by_file(
     policies = set(by_subtype["slice"][by_subtype["metric"] == "i2t_r1_new"])
     if policies != {RELEASED} or f"tag:{TAG}" not in estimates.slices(store, question_set):
         return None
-    by_file = estimates.estimates(store, question_set, f"tag:{TAG}")
+    by_file = estimates.estimates(store, question_set, f"tag:{TAG}", AS_PAPER)
     names = [
         column.released for table in TABLES["rococo"] for column in table.columns if column.released
     ]

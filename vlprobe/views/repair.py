@@ -58,7 +58,7 @@ def repair_levels(
     numbers: Numbers,
     unit: str = "spread",
 ) -> pd.DataFrame:
-    """Where each model stands: the macro means of these metrics with their 95 % intervals.
+    """Where each model stands: the means of these metrics with their 95 % intervals.
 
     Args:
         store: Where results are.
@@ -76,7 +76,7 @@ def repair_levels(
         if probe in keys:
             stored = question_set(store, keys[probe])
             runs = tuple(run for run in stored.runs if run.model in models)
-            table = estimates(store, replace(stored, runs=runs), "all", "macro", unit)
+            table = estimates(store, replace(stored, runs=runs), "all", unit=unit)
             table = table.assign(probe=probe)
             tables.append(table.loc[table["metric"].isin(list(names)), LEVELS])
     return _in_order(tables, LEVELS, numbers, "model", models)
@@ -117,9 +117,8 @@ def repair_moves(
                 store,
                 question_set(store, keys[probe]),
                 (control, after, before),
-                "macro",
-                unit,
-                names,
+                unit=unit,
+                only=names,
             )
             compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
             tables.append(compared.loc[compared["model"] == after].assign(step="loss"))

@@ -5,6 +5,7 @@ and 7: means over three).
 import pandas as pd
 
 from vlprobe.storage.store import Store
+from vlprobe.types import POOLED
 from vlprobe.views import estimates
 from vlprobe.views.runs import QuestionSet
 
@@ -13,7 +14,7 @@ SEEDED_RULE = r"^(?P<drawn>.+):seed(?P<seed>[0-9]+)$"
 
 
 def spread(
-    store: Store, question_set: QuestionSet, averaging: str = "macro", unit: str = "cosine"
+    store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
     """Mean and spread over seeds of each number that was drawn with more than one.
 

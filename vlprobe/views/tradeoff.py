@@ -10,6 +10,7 @@ from vlprobe import registry
 from vlprobe.errors import NotFound
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.storage.store import Store
+from vlprobe.types import POOLED
 from vlprobe.types.presentation import TradeOff
 from vlprobe.views import estimates, runs
 from vlprobe.views.leaders import credible_models, pareto_front
@@ -25,7 +26,7 @@ PUBLISHED_COMBINED = 3  # table of the paper
 
 
 def trade_off(
-    store: Store, question_set: QuestionSet, up: str, averaging: str = "macro", unit: str = "cosine"
+    store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
     """How steady each model is under rewording against how alert it is to wrong captions.
 
@@ -80,7 +81,7 @@ def published_trade_off(up: str) -> pd.DataFrame:
 
 
 def trade_off_by_type(
-    store: Store, question_set: QuestionSet, up: str, averaging: str = "macro", unit: str = "cosine"
+    store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
     """The trade-off once for each type of flip, and for flips of reworded captions; how steady is
     the same in all.

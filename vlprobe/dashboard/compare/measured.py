@@ -17,7 +17,8 @@ from vlprobe.dashboard.state import quiet, store, view
 from vlprobe.render import charts
 from vlprobe.render.html import compare
 from vlprobe.render.report.selection import defused
-from vlprobe.render.words import movement_kinds, presentations
+from vlprobe.render.words import AVERAGED, movement_kinds, presentations
+from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.views.believed import Comparison
 from vlprobe.views.compare import SIGNIFICANCE
 from vlprobe.views.paired_outcomes import PairedOutcomes
@@ -65,6 +66,7 @@ def _draw_numbers(contest: Contest, comparison: Comparison, rival: str) -> None:
         quiet(parted_in_words(outcomes, names[contest.baseline], names[rival]))
     table = view(views.compare.compare, stored.question_set, contest.models, averaging, unit)
     st.subheader("The numbers", anchor=False)
+    quiet(AVERAGED[averaging])
     if table["verdict"].eq("").all():
         st.info("Nothing is known of these models on the same questions.")
         return
@@ -137,7 +139,7 @@ def _draw_downloads(contest: Contest, comparison: Comparison) -> None:
 
 def _metrics_csv(contest: Contest) -> str:
     unit = "spread" if st.query_params.get("unit") == "spread" else "cosine"
-    averaging = "micro" if st.query_params.get("average") == "micro" else "macro"
+    averaging = AS_PAPER if st.query_params.get("average") == AS_PAPER else POOLED
     table = views.compare.compare(
         store(), contest.questions.question_set, contest.models, averaging, unit
     )

@@ -37,7 +37,7 @@ def draw_page() -> None:
         quiet(
             "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few "
             "pictures, and where "
-            f"arms overlap the order may be chance. {words.AGREED}"
+            f"arms overlap the order may be chance. {words.AVERAGED[averaging]} {words.AGREED}"
         )
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
     table = _sliced(stored, metric, slicing, of_metric, unit)
@@ -142,8 +142,7 @@ def _heading(stored: Questions, model: str, slicing: str, worst: str) -> str:
 
 def _pick_metric(stored: Questions) -> Metric:
     """One of the probe's metrics, of those that have a value."""
-    every = "all", "macro", "cosine"  # as the headlines have them, without a choice
-    estimates = view(views.estimates.estimates, stored.question_set, *every)
+    estimates = view(views.estimates.estimates, stored.question_set)
     with_value = set(estimates.dropna(subset=["value"])["metric"])
     options = {key: metric.label for key, metric in stored.metrics.items() if key in with_value}
     default = next(

@@ -19,8 +19,9 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.render.html import printed as render_printed
-from vlprobe.render.words import presentations
+from vlprobe.render.words import AVERAGED, presentations
 from vlprobe.storage.store import Store
+from vlprobe.types import AS_PAPER
 from vlprobe.views.printed import MARKS
 from vlprobe.views.published import SOURCES
 from vlprobe.views.records import PrintedCell, records
@@ -100,7 +101,8 @@ def _summary(paper: str, cells: pd.DataFrame, stored: Questions | None, model: s
     quiet(
         f"Yours: {model_name(model)}, beside the {n_beside:,} numbers that mean the same, in their "
         "unit and with the 95 % interval. The pictures are others unless you ran the paper's own, "
-        "and the model is another one unless it says so. A dash: nothing of this run means the same."
+        "and the model is another one unless it says so. A dash: nothing of this run means the same. "
+        f"{AVERAGED[AS_PAPER]}"
     )
     st.page_link(
         "pages/explore.py",

@@ -19,9 +19,10 @@ from vlprobe.registry import is_control
 from vlprobe.render import steadiest, tradeoff
 from vlprobe.render.charts.styles import DISTINCT, emphasised
 from vlprobe.render.html.elements import tag
-from vlprobe.render.words import presentations
+from vlprobe.render.sentences import joined
+from vlprobe.render.words import AVERAGED, presentations
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.types import Metric
+from vlprobe.types import AS_PAPER, Metric
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import PointRow, PrintedRow, records
 from vlprobe.views.wall import WallCard
@@ -67,9 +68,10 @@ def draw_finding(about: Field, measured: Measured) -> steadiest.Finding:
         _unit(measured.up, measured),
     )
     finding = steadiest.finding(sides)
+    detail = joined(finding.detail, AVERAGED[AS_PAPER] if measured.averaging == AS_PAPER else "")
     st.html(
         f'<div class="vp-finding">{tag("h1", finding.heading)}'
-        f"{tag('p', finding.detail) if finding.detail else ''}</div>"
+        f"{tag('p', detail) if detail else ''}</div>"
     )
     return finding
 

@@ -12,8 +12,8 @@ import pandas as pd
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, column_heads, mark, table, tag
-from vlprobe.render.words import movement_kinds
-from vlprobe.types import Metric
+from vlprobe.render.words import AVERAGED, movement_kinds
+from vlprobe.types import AS_PAPER, Metric
 from vlprobe.views.paper_tables import PaperTable
 from vlprobe.views.published import SOURCES
 from vlprobe.views.records import CellRow, records
@@ -71,7 +71,8 @@ def remade(
         table(name, _head(paper_table), lines, "vp-paper"),
         f"{paper_table.about} Numbers of your own stand beside them for orientation: they compare "
         f"only where pictures, captions and edits are the same.{rates} A dash: not asked. "
-        f"Below a value of yours its 95 % interval.{_DRAWS if cells['n_seeds'].to_numpy().any() else ''}",
+        f"Below a value of yours its 95 % interval. {AVERAGED[AS_PAPER]}"
+        f"{_DRAWS if cells['n_seeds'].to_numpy().any() else ''}",
         f'<ol class="vp-notes">{items}</ol>' if notes else "",
         len(notes),
     )

@@ -23,7 +23,7 @@ from vlprobe.render.words import dataset_name, model_name, presentations
 from vlprobe.scoring import thumbnails
 from vlprobe.scoring.encoder import Encoder
 from vlprobe.storage.store import Store
-from vlprobe.types import Capabilities, Edit, Item, Model, Picture, Probe
+from vlprobe.types import POOLED, Capabilities, Edit, Item, Model, Picture, Probe
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
@@ -202,7 +202,7 @@ class Results:
         """Every metric of every model with its 95 % interval: the columns of `vlprobe show`."""
         return self.sliced("all")
 
-    def sliced(self, slicing: str, averaging: str = "macro", unit: str = "cosine") -> pd.DataFrame:
+    def sliced(self, slicing: str, averaging: str = POOLED, unit: str = "cosine") -> pd.DataFrame:
         """The same in slices: by "subtype", "caption_length" or what else `views.estimates.slices` lists."""
         return views.estimates.estimates(self.store, self.question_set, slicing, averaging, unit)
 

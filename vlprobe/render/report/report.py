@@ -22,10 +22,11 @@ from vlprobe.render.report.front import first_page
 from vlprobe.render.report.page import commands, page, remark, table
 from vlprobe.render.report.subject import LARGE, SMALL, UNIT, Subject
 from vlprobe.render.sentences import counted
-from vlprobe.render.words import AGREED, presentations, slice_order, value_label
+from vlprobe.render.words import AGREED, AVERAGED, presentations, slice_order, value_label
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
+from vlprobe.types import POOLED
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.compare import compare
 from vlprobe.views.filter import Filter
@@ -120,7 +121,7 @@ def _numbers(subject: Subject) -> list[htpy.Node]:
         remark(
             f"{tables.BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
             f"pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates count them as "
-            "wrong. Where a metric has two means, this is the one in which every caption counts once (macro)."
+            f"wrong. {AVERAGED[POOLED]}"
         ),
         map(remark, views.runs.version_notes(store, question_set)),
         unknown and remark(f"Not asked here, or unknown for these models: {', '.join(unknown)}."),

@@ -11,7 +11,7 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.records import PointRow, PrintedRow, records
 from vlprobe.views.wall import WallCard
 
-AVERAGING, UNIT = "macro", "cosine"
+UNIT = "cosine"
 LEGEND = (
     ("ring", "published models, on other pictures"),
     ("front", "no other model is better on both counts"),
@@ -30,13 +30,13 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
     """All that the page needs, and the numbers of the cases that it shows."""
     store, question_set = subject.store, subject.question_set
     down, up = (question_set.metrics[name] for name in (sides.down, sides.ups[0]))
-    table = views.tradeoff.trade_off(store, question_set, up.name, AVERAGING, UNIT)
+    table = views.tradeoff.trade_off(store, question_set, up.name, unit=UNIT)
     points = sorted(
         records(PointRow, table),
         key=lambda row: (is_control(row.model), -row.y if row.y == row.y else 9e9),
     )
     fit = views.leaders.credible_models(store, question_set)
-    leaders = views.leaders.leaders(store, question_set, AVERAGING, UNIT)
+    leaders = views.leaders.leaders(store, question_set, unit=UNIT)
     x_unit, y_unit = _unit(down), _unit(up)
     finding = steadiest.finding(
         steadiest.Sides(

@@ -1,0 +1,214 @@
+"""One fact has one number: pages, report, slides, site and commands give the same share of wrong captions
+that fool a model, counted here from the stored margins.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.test_main import call
+from tests.dashboard.test_pages import bodies, open_page, words
+from tests.dashboard.walls import component_values, values_of, wall
+from tests.render.test_site import PIXEL, tables
+from vlprobe import views
+from vlprobe.render.notebook import interface
+from vlprobe.render.report import report
+from vlprobe.render.site import bundle, shelf
+from vlprobe.render.site.subject import Limits
+from vlprobe.render.words import AVERAGED, model_name
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
+
+KEY = "0f8fb90eb6d5977b"  # captions of drawn scenes, reworded and made wrong
+Shares = Iterator[
+    tuple[str, float]
+]  # a model's display name, per cent of wrong captions that fool it
+PERCENT = r"([\d.]+) %"
+
+
+def counted() -> dict[str, float]:
+    """Per cent of the flips that fool each model, from the stored margins."""
+    store = Store(shipped.FOLDER)
+    shares = {}
+    for manifest in store.runs():
+        if manifest["case_key"] == KEY:
+            scores = store.run(manifest["key"]).table("scores", ["kind", "margin"]).to_pandas()
+            margins = scores.loc[scores["kind"] == "flip", "margin"].to_numpy()
+            shares[manifest["run"]["model"]] = 100 * float(np.mean(margins <= 0))
+    return shares
+
+
+COUNTED = counted()
+MODELS = list(COUNTED)
+NAMES = {model_name(model): model for model in MODELS}
+NAME = "|".join(NAMES)
+CLIP, EQSIM, WEAK = "demo:softmax", "demo:eqsim", "demo:weak"
+
+
+@pytest.fixture
+def bundled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShipped:
+    """An empty cache above the bundled results."""
+    monkeypatch.delenv(shipped.SETTING)
+    return StoreAboveShipped(tmp_path / "cache", shipped.FOLDER)
+
+
+def rejected(text: str) -> float:
+    return 100 - float(text.removesuffix(" %"))
+
+
+def table_row(page: str, label: str, metric: str = "Positive rate") -> Shares:
+    """Models and values of a metric's row in the HTML table with this label."""
+    table = page[page.index(f'aria-label="{label}"') :].replace("<wbr>", "")
+    head, row = (
+        re.search(pattern, table, re.DOTALL)
+        for pattern in ("<thead>.*?</thead>", rf">{metric}</span>.*?</tr>")
+    )
+    assert head and row
+    names = re.findall(r"([\w: -]+)(?:<br><small>baseline</small>)?</th>", head.group())
+    values = re.findall(rf'class="value">{PERCENT}', row.group())
+    yield from zip([name.strip() for name in names[1:]], map(rejected, values), strict=True)
+
+
+def home(shown: Callable, store: Store) -> Shares:
+    ((_, figures),) = component_values(shown(store, "home", set=KEY), "figures")
+    for model in figures["strip"]["models"]:
+        yield model["name"], float(model["value"].removesuffix(" %"))
+
+
+def explore(shown: Callable, store: Store) -> Shares:
+    for model in (CLIP, EQSIM):
+        at = shown(store, "explore", set=KEY, model=model, kind="flip")
+        yield model, float(wall(at)["note"].partition(" %")[0])
+
+
+def compare(shown: Callable, store: Store) -> Shares:
+    query = {"set": KEY, "kind": "flip", "model": CLIP, "with": f"{EQSIM}|{WEAK}"}
+    at = shown(store, "compare", **query, open="measured")
+    for row in values_of(at, "forest")["groups"][0]["rows"]:
+        share, base_share = re.findall(PERCENT, row["label"].rpartition("(")[2])
+        yield from ((row["model"], float(share)), (CLIP, float(base_share)))
+    yield from table_row(bodies(at), "Each model against the baseline")
+    beginning = f"<strong>({NAME})</strong> is better than ({NAME}) at <em>Positive rate</em>"
+    sentence = f"{beginning}: {PERCENT} against {PERCENT}"
+    for better, worse, first, second in re.findall(sentence, bodies(at)):
+        yield from ((better, rejected(first)), (worse, rejected(second)))
+
+
+def present(shown: Callable, store: Store) -> Shares:
+    ((_, talk),) = component_values(shown(store, "present", set=KEY), "slides")
+    (slide,) = [slide for slide in talk["slides"] if slide["id"] == "better"]
+    for bar in slide["bars"]:
+        yield bar["name"], float(bar["text"].removesuffix(" %"))
+
+
+def trade_off(shown: Callable, store: Store) -> Shares:
+    at = shown(store, "tradeoff", set=KEY, open="numbers")
+    ((_, picture),) = component_values(at, "tradeoff")
+    for mark in picture["marks"]:
+        yield mark["model"], rejected(mark["value"])
+    yield from table_row(bodies(at), "Headline numbers of each model")
+    for name, share in re.findall(rf"({NAME}) rejects {PERCENT} of the lies", words(at)):
+        yield name, rejected(share)
+
+
+def breakdown(shown: Callable, store: Store) -> Shares:
+    at = shown(store, "breakdown", set=KEY, metric="positive_rate")
+    yield from table_row(bodies(at), "Headline numbers of each model")
+
+
+def report_file(shown: Callable, store: Store) -> Shares:
+    page = report.report(store, views.runs.question_set(store, KEY))
+    yield from table_row(page, "Headline numbers of each model")
+    yield from table_row(page, "Each model against the baseline")
+    winner = re.findall(rf"<h2>({NAME}) is fooled less often", page)
+    sentence = rf"It believes {PERCENT} of the lies, ({NAME}) {PERCENT}"
+    ((share, base, base_share),) = re.findall(sentence, page)
+    yield from ((*winner, float(share)), (base, float(base_share)))
+
+
+def site(shown: Callable, store: Store) -> Shares:
+    with pytest.MonkeyPatch.context() as patch:  # drawing pictures takes longer than all else
+        patch.setattr(shelf, "addresses", lambda root, names: dict.fromkeys(names, PIXEL))
+        values = tables(
+            bundle.site(store, [views.runs.question_set(store, KEY)], Limits(n_cases=3)).files
+        )
+    for name, page in values.items():
+        if name.endswith("-index-0"):
+            for model in page["figures"]["strip"]["models"]:
+                yield model["name"], float(model["value"].removesuffix(" %"))
+        if "-tradeoff-" in name:
+            yield from (
+                (mark["name"], rejected(mark["value"])) for mark in page["picture"]["marks"]
+            )
+
+
+def show_command(shown: Callable, store: Store) -> Shares:
+    run = views.runs.question_set(store, KEY).run(CLIP).key
+    for row in json.loads(call(store.root, "show", run, "--format", "json").stdout):
+        if row["metric"] == "positive_rate":
+            yield row["model"], 100 - 100 * row["value"]
+    card = call(store.root, "show", run, "--format", "model-index").stdout
+    yield CLIP, 100 - 100 * float(re.findall(r"type: positive_rate\n\s+value: ([\d.]+)", card)[0])
+
+
+def compare_command(shown: Callable, store: Store) -> Shares:
+    words_ = ("compare", CLIP, EQSIM, "--probe", "lgip", "--format", "json")
+    for row in json.loads(call(store.root, *words_).stdout):
+        if row["metric"] == "positive_rate":
+            yield from (
+                (row["baseline"], 100 - 100 * row["base"]),
+                (row["model"], 100 - 100 * row["value"]),
+            )
+
+
+def python(shown: Callable, store: Store) -> Shares:
+    results = interface.results(KEY, store.root)
+    yield from ((model, 100 - 100 * results.value("positive_rate", model)) for model in MODELS)
+
+
+@pytest.mark.parametrize(
+    "surface",
+    [
+        home, explore, compare, present, trade_off, breakdown, report_file, site, show_command, compare_command, python,
+    ],
+    ids=lambda surface: surface.__name__,
+)  # fmt: skip
+def test_the_share_of_wrong_captions_that_fool_a_model_is_the_same_everywhere(
+    surface, bundled: StoreAboveShipped, monkeypatch: pytest.MonkeyPatch
+):
+    shares = list(surface(partial(open_page, monkeypatch), bundled))
+    assert len({NAMES.get(name, name) for name, _ in shares}) > 1
+    for name, share in shares:
+        assert share == pytest.approx(COUNTED[NAMES.get(name, name)], abs=0.05 + 1e-9), (
+            name,
+            share,
+        )
+
+
+def test_the_average_of_the_paper_is_a_choice_that_is_named_beside_its_number(
+    bundled: StoreAboveShipped, monkeypatch: pytest.MonkeyPatch
+):
+    run = views.runs.question_set(bundled, KEY).run(EQSIM).key
+    shown = call(bundled.root, "show", run, "--averaging", "macro", "--format", "json").stdout
+    (row,) = [
+        row
+        for row in json.loads(shown)
+        if (row["model"], row["metric"]) == (EQSIM, "positive_rate")
+    ]
+    assert row["averaging"] == "macro" and f"{100 * row['value']:.1f}" == "89.8"
+    for page, fold in (("tradeoff", "numbers"), ("breakdown", ""), ("compare", "measured")):
+        texts = {}
+        for average in ("macro", "micro"):
+            at = open_page(
+                monkeypatch, bundled, page, set=KEY, average=average, open=fold, kind="flip"
+            )
+            texts[average] = words(at) + " ".join(caption.value for caption in at.caption)
+        assert AVERAGED["macro"] in texts["macro"] and AVERAGED["micro"] not in texts["macro"]
+        assert AVERAGED["micro"] in texts["micro"] and AVERAGED["macro"] not in texts["micro"]
+    assert "89.8 %" in texts["macro"] and "89.8 %" not in texts["micro"]
