@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import make_tiny, store_again
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send, wall
+from tests.views.test_leaders import examine
 from vlprobe import registry, views
 from vlprobe.dashboard import pictures
 from vlprobe.dashboard.home import ready
@@ -59,7 +61,7 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, come_along):
     assert case["pictures"][0]["source"].startswith("data:image/webp;base64,")
     assert case["pictures"][0]["alt"] == "On the sand, three yellow trains are standing."
     numbers = figures(at)["numbers"]
-    assert [entry["big"] for entry in numbers] == ["1 in 620", "1 in 6", "1 in 4"]
+    assert [entry["big"] for entry in numbers] == ["1 in 620", "17 %", "28 %"]
     assert numbers[0]["exact"] == "4 of 2,479 lies believed"
     assert [entry["title"] for entry in figures(at)["doors"]][:3] == ["Explore", "Compare", "Play"]
     assert figures(at)["doors"][0]["sentence"] == "282 pictures that fool Tiny CLIP"
@@ -151,12 +153,69 @@ def test_every_shipped_probe_has_its_home(shown, come_along, probe):
     assert all(picture["source"] for picture in case["pictures"])
     assert len(case["pictures"]) == (2 if probe in ("eqben", "series") else 1)
     assert len(figures(at)["strip"]["models"]) == 6
-    assert len(figures(at)["numbers"]) == {"visla": 2, "prsm": 0}.get(probe, 3)
+    assert len(figures(at)["numbers"]) == {"visla": 2, "prsm": 0, "series": 0}.get(
+        probe, 3
+    )  # 15 of a type of video are too few
     for entry in figures(at)["strip"]["models"]:
         assert 0 <= entry["width"] <= 1
     assert len(json.dumps(hero(at))) < 1_000_000
     if probe != "lgip":
         assert "Shipped results ·" in words(at)
+
+
+def test_a_bar_fills_as_much_of_its_track_as_the_share_that_stands_above_it(shown, come_along):
+    sets = views.runs.question_sets(come_along).set_index("probe")["case_key"]
+    for probe in ("lgip", "rococo", "eqben"):
+        for entry in figures(shown(come_along, set=sets[probe]))["strip"]["models"]:
+            assert f"{100 * entry['width']:.1f} %" == entry["value"]
+
+
+def test_nothing_is_claimed_from_three_cases(shown, compared: Store):
+    entries = figures(shown(compared, model="guess"))["numbers"]
+    counts = views.showcase.lie_counts(
+        compared, views.runs.question_set(compared, compared.runs()[0]["case_key"]), "flip"
+    )
+    n_lies = {f"number:{one.subtype}": one.n_lies for one in counts if one.model == "guess"}
+    assert min(n_lies.values()) < 30
+    assert all(n_lies[entry["key"]] >= 30 for entry in entries)
+
+
+@pytest.fixture
+def two_photographers(compared: Store, tmp_path: Path) -> Store:
+    """Answers of `guess` and `other` about the same pictures, of which `guess` failed a check of chance."""
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    manifest = next(one for one in store.runs() if one["run"]["model"] == "guess")
+    for key, name in (("e" * 16, "other"), ("d" * 16, "third")):
+        store_again(store, manifest, key, model=name, model_digest=name)
+    fail_chance(store, manifest["run"])
+    return store
+
+
+def fail_chance(store: Store, run: dict) -> None:
+    examine(store, run["model_digest"], run["dataset_digest"], "r1_back")
+
+
+def test_a_model_that_failed_its_checks_is_marked_and_no_headline_counts_it(
+    shown, two_photographers: Store
+):
+    at = shown(two_photographers, model="guess")
+    strip = {model["stored"]: model["remark"] for model in figures(at)["strip"]["models"]}
+    assert strip == {"guess": "failed its checks", "other": "", "third": ""}
+    for case in hero(at)["cases"]:
+        assert "of two models" in " ".join(case["heading"])
+        assert {mark["name"] for mark in case["marks"]} <= {"other", "third"}
+        assert "checks" not in case["verdict"]
+    assert "guess" not in figures(at)["doors"][0]["sentence"]
+
+
+def test_where_every_model_failed_its_checks_the_failure_says_so(shown, two_photographers: Store):
+    for manifest in two_photographers.runs():
+        fail_chance(two_photographers, manifest["run"])
+    at = shown(two_photographers)
+    for case in hero(at)["cases"]:
+        assert case["verdict"].endswith(
+            " No model here passed its checks, so these may be guesses."
+        )
 
 
 @pytest.mark.parametrize("page", PAGES)

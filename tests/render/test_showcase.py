@@ -11,6 +11,7 @@ from vlprobe.datasets.world.scene import COLORS, OBJECTS
 from vlprobe.datasets.world.words import NUMBERS as WORLD_NUMBERS
 from vlprobe.datasets.world.words import SYNONYMS
 from vlprobe.render import showcase as words
+from vlprobe.render.sentences import frequency
 from vlprobe.render.words import presentations
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
@@ -296,11 +297,19 @@ def test_the_numbers_have_a_sentence_each():
 
 
 @pytest.mark.parametrize("total", [1, 7, 100, 12_345])
-def test_a_share_in_words_is_near_the_share(total):
-    for count in range(0, total + 1, max(1, total // 50)):
-        text = words.one_in(count, total)
+def test_a_share_in_words_is_within_a_per_cent_and_never_all_or_none_without_being_so(total):
+    for count in range(0, total + 1, max(1, total // 200)):
+        text = frequency(count, total)
         if text in ("None", "All"):
-            assert count in (0, total)
-            continue
-        part, whole = (int(word.replace(",", "")) for word in text.split(" in "))
-        assert abs(part / whole - count / total) < 0.1
+            assert count == {"None": 0, "All": total}[text]
+        elif text.endswith(" %"):
+            assert count / total > 0.15
+            assert abs(int(text[:-2]) / 100 - count / total) <= 0.005 or text == "99 %"
+        else:
+            assert count / total <= 0.15
+            assert abs(1 / int(text.removeprefix("1 in ").replace(",", "")) - count / total) < 0.01
+
+
+def test_a_share_just_below_all_is_not_said_to_be_nine_in_ten():
+    assert frequency(281, 283) == "99 %" and frequency(282, 283) == "99 %"
+    assert (frequency(41, 100), frequency(47, 100)) == ("41 %", "47 %")

@@ -4,22 +4,22 @@ believed, every model with its share.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from vlprobe.registry import is_control
 from vlprobe.render import showcase as words
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.sentences import share, shortened
+from vlprobe.render.sentences import frequency, joined, share, shortened
 from vlprobe.render.wall import BELIEVED
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation, Presentation
-from vlprobe.views.showcase import LieCount, Showcase
+from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
 
 NUMBERS = 3  # types of lies that have a number
 MOST_MODELS = 12  # in the strip
 MOST_MARKS = 9  # of models, side by side
-SCALES = (0.1, 0.25, 0.5, 1.0)  # shares at which a bar may be full
 STRONG = re.compile(r"a wrong \w+")  # phrases whose last word says it all
 Values = dict[str, object]
 # The address of a page of cases, by the key of what is pressed and what its address says.
@@ -45,6 +45,7 @@ def failure(
     kind: KindPresentation,
     model: str,
     names: Mapping[str, str],
+    credible: Collection[str],
     model_looks: Looks,
     picture: Callable[[str], str],
     href: str,
@@ -56,6 +57,7 @@ def failure(
         kind: Of the case.
         model: The one that is looked at.
         names: What the models that count are called.
+        credible: Models that are not controls and failed no check of being better than chance.
         model_looks: Their marks.
         picture: Gives a picture's source by its name; "" where there is none.
         href: Where the case is shown whole.
@@ -87,7 +89,7 @@ def failure(
             {"name": names[name]} | mark_values(model_looks[name]) for name in marked[:MOST_MARKS]
         ],
         "more": len(marked) - MOST_MARKS if len(marked) > MOST_MARKS else 0,
-        "verdict": words.verdict(showcase, kind, names, model),
+        "verdict": joined(words.verdict(showcase, kind, names, model), caution(names, credible)),
         "href": href,
     }
 
@@ -95,7 +97,7 @@ def failure(
 def numbers(
     counts: Sequence[LieCount], model: str, name: str, kind: KindPresentation, address: Address
 ) -> list[Values]:
-    """The types of lies that the model believes least, in between and most.
+    """The types of lies that the model believes least, in between and most; nothing of a type with few answers.
 
     Args:
         counts: Of all models.
@@ -104,7 +106,9 @@ def numbers(
         kind: Of the lies.
         address: Of the cases behind a number.
     """
-    lie_counts = [count for count in counts if count.model == model and count.n_lies]
+    lie_counts = [
+        count for count in counts if count.model == model and count.n_lies >= LEAST_ANSWERS
+    ]
     if not lie_counts or not math.isnan(lie_counts[0].moved):
         return []
     lie_counts.sort(key=lambda count: (count.n_believed / count.n_lies, count.subtype))
@@ -120,7 +124,7 @@ def numbers(
             {
                 "key": key,
                 "href": address(key, {"type": count.subtype}),
-                "big": words.one_in(count.n_believed, count.n_lies),
+                "big": frequency(count.n_believed, count.n_lies),
                 "sentence": sentence,
                 "strong": phrase.split()[-1] if STRONG.fullmatch(phrase) else "",
                 "exact": f"{count.n_believed:,} of {count.n_lies:,} {kind.lies} {_believed(kind)}",
@@ -132,6 +136,7 @@ def numbers(
 def strip(
     counts: Sequence[LieCount],
     names: Mapping[str, str],
+    credible: Collection[str],
     kind: KindPresentation,
     model_looks: Looks,
     address: Address,
@@ -142,6 +147,7 @@ def strip(
     Args:
         counts: Of all models.
         names: What the models that count are called, in their order.
+        credible: Models that are not controls and failed no check of being better than chance.
         kind: Of the lies.
         model_looks: The models' marks.
         address: Of a model's cases.
@@ -149,17 +155,18 @@ def strip(
     totals = {name: [count for count in counts if count.model == name] for name in names}
     rates = {name: _rate(model_counts) for name, model_counts in totals.items()}
     known_rates = [rate for rate in rates.values() if not math.isnan(rate)]
-    full = next((scale for scale in SCALES if max(known_rates, default=0) <= scale), 1.0)
     is_share = not kind.is_movement or kind.is_share
+    full = 1.0 if is_share else max(known_rates, default=0.0)  # cosines have no natural end
     models = [
         {
             "key": f"model:{name}",
             "href": address(f"model:{name}", {"model": name}),
             "name": names[name],
             "stored": name,
+            "remark": remark(name, credible),
             "mark": mark_values(model_looks[name]),
             "value": share(rates[name]) if is_share else _cosine(rates[name]),
-            "width": 0 if math.isnan(rates[name]) else min(rates[name] / full, 1),
+            "width": 0.0 if math.isnan(rates[name]) else rates[name] / (full or 1.0),
         }
         for name in list(names)[:MOST_MODELS]
     ]
@@ -172,6 +179,33 @@ def strip(
         "more": "",
         "more_href": "",
     }
+
+
+def caution(models: Collection[str], credible: Collection[str]) -> str:
+    """What to know before a failure is believed; "" where one of the models is fit.
+
+    >>> caution(["m"], ["m"]), caution(["a", "b"], [])
+    ('', 'No model here passed its checks, so these may be guesses.')
+    """
+    remarks = {remark(model, credible) for model in models}
+    if "" in remarks:
+        return ""
+    if remarks == {"a control"}:
+        return "Controls are meant to fail."
+    if len(models) == 1:
+        return "It failed its checks, so this may be a guess."
+    return "No model here passed its checks, so these may be guesses."
+
+
+def remark(model: str, credible: Collection[str]) -> str:
+    """What to know before a model's share is believed; "" of one that is fit.
+
+    >>> remark("m", ["m"]), remark("m", []), remark("control:random", ["m"])
+    ('', 'failed its checks', 'a control')
+    """
+    if is_control(model):
+        return "a control"
+    return "" if model in credible else "failed its checks"
 
 
 def _phrase(subtype: str, kind: KindPresentation) -> str:

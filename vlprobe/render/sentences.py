@@ -126,6 +126,24 @@ def share(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
+MOST_ONE_IN = 0.15  # above it a share is said in per cent
+
+
+def frequency(count: int, total: int) -> str:
+    """A share as people say it: "1 in 8" up to 15 %, else whole per cents; "All" and "None" only where that is so.
+
+    >>> [frequency(count, 283) for count in (0, 2, 116, 281, 283)], frequency(400, 2337), frequency(1, 9)
+    (['None', '1 in 142', '41 %', '99 %', 'All'], '17 %', '1 in 9')
+    """
+    if not count:
+        return "None"
+    if count == total:
+        return "All"
+    if count / total <= MOST_ONE_IN:
+        return f"1 in {round(total / count):,}"
+    return f"{min(round(100 * count / total), 99)} %"
+
+
 def unbroken(text: str) -> str:
     """A text in which a number and its per cent sign stay on one line.
 

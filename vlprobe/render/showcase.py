@@ -234,24 +234,6 @@ def verdict(
     return f"{subject} chose this one{f', {count_word(ties)} by a tie' if ties else ''}"
 
 
-def one_in(count: int, total: int) -> str:
-    """A share as people say it.
-
-    >>> one_in(4, 2479), one_in(400, 2337), one_in(359, 1291), one_in(0, 50), one_in(64, 100), one_in(50, 50)
-    ('1 in 620', '1 in 6', '1 in 4', 'None', '2 in 3', 'All')
-    """
-    if not count:
-        return "None"
-    if count == total:
-        return "All"
-    rate = count / total
-    if rate < 0.4:
-        return f"1 in {round(1 / rate):,}"
-    fractions = ((1, 2), (2, 3), (3, 4), (4, 5), (9, 10))
-    numerator, denominator = min(fractions, key=lambda pair: abs(pair[0] / pair[1] - rate))
-    return f"{numerator} in {denominator}"
-
-
 def how_often(rate: float) -> str:
     """An adverb for a share of lies that are believed.
 

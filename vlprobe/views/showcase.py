@@ -16,10 +16,12 @@ from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
+from vlprobe.views.leaders import credible_models
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
 COUNT = 60  # failures, at most
+LEAST_ANSWERS = 30  # of a type of edit, before a number is said of it
 _WITH_PICTURES = "kind = ? AND len(images) > 0"
 
 
@@ -47,6 +49,12 @@ def rated_models(question_set: QuestionSet) -> tuple[str, ...]:
     """The models that count: all but controls, unless there is nothing else."""
     models = question_set.ordered_models
     return tuple(name for name in models if not registry.is_control(name)) or models
+
+
+def headline_models(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
+    """The rated models that failed no check of being better than chance on these pictures; without any, all of them."""
+    rated, credible = rated_models(question_set), credible_models(store, question_set)
+    return tuple(name for name in rated if name in credible) or rated
 
 
 def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
@@ -93,7 +101,7 @@ def showcases(
         seed: Of the lot.
         count: Of cases, at most.
     """
-    models = rated_models(question_set)
+    models = headline_models(store, question_set)
     numbers = views_rows.case_numbers(store, question_set.key, _WITH_PICTURES, [kind])
     if not len(numbers):
         numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])

@@ -1,7 +1,7 @@
 // Below the failure: numbers, a strip of models with bars, doors. All of them are links.
 //
 // data: numbers [{key, href, big, sentence, strong, exact}], strip {label, of, models [{key, href, name, stored, mark {path,
-// color}, value, width}], more, more_href}, doors [{key, href, title, sentence, pictures [{source, alt}]}]; the three pictures
+// color}, value, width, remark}], more, more_href}, doors [{key, href, title, sentence, pictures [{source, alt}]}]; the three pictures
 // of a door are one, what is mixed into it, and the mixture.
 // Triggers: go (the key of what was pressed; "more" for the models that have no place).
 
@@ -42,6 +42,7 @@ function model(entry) {
   full.style.width = `${100 * entry.width}%`;
   bar.append(full);
   cell.append(head, bar);
+  if (entry.remark) cell.append(make("span", "remark small quiet", entry.remark));
   return cell;
 }
 

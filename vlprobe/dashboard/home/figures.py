@@ -51,7 +51,8 @@ def _strip(
     kind = presentations()[about.questions.probe].kind(about.kind)
     rated = views.showcase.rated_models(about.questions.question_set)
     names = {name: model_name(name) for name in rated}
-    strip = home.strip(counts, names, kind, about.questions.looks, address)
+    credible = view(views.leaders.credible_models, about.questions.question_set)
+    strip = home.strip(counts, names, credible, kind, about.questions.looks, address)
     n_more = len(rated) - home.MOST_MODELS
     if n_more <= 0:
         return strip

@@ -85,12 +85,13 @@ def _link(about: Subject, showcase: Showcase) -> Link:
 def _case(about: Subject, showcase: Showcase) -> dict[str, object]:
     """One failure as the component draws it."""
     kind = presentations()[about.questions.probe].kind(about.kind)
-    rated = views.showcase.rated_models(about.questions.question_set)
+    question_set = about.questions.question_set
     return home.failure(
         showcase,
         kind,
         about.model,
-        {name: model_name(name) for name in rated},
+        {name: model_name(name) for name in view(views.showcase.headline_models, question_set)},
+        view(views.leaders.credible_models, question_set),
         about.questions.looks,
         picture_source,
         _link(about, showcase).href,

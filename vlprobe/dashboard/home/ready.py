@@ -19,7 +19,7 @@ def prepare() -> None:
     stored = questions(sets["case_key"].iloc[0])
     question_set = stored.question_set
     kind = view(views.showcase.kinds, question_set)[0]
-    model = first_model(views.showcase.rated_models(question_set))
+    model = first_model(view(views.showcase.headline_models, question_set))
     showcases = view(
         views.showcase.showcases, question_set, kind, model, hero.seed_of(question_set)
     )

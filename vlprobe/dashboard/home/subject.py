@@ -48,9 +48,9 @@ def subject(stored: Questions) -> Subject:
     # What only moves fools nobody: Home shows it where there is nothing else.
     kind = st.query_params.get("kind", "") or carried("kind", kinds, "")
     kind = kind if kind in kinds and kind not in movement_kinds() else kinds[0]
-    rated = views.showcase.rated_models(stored.question_set)
-    model = st.query_params.get("model", "") or carried("model", rated, "")
-    return Subject(stored, kind, model if model in rated else first_model(rated))
+    models = view(views.showcase.headline_models, stored.question_set)
+    model = st.query_params.get("model", "") or carried("model", models, "")
+    return Subject(stored, kind, model if model in models else first_model(models))
 
 
 def first_model(models: tuple[str, ...]) -> str:

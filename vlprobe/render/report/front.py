@@ -78,7 +78,8 @@ def _chart(
 def _failures(subject: Subject, kind_name: str, names: Mapping[str, str]) -> list[htpy.Node]:
     """Cases that fool most models, or move the first model most, one a picture."""
     store, question_set = subject.store, subject.question_set
-    kind, model = subject.presentation.kind(kind_name), next(iter(names))
+    kind = subject.presentation.kind(kind_name)
+    model = views.showcase.headline_models(store, question_set)[0]
     showcases = views.showcase.showcases(store, question_set, kind_name, model, count=FAILURES)
     if not showcases:
         return []

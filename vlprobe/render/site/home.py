@@ -31,7 +31,9 @@ def home_values(
     """
     store, question_set = subject.store, subject.question_set
     kind = subject.presentation.kind(kind_name)
-    model = subject.rated[0]
+    headline = views.showcase.headline_models(store, question_set)
+    credible = views.leaders.credible_models(store, question_set)
+    model = headline[0]
     about = {"set": subject.key, "kind": kind_name}
     count = min(FAILURES, subject.limits.n_cases)
     showcases = views.showcase.showcases(store, question_set, kind_name, model, SEED, count)
@@ -49,7 +51,7 @@ def home_values(
             choices["type"] = str(types.index(subtype))
         return page("explore", **choices)
 
-    strip = home.strip(counts, rated, kind, subject.model_looks, address)
+    strip = home.strip(counts, rated, credible, kind, subject.model_looks, address)
     fooled = views.showcase.n_fooling_pictures(store, question_set, kind_name, model)
     behind = {
         "explore": f"{counted(fooled, 'picture')} that fool{'s' if fooled == 1 else ''} {rated[model]}"
@@ -67,7 +69,8 @@ def home_values(
                     showcase,
                     kind,
                     model,
-                    rated,
+                    {name: subject.names[name] for name in headline},
+                    credible,
                     subject.model_looks,
                     subject.shelf.key,
                     address("", {"case": subject.case_key(showcase.card.case)}),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from vlprobe.render.numbers import interval, number
-from vlprobe.render.sentences import counted, sentence_names
+from vlprobe.render.sentences import counted, frequency, sentence_names
 from vlprobe.render.slides import ranking
 from vlprobe.render.slides.case import MOST_BARS, case_slides
 from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
@@ -12,11 +12,11 @@ from vlprobe.render.wall import BELIEVED, count_word, shorten
 from vlprobe.render.words import NOT_RENAMED, dataset_name, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Contestant
+from vlprobe.views.showcase import LEAST_ANSWERS
 from vlprobe.views.standings import Standings, SubtypeShare
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
-LEAST_ANSWERS = 30  # of a type of edit, before a number is said of it
 ROOM = 0.8  # of the width, for the longest bar with its interval
 
 
@@ -81,7 +81,7 @@ def _how_often(standings: Standings, kind: KindPresentation) -> list[Slide]:
     happened = BELIEVED.get(kind.body, "believed")
     figures = [
         Figure(
-            ranking.one_in(row.share),
+            frequency(row.n_believed, row.n_answers),
             wrong(row.subtype),
             f"{row.n_believed:,} of {row.n_answers:,}",
         )
@@ -190,7 +190,7 @@ def _headline(
     if not n_lies:
         return "Nobody gave an answer."
     happened = BELIEVED.get(kind.body, "believed")
-    return ranking.sentence_one_in(n_believed / n_lies, kind.lies, happened)
+    return ranking.frequency_sentence(n_believed, n_lies, kind.lies, happened)
 
 
 def _bars(contestants: Sequence[Contestant], standings: Standings) -> tuple[Bar, ...]:

@@ -8,13 +8,10 @@ is not clear is called tied, or not clear.
 import math
 from collections.abc import Collection, Mapping
 
-from vlprobe.render.sentences import listed
+from vlprobe.render.sentences import frequency, listed
 from vlprobe.render.wall import count_word
 from vlprobe.views.believed import Contestant
 from vlprobe.views.standings import Standings
-
-CLOSE = 0.12  # how far "one in eight" may be from the share, relative to it
-FEWEST = 0.4  # of higher shares the per cent are said
 
 
 def best_and_worst(standings: Standings) -> tuple[str, str]:
@@ -125,34 +122,17 @@ def leaders(standings: Standings, names: Mapping[str, str]) -> str:
     )
 
 
-def one_in(share: float) -> str:
-    """A share as one in so many, where that is close.
-
-    >>> one_in(0.126), one_in(1 / 620), one_in(0.39), one_in(0.0), one_in(0.29)
-    ('1 in 8', '1 in 620', '39 %', 'none', '29 %')
-    """
-    if not share:
-        return "none"
-    many = round(1 / share)
-    if share < FEWEST and abs(1 / many - share) <= CLOSE * share:
-        return f"1 in {many:,}"
-    return f"{100 * share:.0f} %"
-
-
-def sentence_one_in(share: float, lies: str, happened: str) -> str:
+def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
     """How often something happened, as a heading.
 
-    >>> sentence_one_in(0.126, "lies", "believed"), sentence_one_in(0.61, "lies", "believed")
+    >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "lies", "believed")
     ('One lie in eight is believed.', '61 % of the lies are believed.')
-    >>> sentence_one_in(0.0, "near twins", "not told apart")
-    'None of the near twins is not told apart.'
+    >>> frequency_sentence(0, 9, "near twins", "not told apart"), frequency_sentence(9, 9, "lies", "believed")
+    ('None of the near twins is not told apart.', 'All of the lies are believed.')
     """
-    frequency = one_in(share)
-    if frequency == "none":
-        return f"None of the {lies} is {happened}."
-    if not frequency.startswith("1 in "):
-        return f"{frequency} of the {lies} are {happened}."
-    number = frequency.removeprefix("1 in ")
+    how_many = frequency(count, total)
+    if not how_many.startswith("1 in "):
+        return f"{how_many} of the {lies} {'are' if count else 'is'} {happened}."
+    number = how_many.removeprefix("1 in ")
     number = count_word(int(number)) if number.isdecimal() else number
-    singular = lies.removesuffix("s")
-    return f"One {singular} in {number} is {happened}."
+    return f"One {lies.removesuffix('s')} in {number} is {happened}."
