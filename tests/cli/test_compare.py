@@ -219,9 +219,14 @@ def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_
 def test_a_promise_that_cannot_be_held_is_refused(cache, promise, line):
     import re
 
-    answer = gate(cache, promise, code=1)
+    answer = gate(cache, promise, code=2)
     assert re.search(line, answer.stderr), answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+def test_a_gate_on_an_unknown_run_is_a_mistake_and_no_regression(cache):
+    words = ("gate", "guess", "--against", "nosuch", "--max-drop", "positive_rate=1")
+    assert "No stored run or model named 'nosuch'" in call(cache, *words, code=2).stderr
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))

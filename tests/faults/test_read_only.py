@@ -131,7 +131,7 @@ def test_what_would_write_says_so_in_one_line(sealed, what):
             "repair": ["verify", "--repair"],
         }[what]
         done = command(store, *words)
-        assert done.exit_code == 1
+        assert done.exit_code == 2
         said = done.stderr.strip().splitlines()[-1]
     assert "Cannot write" in said
     assert "\n" not in said

@@ -123,7 +123,7 @@ def believed_table(comparison: "Comparison") -> "pd.DataFrame":
     multiple=True,
     required=True,
     metavar="METRIC=VALUE",
-    help="How much worse it may be, in the metric's unit; several times: several promises.",
+    help="Maximum allowed regression, in the metric's unit; repeatable.",
 )
 @click.option(
     "--strict",
@@ -142,10 +142,10 @@ def gate(
     averaging: str,
     how: str | None,
 ) -> None:
-    """Hold RUN to promises: exit code 1, and a line each, where a metric got worse by more than was allowed.
+    """Fail with exit code 1 and one line per broken limit if RUN regressed against another run.
 
-    A promise is broken where the whole 95 % interval of the paired difference is beyond its limit, or
-    where the difference is unknown.
+    A limit is broken if the whole 95 % interval of the paired difference is beyond it, or if the difference is
+    unknown. A mistake, such as an unknown run or metric, exits with 2.
     """
     from dataclasses import asdict
 

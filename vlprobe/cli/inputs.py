@@ -172,7 +172,9 @@ def check(ctx: click.Context, dataset: str, no_pictures: bool, how: str) -> None
 def doctor(
     ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str
 ) -> None:
-    """Ask MODEL for its passport, and try whether its numbers can be believed."""
+    """Report what MODEL is and check whether its numbers can be believed; exit with 1 if a check
+    fails, and with 2 for a mistake such as an unknown model.
+    """
     import json
     from dataclasses import asdict
 
@@ -190,6 +192,7 @@ def doctor(
         examination = doctor_examine.examine(
             registry.load_model(model, device, precision), tried_on, root, bar.update
         )
+    failed = 1 if any(check.passed is False for check in examination.checks) else 0
     if how == "json":
         click.echo(
             json.dumps(
@@ -197,7 +200,7 @@ def doctor(
                 indent=1,
             )
         )
-        return
+        ctx.exit(failed)
     for subject, words in examination.passport.items():
         click.echo(f"{subject}: {words or '-'}", err=True)
     words = {True: "passed", False: "FAILED", None: "not judged"}
@@ -213,3 +216,4 @@ def doctor(
             f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}",
             err=True,
         )
+    ctx.exit(failed)

@@ -46,9 +46,13 @@ if TYPE_CHECKING:
 NO_MATCH = "No cases match these filters."
 
 
+# Commands that exit with 1 to report a regression, a failed check or damage: a mistake is 2 there.
+FINDING = ("gate", "doctor", "verify")
+
+
 class _Commands(click.Group):
-    """Turns a VlprobeError into one line and exit code 1, and Ctrl-C into a hint; a bug keeps
-    its traceback.
+    """Turn a VlprobeError into one line and exit code 1, or 2 in the commands of FINDING, and
+    Ctrl-C into a hint; a bug keeps its traceback.
     """
 
     def invoke(self, ctx: click.Context) -> object:
@@ -56,7 +60,7 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except VlprobeError as error:
             click.echo(f"Error: {error}", err=True)
-            ctx.exit(1)
+            ctx.exit(2 if ctx.invoked_subcommand in FINDING else 1)
         except KeyboardInterrupt:
             click.echo(
                 "Stopped. Finished parts are kept; the same command goes on from there.", err=True

@@ -9,7 +9,7 @@ import click
 )
 @click.pass_context
 def verify(ctx: click.Context, repair: bool) -> None:
-    """Compare what is stored with its checksums; exit code 1 where something is damaged.
+    """Compare stored results with their checksums; exit with 1 if something is damaged, with 2 for a mistake.
 
     One line on stdout for each damage. With --repair they go; then the same `vlprobe run` makes
     them again.

@@ -10,10 +10,12 @@ from types import SimpleNamespace
 import open_clip
 import pytest
 import torch
+from click.testing import CliRunner
 from open_clip.tokenizer import SimpleTokenizer
 from open_clip.transform import PreprocessCfg, image_transform_v2
 from PIL import Image
 
+from vlprobe.cli import main
 from vlprobe.models import controls
 from vlprobe.models.doctor import checks, examine, passport
 from vlprobe.models.doctor.checks import Check
@@ -133,6 +135,14 @@ def test_a_healthy_model_passes_every_check(make: Make, data, tmp_path):
     assert found["matched_auc"].value > 0.9
     assert found["r1_forth"].limit == pytest.approx(1 / 32)
     assert not any(examine.warnings(examine.Store(tmp_path)).values())
+
+
+def test_the_command_exits_with_0_if_no_check_fails(make: Make, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("vlprobe.registry.load_model", lambda *given: make())
+    monkeypatch.setattr("vlprobe.registry.load_dataset", lambda *given: data)
+    for how in ("table", "json"):
+        words = ["--cache", str(tmp_path), "doctor", "control:random", "--format", how]
+        assert CliRunner().invoke(main.main, words, catch_exceptions=False).exit_code == 0
 
 
 def test_the_passport_says_what_was_built_and_what_experiments_show(make: Make):

@@ -76,15 +76,19 @@ def test_an_examination_is_read_back_as_it_was_and_its_failures_become_warnings(
 def test_the_command_shows_passport_and_checks(tiny, tmp_path):
     words = ["--cache", str(tmp_path), "doctor", "control:constant", "--dataset", tiny]
     result = CliRunner().invoke(main.main, words, catch_exceptions=False)
-    assert result.exit_code == 0
+    assert result.exit_code == 1  # a check failed
     assert "matched_auc" in result.stdout and "FAILED" in result.stdout
     assert "architecture: none: a control" in result.stderr
-    found = json.loads(CliRunner().invoke(main.main, [*words, "--format", "json"]).stdout)
+    result = CliRunner().invoke(main.main, [*words, "--format", "json"])
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
     assert found["passport"]["name"] == "control:constant"
     assert [check["passed"] for check in found["checks"] if check["name"] == "preprocessing"] == [
         None
     ]
     assert registry.load_model("control:constant").digest == found["model_digest"]
+    words[words.index("control:constant")] = "control:nosuch"
+    assert CliRunner().invoke(main.main, words).exit_code == 2  # a mistake
 
 
 class Pairs(PairScorer):
