@@ -13,6 +13,7 @@ import safetensors.torch
 import torch
 from PIL import Image
 
+from vlprobe import registry
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.models import open_clip as family
 from vlprobe.models.checkpoint import without_draws
@@ -102,6 +103,29 @@ def test_pictures_and_texts_are_prepared_exactly_as_open_clip_does():
     tokens = model.tokenize(TEXTS)
     assert tokens.dtype == np.int64
     np.testing.assert_array_equal(tokens, open_clip.get_tokenizer("test-tiny")(TEXTS).numpy())
+
+
+@pytest.mark.parametrize("typed", ["epoch_3.pt", "openclip:epoch_3.pt", "openclip:./w.safetensors"])
+def test_weights_without_an_architecture_are_led_to_the_form_that_loads_them(
+    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    file = typed.removeprefix("openclip:")
+    state = family.load("openclip:test-tiny", "cpu").module.state_dict()
+    if file.endswith(".pt"):
+        torch.save(state, file)
+    else:
+        safetensors.torch.save_file(state, file)
+    for refuse in (registry.load_model, lambda name: registry.check_name("models", name)):
+        with pytest.raises(InvalidInput, match=r"Write openclip:ARCH@") as caught:
+            refuse(typed)
+        assert f"openclip:ARCH@{file}, such as openclip:ViT-B-32@{file}" in str(caught.value)
+    assert registry.load_model(f"openclip:test-tiny@{file}").name.endswith(file)
+
+
+def test_an_unknown_architecture_names_both_forms():
+    with pytest.raises(NotFound, match=r"Write openclip:ARCH/TAG, or openclip:ARCH@FILE"):
+        family.load("openclip:ViT-B-33", "cpu")
 
 
 def test_preprocessing_from_several_threads_gives_what_one_thread_gives():

@@ -92,7 +92,8 @@ def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
     if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
         raise InvalidInput(
             f"'{file}' has the columns {', '.join(header)}. "
-            "Expected different names in the first line, 'image' and 'caption' among them."
+            "Expected different names in the first line, 'image' and 'caption' among them. "
+            f"Name other columns: table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER has the pictures)."
         )
     return reader, header
 

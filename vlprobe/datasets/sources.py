@@ -217,6 +217,9 @@ def _lack_of_pictures(
 ) -> InvalidInput:
     """The error about rows whose picture is not there; `missing` has their ids and pictures."""
     remedies = []
+    path, plus, options = source.name.partition("+")
+    if "@" not in path:
+        remedies.append(f", or name their folder: {path}@FOLDER{plus}{options}")
     if n_pictured:
         remedies.append(
             f", or write '{source.name}+{AVAILABLE}' to use the {n_pictured} rows that have theirs"

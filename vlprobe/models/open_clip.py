@@ -1,12 +1,16 @@
 """OpenCLIP models: pretrained, from a checkpoint of one's own, or untrained to try the plumbing.
 
-openclip:NAME                   randomly initialised, always with the same weights; its scores mean
-nothing openclip:NAME/TAG               OpenCLIP's published weights, downloaded once by OpenCLIP
-openclip:NAME/TAG@CHECKPOINT    the same weights from a local file, with TAG's preprocessing and
-activation openclip:NAME@CHECKPOINT        one's own weights, with OpenCLIP's default preprocessing
-and NAME's activation openclip:local-dir:FOLDER       OpenCLIP's own folder layout:
-open_clip_config.json beside the weights openclip:local-dir:FOLDER@CHECKPOINT    the same with other
-weights, such as FOLDER's model was fine-tuned to
+openclip:NAME                    randomly initialised, always with the same weights; its scores
+                                 mean nothing
+openclip:NAME/TAG                OpenCLIP's published weights, downloaded once by OpenCLIP
+openclip:NAME/TAG@CHECKPOINT     the same weights from a local file, with TAG's preprocessing
+                                 and activation
+openclip:NAME@CHECKPOINT         one's own weights, with OpenCLIP's default preprocessing and
+                                 NAME's activation
+openclip:local-dir:FOLDER        OpenCLIP's own folder layout: open_clip_config.json beside the
+                                 weights
+openclip:local-dir:FOLDER@CHECKPOINT    the same with other weights, such as FOLDER's model was
+                                 fine-tuned to
 """
 
 import contextlib
@@ -28,6 +32,7 @@ from vlprobe.storage import files
 from vlprobe.storage.files import write_bytes
 
 PREFIX = "openclip"
+WEIGHTS_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 # what a config of the wrong form makes OpenCLIP raise
 MISFITS = (TypeError, ValueError, KeyError, AttributeError)
 FOLDER_WEIGHTS = (
@@ -49,8 +54,27 @@ def names() -> list[str]:
     ]
 
 
+def suggestion(path: str) -> str:
+    """Return what to write in place of a path of weights alone; "" of any other text.
+
+    >>> suggestion("epoch_3.pt"), suggestion("ViT-B-32@epoch_3.pt")
+    ('openclip:ARCH@epoch_3.pt, such as openclip:ViT-B-32@epoch_3.pt', '')
+    """
+    if "@" in path or not path.lower().endswith(WEIGHTS_ENDINGS):
+        return ""
+    return f"{PREFIX}:ARCH@{path}, such as {PREFIX}:ViT-B-32@{path}"
+
+
+def _refuse_weights_alone(name: str) -> None:
+    """Raise InvalidInput if the name has a file of weights and no architecture."""
+    source = name.removeprefix(f"{PREFIX}:")
+    if form := suggestion(source):
+        raise InvalidInput(f"'{source}' does not say its architecture. Write {form}.")
+
+
 def check_name(name: str) -> None:
     """Raises InvalidInput where a folder or a checkpoint that the name has is not there."""
+    _refuse_weights_alone(name)
     source, _, checkpoint = (
         name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
     )
@@ -81,6 +105,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
             precision,
             weights=files.parse_path(checkpoint) if checkpoint else None,
         )
+    _refuse_weights_alone(name)
     architecture_and_tag, _, checkpoint = source.partition("@")
     architecture, _, tag = architecture_and_tag.partition("/")
     import open_clip
@@ -90,7 +115,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
             "OpenCLIP architecture",
             architecture,
             open_clip.list_models(),
-            "Form: openclip:NAME/TAG.",
+            "Write openclip:ARCH/TAG, or openclip:ARCH@FILE for weights of your own.",
         )
     config = open_clip.get_model_config(architecture) or {}
     architecture_gelu = config.setdefault("quick_gelu", False)

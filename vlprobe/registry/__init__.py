@@ -3,8 +3,9 @@ edit; and what plug-ins define outside of vlprobe, where their names may be aske
 
 A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking
 anything up) and `load(name, ...)`, and may define `check_name(name)`, which raises what is wrong
-with a name before anything is loaded, and `named_capabilities(name)`; or it defines FAMILIES, a
-sequence of objects that have these. A name is its prefix, or its prefix, a colon and whatever that
+with a name before anything is loaded, `named_capabilities(name)` and, of models, `suggestion(path)`:
+the name to write in place of a path alone; or it defines FAMILIES, a sequence of objects that have
+these. A name is its prefix, or its prefix, a colon and whatever that
 family understands after it. A module of `probes` defines PROBE. Modules are cheap to import: heavy
 libraries are imported where they are used.
 """
@@ -175,6 +176,12 @@ def _absent(folder: str, name: str) -> NotFound | InvalidInput:
         return InvalidInput(
             f"'{name}' is a path without a prefix that says how to read it. Write '{prefix}:{name}'."
         )
+    if folder == "models":
+        for family in families(folder).values():
+            if (suggestion := getattr(family, "suggestion", None)) and (form := suggestion(name)):
+                return InvalidInput(
+                    f"'{name}' is a path without a prefix that says how to load it. Write {form}."
+                )
     installed, _ = installed_plugins(folder)
     every_name = [*names(folder), *(plugin.name for plugin in installed)]
     return NotFound(NOUNS[folder], name, dict.fromkeys(every_name))

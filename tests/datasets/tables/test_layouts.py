@@ -204,6 +204,26 @@ def test_a_table_that_fits_nothing_is_told_with_its_columns(tmp_path: Path):
         table.load(f"table:{file}", tmp_path / "cache")
 
 
+def test_every_error_names_the_form_that_reads_the_table(tmp_path: Path):
+    """A table with columns of its own, and its pictures in another folder."""
+    (tmp_path / "photos").mkdir()
+    paint(tmp_path / "photos", "a.png")
+    file = tmp_path / "odd.csv"
+    file.write_text("photo,says\na.png,x\n", encoding="utf-8")
+    form = f"table:{file}@FOLDER+image=COLUMN+caption=COLUMN"
+    for name in (f"csv:{file}", f"table:{file}"):
+        with pytest.raises(InvalidInput) as caught:
+            registry.load_dataset(name, tmp_path / "cache")
+        assert form in str(caught.value)
+    written = form.replace("image=COLUMN", "image=photo").replace("caption=COLUMN", "caption=says")
+    with pytest.raises(InvalidInput) as caught:
+        registry.load_dataset(written.replace("@FOLDER", ""), tmp_path / "cache")
+    assert f"name their folder: {written}" in str(caught.value)
+    folder = tmp_path / "photos"
+    items = registry.load_dataset(written.replace("FOLDER", str(folder)), tmp_path / "cache").items
+    assert [item.image.path for item in items if item.image] == [folder / "a.png"]
+
+
 def test_a_path_without_a_prefix_gets_the_right_one_offered(tmp_path: Path):
     paint(tmp_path, "a.png")
     file = tmp_path / "x.csv"

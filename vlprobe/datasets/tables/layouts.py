@@ -184,7 +184,8 @@ def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Lay
         raise InvalidInput(
             f"'{file}' fits no layout. {_having(present)} Expected those of one of {', '.join(NAMES)}, or a picture "
             f"({', '.join(IMAGES[:5])} ...) and a caption ({', '.join(CAPTIONS[:4])} ...); "
-            "name them with +image=COLUMN+caption=COLUMN, and +foil=COLUMN if there is one."
+            f"name them: table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER has the pictures), and "
+            "+foil=COLUMN if there is one."
         )
     kind: Kind = "captions"
     if "foil" in columns:
