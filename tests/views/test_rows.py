@@ -104,14 +104,16 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
     margin, other = rng.choice([-0.5, -0.0, 0.0, 0.25, 0.5, math.nan], size=(2, 200)).astype(
         np.float32
     )
+    n_fooled = rng.integers(0, 4, 200)
     by = {
-        "worst": lambda m, o: m,
-        "closest": lambda m, o: abs(m),
-        "best": lambda m, o: -m,
-        "difference": lambda m, o: -abs(m - o),
-        "dataset": lambda m, o: 0.0,
+        "worst": lambda m, o, n: m,
+        "closest": lambda m, o, n: abs(m),
+        "best": lambda m, o, n: -m,
+        "difference": lambda m, o, n: -abs(m - o),
+        "models": lambda m, o, n: -n,
+        "dataset": lambda m, o, n: 0.0,
     }[sort]
-    keys = [by(float(m), float(o)) for m, o in zip(margin, other, strict=True)]
+    keys = [by(float(m), float(o), int(n)) for m, o, n in zip(margin, other, n_fooled, strict=True)]
     known = [place for place in range(200) if not math.isnan(keys[place])]
     expected = [
         *sorted(known, key=keys.__getitem__),
@@ -120,6 +122,6 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
     chosen = replace(Filter("x"), sort=sort)
     for start, stop in ((0, 1), (0, 12), (60, 72), (130, 170), (190, 300), (200, 212), (500, 512)):
         assert (
-            views.filter.sorted_indices(chosen, margin, other, start, stop).tolist()
+            views.filter.sorted_indices(chosen, margin, other, start, stop, n_fooled).tolist()
             == expected[start:stop]
         )

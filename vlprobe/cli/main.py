@@ -237,7 +237,12 @@ def show(
     metavar="KIND=OUTCOME",
     help="Only triplets whose other side has this outcome: t2t=fooled with --kind i2t --outcome held.",
 )
-@click.option("--sort", default="worst", show_default=True, help="worst, closest, best or dataset.")
+@click.option(
+    "--sort",
+    default="worst",
+    show_default=True,
+    help="worst, closest, best, models (most models fooled first) or dataset.",
+)
 @click.option("--page", default=1, type=click.IntRange(1, 10**9), show_default=True)
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
 @click.option("--format", "how", type=FORMATS, default="table")
@@ -247,6 +252,7 @@ def failures(
 ) -> None:
     """List the cases in which the model of run KEY is fooled, worst first."""
     from vlprobe import views
+    from vlprobe.render.case_lines import CHOICES
 
     store = results_store(ctx)
     manifest = store.find(key)
@@ -259,6 +265,9 @@ def failures(
     click.echo(f"{total} cases; page {page} of {n_pages}", err=True)
     if how == "table":
         table = views.failure_table.shortened_pictures(table)
+        if not question_set.run(model).is_scored:
+            words = [CHOICES[views.wall.verdict_of(margin)][1] for margin in table["margin"]]
+            table = table.assign(margin=words).rename(columns={"margin": "answer"})
     empty = f"Page {page} is after the last page, {n_pages}." if total else NO_MATCH
     print_table(table, how, empty)
 

@@ -21,8 +21,8 @@ Slices = dict[str, dict[str, np.ndarray]]
 
 
 def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
-    """The metrics, those in cosines without a value where the scale of the scores is not known."""
-    if scale != "unknown":
+    """The metrics, those in cosines without a value where scores have no known scale."""
+    if scale not in ("unknown", "verdict"):
         return list(metrics)
     return [
         replace(metric, value=lambda rows: np.full(len(rows), np.nan))

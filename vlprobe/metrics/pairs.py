@@ -3,14 +3,16 @@ picture only.
 
 Rows carry `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the first
 picture to the second caption. All comparisons are strict: a tie is a failure. `probability` says
-whether these are probabilities; `order_12` and `order_21` are the probability that a generative
-model matches two captions rightly to two pictures side by side, asked in either order, NaN of any
-other model.
+whether these are probabilities. `order_12` and `order_21` are about the order of the two captions
+in the question, the true caption (of a pair: the left picture's) listed first and listed second,
+NaN of a model that was asked in one order only: for a pair the probability that a generative model
+matches both captions rightly, for a caption and its foil whether it chose the caption, 1 or 0.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypedDict, cast
 
 import numpy as np
@@ -95,8 +97,50 @@ def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
 
 
 def foil_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Whether a picture prefers its caption to a foil. Source: VALSE; EqBen table 8."""
-    return (rows["margin"].to_numpy() > 0).astype(np.float64)
+    """Whether a picture prefers its caption to a foil; of a model that was asked in both orders,
+    the mean of both answers. Source: VALSE; EqBen table 8.
+
+    >>> foil_accuracy(pd.DataFrame({"margin": [0.2, 0.0]})).tolist()
+    [1.0, 0.0]
+    >>> orders = {"order_12": [1.0, 0.0, 0.0], "order_21": [1.0, 1.0, 0.0]}
+    >>> foil_accuracy(pd.DataFrame({"margin": [1.0, 0.0, -1.0], **orders})).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    preferred = (rows["margin"].to_numpy() > 0).astype(np.float64)
+    first, second = _orders(rows)
+    return np.where(np.isnan(first + second), preferred, (first + second) / 2)
+
+
+def _orders(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """`order_12` and `order_21`, float64; NaN where the rows lack them."""
+    first, second = (
+        rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), math.nan)
+        for name in ("order_12", "order_21")
+    )
+    return first, second
+
+
+def _foil_tied(rows: pd.DataFrame) -> np.ndarray:
+    """Whether both captions score the same; an answer that changes with the order is not a tie."""
+    first, second = _orders(rows)
+    return zero_margin(rows) & np.isnan(first + second)
+
+
+def right_in_both_orders(rows: pd.DataFrame) -> np.ndarray:
+    """Whether the caption was chosen in both orders; NaN of a model asked in one order."""
+    first, second = _orders(rows)
+    return np.where(np.isnan(first + second), math.nan, np.minimum(first, second))
+
+
+def order_flips(rows: pd.DataFrame) -> np.ndarray:
+    """Whether the answer changes with the order of the captions; NaN of a model asked in one order.
+
+    >>> asked_twice = pd.DataFrame({"order_12": [1.0, 0.0, 0.0], "order_21": [1.0, 1.0, 0.0]})
+    >>> order_flips(asked_twice).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    first, second = _orders(rows)
+    return np.abs(first - second)
 
 
 def _average(rows: pd.DataFrame) -> np.ndarray:
@@ -131,16 +175,16 @@ def _caption_tied(rows: pd.DataFrame) -> np.ndarray:
     return _of_probabilities(rows, rows["score_0"].to_numpy() == 0.5) == 1
 
 
-def _foil_tied(rows: pd.DataFrame) -> np.ndarray:
+def _rejection_tied(rows: pd.DataFrame) -> np.ndarray:
     return _of_probabilities(rows, rows["score_1"].to_numpy() == 0.5) == 1
 
 
 def _one_side_tied(rows: pd.DataFrame) -> np.ndarray:
-    return _caption_tied(rows) | _foil_tied(rows)
+    return _caption_tied(rows) | _rejection_tied(rows)
 
 
 def _weaker_tied(rows: pd.DataFrame) -> np.ndarray:
-    return np.where(rows["captions_are_weaker"], _caption_tied(rows), _foil_tied(rows))
+    return np.where(rows["captions_are_weaker"], _caption_tied(rows), _rejection_tied(rows))
 
 
 def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
@@ -218,7 +262,7 @@ def _metric(
     help: str,
     chance: float,
     value: Column,
-    tied: Column = zero_margin,
+    tied: Column | None = zero_margin,
     kind: str = "pair",
     source: str = "EqBen, section 5",
 ) -> Metric:
@@ -238,9 +282,15 @@ def _metric(
 
 
 def _foil_metric(
-    *, name: str, label: str, help: str, chance: float, value: Column, tied: Column
+    *,
+    name: str,
+    label: str,
+    help: str,
+    chance: float,
+    value: Column,
+    tied: Column | None,
+    source: str = "VALSE; EqBen, table 2",
 ) -> Metric:
-    source = "VALSE; EqBen, table 2"
     return _metric(
         name=name,
         label=label,
@@ -343,10 +393,11 @@ METRICS = (
     _foil_metric(
         name="foil_accuracy",
         label="Foil accuracy",
-        help="Share of pictures that prefer their caption to a foil.",
+        help="Share of pictures that prefer their caption to a foil; of a model asked in both "
+        "orders of the captions, the mean of both.",
         chance=0.5,
         value=foil_accuracy,
-        tied=zero_margin,
+        tied=_foil_tied,
     ),
     _foil_metric(
         name="caption_accepted",
@@ -362,7 +413,7 @@ METRICS = (
         help="Share of foils that fit with a probability below one half; of models that give one.",
         chance=math.nan,
         value=foil_rejected,
-        tied=_foil_tied,
+        tied=_rejection_tied,
     ),
     _foil_metric(
         name="judged_rightly",
@@ -380,5 +431,50 @@ METRICS = (
         chance=math.nan,
         value=weaker_side,
         tied=_weaker_tied,
+    ),
+)
+
+_ORDERS_SOURCE = "SugarCrepe, gpt-4v-results: positive-first and negative-first"
+# Of models that were asked about a caption and its foil in both orders
+ORDER_METRICS = (
+    _foil_metric(
+        name="right_in_both_orders",
+        label="Right in both orders",
+        help="Share of questions that are answered right whichever caption is listed first.",
+        chance=0.25,
+        value=right_in_both_orders,
+        tied=None,
+        source=_ORDERS_SOURCE,
+    ),
+    replace(
+        _foil_metric(
+            name="order_flips",
+            label="Answer changes with the order",
+            help="Share of questions that get another answer when the two captions are listed in "
+            "the other order. A model that always names the first one gets 100 %.",
+            chance=0.5,
+            value=order_flips,
+            tied=None,
+            source=_ORDERS_SOURCE,
+        ),
+        direction="down",
+    ),
+    _foil_metric(
+        name="right_true_first",
+        label="Right, true caption listed first",
+        help="Share of right answers where the true caption is listed before the wrong one.",
+        chance=0.5,
+        value=lambda rows: _orders(rows)[0],
+        tied=None,
+        source=_ORDERS_SOURCE,
+    ),
+    _foil_metric(
+        name="right_wrong_first",
+        label="Right, wrong caption listed first",
+        help="Share of right answers where the wrong caption is listed before the true one.",
+        chance=0.5,
+        value=lambda rows: _orders(rows)[1],
+        tied=None,
+        source=_ORDERS_SOURCE,
     ),
 )

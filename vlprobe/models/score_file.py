@@ -5,6 +5,9 @@
         case (or id, key, item), caption, image, score a row a score
         case (or id, key, item), c0_i0, c1_i0, ...     a row a case, a column a caption and picture
         file, key, caption_score, foil_score           as for VALSE: a case is FILE/KEY
+        case (or id, key, item), correct               right or wrong: true, false, 1 or 0; +verdict
+        case, correct_first, correct_second            the same, asked twice: with the true caption
+                                                       listed first, and with the wrong one first
     .npy    numbers of shape (items, captions) or (items, captions, pictures), items in the order of
             the data
     .npz    the same under `scores`; with `ids`, one for each item, in any order
@@ -47,9 +50,12 @@ MAX_COLUMNS = 10_000
 LABEL = re.compile(r"(.+)_c([0-9]{1,5})_i([0-9]{1,5})", re.DOTALL)
 CELL = re.compile(r"c([0-9]{1,5})_i([0-9]{1,5})")
 KEYS = ("label", "case", "id", "key", "item")  # columns that name a case, the first that is there
+CORRECT, ORDERS = "correct", ("correct_first", "correct_second")
+VERDICTS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "": math.nan}
 VALSE = {"key": "file/key", "c0_i0": "caption_score", "c1_i0": "foil_score"}
 EXPECTED = (
-    "label and score; case, caption, image and score; or case and c0_i0, c1_i0 ... "
+    "label and score; case, caption, image and score; case and c0_i0, c1_i0 ...; "
+    "or case and correct. "
     "Say which columns these are: +key=COLUMN+score=COLUMN"
 )
 Values = Sequence[object] | np.ndarray
@@ -107,7 +113,8 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
         file: Its name, for its ending and for errors.
         content: Its bytes.
         mapping: Columns by what they are: `key` (several are joined by /), `score`, `caption`,
-            `image`, and `c0_i0` and the like. Of what is left out, the usual names are looked for.
+            `image`, `correct`, `correct_first`, `correct_second`, and `c0_i0` and the like. Of what
+            is left out, the usual names are looked for.
 
     Raises:
         InvalidInput: columns, labels or numbers that are not as expected, or a damaged file.
@@ -196,7 +203,7 @@ def _lowered(file: Path, columns: Mapping[str, Values]) -> dict[str, Values]:
 
 def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
     """The scores of a file with columns."""
-    names = {"key": "", "score": "score", "caption": "caption", "image": "image"}
+    names = {name: name for name in ("score", "caption", "image", CORRECT, *ORDERS)} | {"key": ""}
     cell_columns = {name: name for name in columns.values if CELL.fullmatch(name)}
     if not mapping and {"file", "key", "caption_score", "foil_score"} <= set(columns.values):
         mapping = VALSE
@@ -207,6 +214,10 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
     if cell_columns:
         numbers = {_cell(role): _numbers(columns, column) for role, column in cell_columns.items()}
         return _wide(columns, keys, numbers)
+    if "score" not in mapping and names["score"] not in columns.values:
+        for verdicts in ([names[CORRECT]], [names[order] for order in ORDERS]):
+            if set(verdicts) <= set(columns.values):
+                return _right_or_wrong(columns, keys, verdicts)
     scores = _numbers(columns, names["score"])
     if names["caption"] in columns.values and names["image"] in columns.values:
         captions, images = (_whole_numbers(columns, names[role]) for role in ("caption", "image"))
@@ -288,6 +299,32 @@ def _numbers(columns: _Columns, name: str) -> np.ndarray:
             f"'{columns.file}', {columns.row_name(int(infinite[0]))}: '{name}' is infinite. Expected a finite number."
         )
     return numbers
+
+
+def _right_or_wrong(columns: _Columns, keys: Sequence[str], verdicts: Sequence[str]) -> ScoreTable:
+    """A row a case, a column an order of its two captions. The score of a caption is the share of
+    the orders in which it was chosen.
+    """
+    orders = np.stack([_verdicts(columns, name) for name in verdicts], axis=1)
+    share = orders.mean(axis=1)
+    scores = np.stack([share, 1 - share], axis=1)[:, :, None]
+    rows = row_of_key(columns.file, keys)
+    return ScoreTable(rows, scores, orders=orders if len(verdicts) == 2 else None, is_verdict=True)
+
+
+def _verdicts(columns: _Columns, name: str) -> np.ndarray:
+    """A column of right or wrong as 1 and 0, float64; NaN where a field is empty."""
+    values = _required(columns, name)
+    verdicts = np.empty(len(values))
+    for row, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
+        text = "" if value is None else str(value).strip().lower()
+        if text not in VERDICTS:
+            raise InvalidInput(
+                f"'{columns.file}', {columns.row_name(row)}: '{name}' is '{text[:80]}'. "
+                "Expected true or false (or 1 or 0); leave it empty where there is no answer."
+            )
+        verdicts[row] = VERDICTS[text]
+    return verdicts
 
 
 def _wide(columns: _Columns, keys: Sequence[str], numbers: Mapping[Cell, np.ndarray]) -> ScoreTable:

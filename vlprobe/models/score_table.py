@@ -23,6 +23,10 @@ class ScoreTable:
     rows: Mapping[str, int]  # of a case or an item, by its key
     scores: np.ndarray  # float64 of shape (rows, captions, pictures)
     by_place: bool = False  # whether a row is an item by its place in the data: it has no keys
+    # Whether the true caption was chosen where it was listed first, and where second: 1, 0 or NaN,
+    # float64 of shape (rows, 2); None where every question was asked once
+    orders: np.ndarray | None = None
+    is_verdict: bool = False  # read from columns that say right or wrong
 
     @property
     def n_scores(self) -> int:

@@ -4,10 +4,13 @@
                                      in which files and columns
     +probability +cosine +logit      what the scores are; else their scale is unknown, and with it
                                      all that is measured in cosines, or needs probabilities
+    +verdict                         right or wrong only: answers are counted, and nothing is
+                                     compared by its score
     +partial                         cases without a score are unknown; else they are refused
     +matrix                          FILE has the score of every picture with every text, and so has
                                      a folder in which scores.npy lies: `from_files.matrix` says how
     +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN
+    +correct=COLUMN +correct_first=COLUMN +correct_second=COLUMN
                                      which column is what
     +as=NAME                         what it is called on pages
 
@@ -20,7 +23,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -31,22 +34,26 @@ from vlprobe.models.from_files.names import parse_options
 from vlprobe.models.score_table import ScoreTable
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
-from vlprobe.types import Capabilities, CaseAnswerer, Reader
+from vlprobe.types import Capabilities, CaseAnswerer, Reader, ScoreType
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PREFIX = "scores"
-Scale = Literal["cosine", "probability", "logit", "unknown"]
 # What a score of each scale lies between; rounding may take a cosine beyond 1
-BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0)}
+BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0), "verdict": (0.0, 1.0)}
 PARTIAL, MATRIX = "partial", "matrix"
+ASKED_TWICE = (
+    "asked in both orders of the captions: a share of wrong answers is the mean of both, and a "
+    "case counts as fooled where either answer is wrong"
+)
 OPTION = re.compile(
-    r"(probability|cosine|logit|partial|matrix)|as=[^+/]{1,60}|"
-    r"(key|score|caption|image|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
+    r"(probability|cosine|logit|verdict|partial|matrix)|as=[^+/]{1,60}|"
+    r"(key|score|caption|image|correct(?:_first|_second)?|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
 )
 EXPECTED = (
-    "probability, cosine, logit, partial, matrix, as=NAME, key=COLUMN, score=COLUMN or c0_i0=COLUMN"
+    "probability, cosine, logit, verdict, partial, matrix, as=NAME, key=COLUMN, score=COLUMN, "
+    "correct=COLUMN or c0_i0=COLUMN"
 )
 CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
 
@@ -61,7 +68,7 @@ class _Source:
     """A name, parsed."""
 
     file: Path
-    scale: Scale
+    scale: ScoreType
     partial: bool
     is_matrix: bool
     mapping: Mapping[str, str]
@@ -92,6 +99,18 @@ def load(
         )
     content = score_file.read_content(source.file)
     table = score_file.parse(source.file, content, source.mapping)
+    if table.is_verdict and source.scale != "verdict":
+        raise InvalidInput(
+            f"'{source.file}' says right or wrong and has no scores. "
+            f"Write 'scores:{source.file}+verdict'."
+        )
+    if source.scale == "verdict" and not table.is_verdict:
+        between = table.scores[~np.isin(table.scores, (0.0, 1.0)) & ~np.isnan(table.scores)]
+        if len(between):
+            raise InvalidInput(
+                f"{len(between):,} of {table.n_scores:,} scores of '{source.file}' are neither 0 "
+                f"nor 1 (first: {between[0]:g}). Leave '+verdict' out, or name another scale."
+            )
     if source.scale in BOUNDS:
         low, high = BOUNDS[source.scale]
         outside = table.scores[(table.scores < low) | (table.scores > high)]
@@ -109,11 +128,14 @@ def _parse_name(name: str) -> _Source:
     scales = sorted(words - {PARTIAL, MATRIX})
     if len(scales) > 1:
         raise InvalidInput(f"'{name}' has the scales {' and '.join(scales)}. Name one.")
+    is_matrix = MATRIX in words or files.is_file(file / "scores.npy")
+    if is_matrix and scales == ["verdict"]:
+        raise InvalidInput(f"'{name}' is a matrix of scores. '+verdict' is for answers to cases.")
     return _Source(
         file,
-        cast(Scale, scales[0]) if scales else "unknown",
+        cast(ScoreType, scales[0]) if scales else "unknown",
         PARTIAL in words,
-        MATRIX in words or files.is_file(file / "scores.npy"),
+        is_matrix,
         {match[2]: match[3] for match in options if match[2]},
     )
 
@@ -135,6 +157,10 @@ class ScoreFile(CaseAnswerer):
         how = [content_digest, source.scale, source.partial, sorted(source.mapping.items())]
         self.digest = pictures.digest(f"scores version 1 {json.dumps(how)}".encode())
         self.note = "scores from a file: spreads and similarities of texts are unknown"
+        if source.scale == "verdict":
+            self.note = "answers from a file, right or wrong: how clearly a caption won is unknown"
+        if table.orders is not None:
+            self.note += f"; {ASKED_TWICE}"
         if source.scale == "unknown":
             self.note += (
                 ", and so is what is measured in cosines or needs probabilities, because the scale is not named "
@@ -144,7 +170,8 @@ class ScoreFile(CaseAnswerer):
     @property
     def capabilities(self) -> Capabilities:
         """Answers to the cases of the file."""
-        return Capabilities(answers_cases=True, score_type=self._source.scale)
+        n_orders = 1 if self._table.orders is None else 2
+        return Capabilities(answers_cases=True, score_type=self._source.scale, n_orders=n_orders)
 
     def facts(self) -> dict[str, str]:
         """What the file has."""
@@ -155,6 +182,7 @@ class ScoreFile(CaseAnswerer):
             "architecture": "none: scores from a file",
             "parameters": "unknown",
             "scores": f"{table.n_scores:,} of {len(table.scores):,} cases {keyed}, "
+            f"{'asked in both orders, ' if table.orders is not None else ''}"
             f"captions up to {captions} and pictures up to {images}",
         }
 
@@ -170,6 +198,16 @@ class ScoreFile(CaseAnswerer):
         """
         blocks = [answer.scores.T.ravel() for answer in self._lookups(cases)]
         return np.concatenate(blocks or [np.empty(0)]).astype(np.float32)
+
+    def orders(self, cases: "pa.Table") -> np.ndarray:
+        """The answers with the true caption listed first, and second: float32 of shape (2, n)."""
+        rows = [answer.row for answer in self._lookups(cases)]
+        verdicts = np.full((2, len(rows)), np.nan, dtype=np.float32)
+        if self._table.orders is not None:
+            for case, row in enumerate(rows):
+                if row is not None:
+                    verdicts[:, case] = self._table.orders[row]
+        return verdicts
 
     def check_cases(self, cases: Reader) -> str:
         """What a reader must know of its answers to these cases, "" if nothing.

@@ -27,6 +27,7 @@ from vlprobe.types import (
     Probe,
     Reader,
     Run,
+    answers_cases,
     matches_side_by_side,
 )
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -96,6 +97,7 @@ class EqBen(Probe):
         edits_option.option("Those with a different meaning are foils of the picture's captions."),
     )
     metrics = pairs.METRICS
+    optional_metrics = order_metrics = pairs.ORDER_METRICS
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digest of a file of edits."""
@@ -199,10 +201,12 @@ class MinimalPairScorer:
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
-    """Probability that the captions are matched rightly when the first is named first, and
-    second: shape (2, n).
+    """What the model answers when the first caption is named first, and second, as
+    `metrics.pairs` has it: float32 of shape (2, n).
     """
     model = encoder.model
+    if answers_cases(model) and model.capabilities.n_orders == 2:
+        return model.orders(cases)
     probabilities = np.full((2, len(cases)), np.nan, dtype=np.float32)
     if not matches_side_by_side(model):
         return probabilities

@@ -152,7 +152,7 @@ class Prsm(Probe):
             else options
         )
 
-    def metrics_of(self, options: Mapping[str, object]) -> tuple[Metric, ...]:
+    def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
         """With the estimate where candidates are sampled."""
         return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vlprobe.render import series
 from vlprobe.render.html.cases import ranked_words
 from vlprobe.render.series import StripPicture
-from vlprobe.render.wall import Run, stayed, top_lists
+from vlprobe.render.wall import CHANGES, Run, stayed, top_lists
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import word_runs
@@ -29,6 +29,12 @@ VERDICTS = {  # icon, word and style
     "held": ("true", "held"),
     "tied": ("tie", "cannot tell"),
     "unknown": ("quiet", "no answer"),
+}
+CHOICES = {  # the same of answers that are right or wrong only
+    **VERDICTS,
+    "fooled": ("lie", "chose the wrong caption"),
+    "held": ("true", "chose the true caption"),
+    "tied": ("tie", CHANGES),
 }
 FRAMES = "Solid frame: the right place. Dashed: the model's."
 
@@ -54,14 +60,14 @@ class ModelBar:
     is_lie: bool  # what is wrong wins
     style: str
     word: str
-    size: str  # of the margin, in words
+    size: str  # of the margin, in words; "" where it has none
 
 
 @dataclass(frozen=True)
 class Bars:
     """What all models did."""
 
-    title: str
+    title: str  # "" where no model has a bar
     title_at: float
     zero: float  # where neither wins
     lines: Sequence[ModelBar]
@@ -122,6 +128,8 @@ def believed(card: WallCard) -> tuple[str, str]:
     """Style and label of the text that should lose."""
     if math.isnan(card.margin):
         return "quiet", "False"
+    if not card.is_scored and card.margin <= 0:
+        return ("lie", "Chosen") if card.margin else ("tie", "Chosen in one order")
     if card.margin == 0:
         return "tie", "As high"
     return ("lie", "Believed") if card.margin < 0 else ("lie", "False")
@@ -214,8 +222,11 @@ def ranking_strips(card: WallCard) -> list[Strip]:
 
 
 def bars(card: WallCard, kind: KindPresentation, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
-    """A line a model: how far the lie or the truth wins, and that in a word."""
-    margins = [verdict.margin for verdict in card.verdicts]  # NaN is neither below nor above 0
+    """A line a model: how far the lie or the truth wins, and that in a word. Answers that are right
+    or wrong only have no bar.
+    """
+    scored = [verdict for verdict in card.verdicts if verdict.is_scored]
+    margins = [verdict.margin for verdict in scored]  # NaN is neither below nor above 0
     most_lie = max([-margin for margin in margins if margin < 0], default=0.0)
     most_true = max([margin for margin in margins if margin > 0], default=0.0)
     total = most_lie + most_true
@@ -223,7 +234,7 @@ def bars(card: WallCard, kind: KindPresentation, renamed: Mapping[str, str] = NO
     if not kind.is_movement and total:
         zero = min(max(most_true / total, LEAST_SIDE), MOST_SIDE)
     scale = _scale(most_lie, most_true, zero)
-    title = "the truth wins by"
+    title = "the truth wins by" if scored else ""
     if kind.is_movement:
         title = "moved by"
     elif most_lie:
@@ -247,6 +258,8 @@ def _bar(
     verdict: ModelVerdict, kind: KindPresentation, zero: float, scale: float, name: str
 ) -> ModelBar:
     style, word = _verdict_words(verdict, kind)
+    if not verdict.is_scored:
+        return ModelBar(verdict.model, name, zero, 0.0, verdict.margin < 0, style, word, "")
     width = 0.0 if math.isnan(verdict.margin) else abs(verdict.margin) * scale
     begin = zero if verdict.margin <= 0 else zero - width
     size = "unknown" if math.isnan(verdict.margin) else f"by {abs(verdict.margin):.3f}"
@@ -255,5 +268,5 @@ def _bar(
 
 def _verdict_words(verdict: ModelVerdict, kind: KindPresentation) -> tuple[str, str]:
     if not kind.is_movement or verdict.verdict == "unknown":
-        return VERDICTS[verdict.verdict]
+        return (VERDICTS if verdict.is_scored else CHOICES)[verdict.verdict]
     return ("quiet", f"{abs(verdict.margin):.3f}") if verdict.margin else ("true", "stayed")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.wall import CardData, card_data, frames, shorten
+from vlprobe.render.wall import CHANGES, CardData, card_data, frames, shorten
 from vlprobe.render.words import movement_kinds
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
@@ -127,7 +127,9 @@ def box(
 ) -> dict[str, object]:
     """A model's box: mark, verdict, and where models search what it put first."""
     top = winner(card, kind, answer)
-    text, source, label = "", "", f"{name} {STATES[verdict.verdict]}"
+    is_change = verdict.verdict == "tied" and not verdict.is_scored
+    state = f"is {CHANGES}" if is_change else STATES[verdict.verdict]
+    text, source, label = "", "", f"{name} {state}"
     if kind.is_movement:
         text = movement(verdict, kind, answer)
         label = f"{name} {MOVED[verdict.verdict]} {text}".strip()

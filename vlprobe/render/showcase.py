@@ -226,12 +226,18 @@ def verdict(
     }.get(kind.body)
     if done:
         return f"{subject} {done}"
-    ties = sum(
-        answer.verdict == "tied" and answer.model in names for answer in showcase.card.verdicts
-    )
+    tied = [
+        answer
+        for answer in showcase.card.verdicts
+        if answer.verdict == "tied" and answer.model in names
+    ]
+    ties = sum(answer.is_scored for answer in tied)
     if ties == showcase.n_fooled:
         return f"{subject} cannot tell them apart"
-    return f"{subject} chose this one{f', {count_word(ties)} by a tie' if ties else ''}"
+    how = f", {count_word(ties)} by a tie" if ties else ""
+    if changes := len(tied) - ties:
+        how += f", {count_word(changes)} in one order only"
+    return f"{subject} chose this one{how}"
 
 
 def how_often(rate: float) -> str:

@@ -27,6 +27,8 @@ VERDICT_WORDS = {  # in the order of the legend
     "tied": "cannot tell",
     "unknown": "no answer",
 }
+# Of an answer that is right or wrong only, and changes with the order of the captions
+CHANGES = "right in one order only"
 BELIEVED = {  # what happened to the lies that are counted, by the body of their kind
     "pair": "not told apart",
     "caption_search": "ranked above the true ones",
@@ -90,6 +92,12 @@ def pattern_words(key: str) -> tuple[str, str]:
     return source or "…", target or "(nothing)"
 
 
+def verdict_word(verdict: ModelVerdict) -> str:
+    """A verdict in words; without scores, "tied" is an answer that changes with the order."""
+    is_change = verdict.verdict == "tied" and not verdict.is_scored
+    return CHANGES if is_change else VERDICT_WORDS[verdict.verdict]
+
+
 def judges(card: WallCard) -> list[ModelVerdict]:
     """The verdicts that are counted: those of all models but controls, which are meant to fail; where there are only
     controls, theirs.
@@ -104,7 +112,7 @@ def count_text(card: WallCard) -> str:
     """
     verdicts = judges(card)
     if len(verdicts) == 1:
-        return VERDICT_WORDS[verdicts[0].verdict]
+        return verdict_word(verdicts[0])
     believed = sum(verdict.verdict in ("fooled", "tied") for verdict in verdicts)
     return f"{believed} of {len(verdicts)}"
 
@@ -154,9 +162,11 @@ def accessible_name(card: WallCard, kind: KindPresentation) -> str:
 def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str]) -> str:
     """The names of the models, those that are fooled first."""
     lines = []
-    for state, word in VERDICT_WORDS.items():
+    for word in (*VERDICT_WORDS.values(), CHANGES):
         names = [
-            model_name(verdict.model, renamed) for verdict in verdicts if verdict.verdict == state
+            model_name(verdict.model, renamed)
+            for verdict in verdicts
+            if verdict_word(verdict) == word
         ]
         if names:
             lines.append(f"{word}: {', '.join(names)}")
@@ -251,7 +261,12 @@ def _lines(card: WallCard, kind: KindPresentation) -> list[list[Run]]:
 
 
 def heading(
-    kind: KindPresentation, outcome: str, n_cases: int, n_pictures: int, has_pictures: bool = True
+    kind: KindPresentation,
+    outcome: str,
+    n_cases: int,
+    n_pictures: int,
+    has_pictures: bool = True,
+    is_scored: bool = True,
 ) -> str:
     """The page in a sentence.
 
@@ -261,11 +276,14 @@ def heading(
         n_cases: How many cases pass.
         n_pictures: On how many pictures.
         has_pictures: Whether the cases have pictures at all.
+        is_scored: Whether the model has scores; else its answers are right or wrong only.
     """
     lies = kind.lies[:-1] if n_cases == 1 and kind.lies.endswith("s") else kind.lies
     happened = {
         "fooled": BELIEVED.get(kind.body, "believed"),
-        "tied": "scored exactly as high as the truth",
+        "tied": "scored exactly as high as the truth"
+        if is_scored
+        else "chosen in one of two orders",
         "held": "seen through",
     }.get(outcome, "")
     sentence = f"{n_cases:,} {lies} {'' if kind.is_movement else happened}".strip()
@@ -274,14 +292,29 @@ def heading(
     return f"{sentence}, on {n_pictures:,} {'picture' if n_pictures == 1 else 'pictures'}"
 
 
+def tied_text(counted: Mapping[str, int], n_orders: int) -> str:
+    """What follows the share of fooled cases: how many have equal scores, or are fooled in one of
+    two orders of the captions.
+
+    >>> tied_text({"tied": 3, "fooled": 9}, 1), tied_text({"tied": 694, "fooled": 934}, 2)
+    (', 3 by a tie', ': 240 in both orders, 694 in one')
+    """
+    if n_orders == 2:
+        both = counted["fooled"] - counted["tied"]
+        return f": {both:,} in both orders, {counted['tied']:,} in one"
+    return f", {counted['tied']:,} by a tie" if counted["tied"] else ""
+
+
 def legend(kind: KindPresentation, cards: Sequence[WallCard]) -> list[tuple[str, str]]:
     """How to read the squares: those states that the cards have."""
     n_models = len(judges(cards[0])) if cards else 0
     if kind.is_movement or not 1 < n_models <= MOST_SQUARES:
         return []
-    states = {verdict.verdict for card in cards for verdict in judges(card)} | {"fooled", "held"}
+    shown = [verdict for card in cards for verdict in judges(card)]
+    words = {verdict_word(verdict): verdict.verdict for verdict in shown}
+    words |= {VERDICT_WORDS[state]: state for state in ("fooled", "held")}
     lead = f"{count_word(n_models)} squares, {count_word(n_models)} models:"
     return [
         ("", lead),
-        *((state, word) for state, word in VERDICT_WORDS.items() if state in states),
+        *((words[word], word) for word in (*VERDICT_WORDS.values(), CHANGES) if word in words),
     ]

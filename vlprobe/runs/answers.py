@@ -73,7 +73,9 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     n_cases = case_manifest["n_cases"]
     executor.progress.update(f"{context.label}: intervals", n_cases, n_cases)
     scale = score_type(model, context.probe)
-    metrics = metrics_on(scale, context.probe.metrics_of(context.run.options))
+    metrics = metrics_on(
+        scale, context.probe.metrics_of(context.run.options, model.capabilities.n_orders)
+    )
     judged = judge_parts(context, executor, case_ranges, metrics)
     run = context.run
     facts = {
@@ -86,6 +88,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
         "spread": spread,
         "note": "; ".join(filter(None, [model.note, coverage, judged.note])),
         "score_type": scale,
+        **({"n_orders": model.capabilities.n_orders} if model.capabilities.n_orders > 1 else {}),
         "erased": judged.erased,
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),

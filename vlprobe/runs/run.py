@@ -212,7 +212,12 @@ class _Execution:
             check_pictures(model, prepared.items)
             if isinstance(model, ServedModel):
                 model.open(self.store.root, self.budget, self.progress)
-            run = replace(prepared.run, model=model.name, model_digest=model.digest)
+            metrics = metric_names(
+                prepared.probe, prepared.run.options, model.capabilities.n_orders
+            )
+            run = replace(
+                prepared.run, model=model.name, model_digest=model.digest, metrics=metrics
+            )
             context = RunContext(run, prepared.items, prepared.probe, request, self.store)
             if self.write_error and not context.run_entry.complete:
                 raise self.write_error
@@ -366,9 +371,15 @@ def plan(
         dataset_digest=dataset.digest,
         probe=probe.name,
         probe_version=probe.version,
-        metrics=tuple(f"{metric.name}@{metric.version}" for metric in probe.metrics_of(options)),
+        metrics=metric_names(probe, options),
         options=dict(options),
         seed=request.seed,
         limit=run_selection.limit,
         selection=run_selection.record,
     )
+
+
+def metric_names(probe: Probe, options: Mapping[str, object], n_orders: int = 1) -> tuple[str, ...]:
+    """The metrics of a run as name@version, as `Run.metrics` has them."""
+    metrics = probe.metrics_of(options, n_orders)
+    return tuple(f"{metric.name}@{metric.version}" for metric in metrics)

@@ -44,6 +44,15 @@ MOVEMENT_WORDS = VerdictWords(
 )
 
 
+# Of answers that are right or wrong only; 0: the answer changes with the order of the captions
+CHOICE_WORDS = VerdictWords(
+    positive="Chose the true caption",
+    negative="Chose the wrong caption",
+    zero="Right in one order only",
+    zero_margin="",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindPresentation:
     """How the cases of one kind are shown.

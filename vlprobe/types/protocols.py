@@ -23,6 +23,10 @@ Reader = Callable[
 ]  # column names to these columns, a block of rows at a time
 
 
+# "verdict": right or wrong only, so a difference of scores has no size
+ScoreType = Literal["cosine", "probability", "logit", "verdict", "unknown"]
+
+
 class Dataset(Protocol):
     """A way in for pictures and captions: `datasets/*.py` define PREFIX, names() and load(name,
     cache).
@@ -47,7 +51,9 @@ class Capabilities:
     asks_server: bool = False  # a Lookup or CaseAnswerer that asks a server, in a run alone
     dim: int = 0  # of an embedding of a text; 0: it has none
     image_dim: int = 0  # of an embedding of a picture: `dim`, or a multiple of it
-    score_type: Literal["cosine", "probability", "logit", "unknown"] = "cosine"
+    score_type: ScoreType = "cosine"
+    # 2: a CaseAnswerer with an answer for each order of the two captions, see `orders`
+    n_orders: int = 1
     device: str = "cpu"
     precision: str = "fp32"
     cuts_columns: bool = True  # whether a short text takes less time than a long one
@@ -167,6 +173,12 @@ class CaseAnswerer(Model, Protocol):
     def answers(self, cases: "pa.Table") -> np.ndarray:
         """Scores of each case's pictures with its texts, picture by picture: float32 of shape
         (n_pairs,), NaN where it has none.
+        """
+        ...
+
+    def orders(self, cases: "pa.Table") -> np.ndarray:
+        """Whether it chose the true caption where that one was listed first, and where it was
+        listed second: float32 of shape (2, n_cases), 1, 0 or NaN. Only with two `n_orders`.
         """
         ...
 
@@ -313,7 +325,10 @@ class Probe(ABC):
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
     options: tuple[Option, ...] = ()  # what can be set, with defaults, allowed values and help
     metrics: tuple[Metric, ...]
-    optional_metrics: tuple[Metric, ...] = ()  # that only runs with some options have
+    optional_metrics: tuple[Metric, ...] = ()  # that only some runs have, see `metrics_of`
+    # Of the optional ones, those of models that were asked in both orders of the captions. Runs
+    # with and without them can be compared.
+    order_metrics: tuple[Metric, ...] = ()
     # By the name of a table that is stored beside the scores, a row a case: the columns of the
     # scorer's table that it holds in place of the scores; null where an earlier version scored.
     side_tables: "Mapping[str, pa.Schema]" = MappingProxyType({})
@@ -337,9 +352,9 @@ class Probe(ABC):
         """The options with all that names a file or a model pinned by a digest."""
         return options
 
-    def metrics_of(self, options: Mapping[str, object]) -> tuple[Metric, ...]:
-        """Of a run with these options."""
-        return self.metrics
+    def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
+        """The metrics of a run with these options, of a model with so many orders of captions."""
+        return (*self.metrics, *self.order_metrics) if n_orders == 2 else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raises InvalidInput where pinned options do not suit a dataset's items, which are all here."""

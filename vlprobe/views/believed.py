@@ -38,7 +38,7 @@ class Contestant:
     """One model on all cases of a kind that it answered; unknown numbers are NaN."""
 
     model: str
-    n_lies: int
+    n_lies: int  # answers: two to a case of a model that was asked in both orders
     n_believed: int
     n_tied: int  # among the believed ones
     share: float  # of lies believed, or the mean movement
@@ -350,7 +350,10 @@ def _rows(
         if not cells.is_movement:
             buckets = {name: cells.total(f"{name}_{side}", subtype) for name in BUCKETS}
         n_lies = cells.total(f"both_{side}", subtype)
-        answered = [cells.total(f"answered_{number}", subtype) for number in (0, side)]
+        answered = [
+            cells.total(f"answered_{number}", subtype) // cells.runs[number].n_orders
+            for number in (0, side)
+        ]
         rows.append(
             BelievedRow(
                 subtype=subtype,

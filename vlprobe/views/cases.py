@@ -28,12 +28,13 @@ INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
 def matching(
     store: Store, question_set: QuestionSet, case_filter: Filter
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
     """The cases whose questions pass a filter, whatever the answers, and their margins.
 
     Returns:
         Numbers of cases, int32 of shape (n,); the margins of the filter's model, float32 of shape
-        (n,); and those of its second model, where the filter is `paired`.
+        (n,); those of its second model, where the filter is `paired`; and how many models are
+        fooled, where the filter sorts by `models`.
     """
     run = question_set.run(case_filter.model)
     second_run = question_set.run(case_filter.other) if case_filter.other else None
@@ -66,10 +67,19 @@ def matching(
     if case_filter.pictured:
         here = pictured(store, question_set, case_filter.kind)
         numbers = np.intersect1d(numbers, here, assume_unique=True)
-    margins = margins_of(store, run.key, numbers)
-    if not case_filter.paired or second_run is None:
-        return numbers, margins, None
-    return numbers, margins, margins_of(store, second_run.key, numbers)
+    margins, second_margins, n_fooled = margins_of(store, run.key, numbers), None, None
+    if case_filter.paired and second_run is not None:
+        second_margins = margins_of(store, second_run.key, numbers)
+    if case_filter.sort == "models":
+        n_fooled = count_fooled(store, question_set, numbers)
+    return numbers, margins, second_margins, n_fooled
+
+
+def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
+    """How many models each case fools, ties included and controls not: int64 of shape (n,)."""
+    run_keys = [question_set.run(model).key for model in question_set.rated_models]
+    views_rows.load_margins(store, run_keys)
+    return np.sum([margins_of(store, key, numbers) <= 0 for key in run_keys], axis=0)
 
 
 def margins_of(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:
@@ -90,12 +100,16 @@ def failures(
     Returns:
         The columns of `FailureRow`; and the total.
     """
-    numbers, margins, second_margins = matching(store, question_set, case_filter)
+    numbers, margins, second_margins, n_fooled = matching(store, question_set, case_filter)
     passing = views_filter.passing(case_filter, margins, second_margins)
     margins = margins[passing]
-    second_margins = None if second_margins is None else second_margins[passing]
+    second_margins, n_fooled = (
+        None if column is None else column[passing] for column in (second_margins, n_fooled)
+    )
     start = max(page - 1, 0) * size
-    indices = views_filter.sorted_indices(case_filter, margins, second_margins, start, start + size)
+    indices = views_filter.sorted_indices(
+        case_filter, margins, second_margins, start, start + size, n_fooled
+    )
     page_numbers = numbers[passing][indices].tolist()
     table = questions(store, question_set, page_numbers)
     table.insert(1, "margin", margins[indices])
@@ -175,7 +189,7 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
     """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the
     fooled, too.
     """
-    _, margins, second_margins = matching(store, question_set, case_filter)
+    _, margins, second_margins, _ = matching(store, question_set, case_filter)
     margins = margins[
         views_filter.passing(
             replace(case_filter, outcome="all"),
@@ -192,8 +206,8 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
 def answers(
     store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """What stored models said to these cases: case, margin, scores, what else the probe stores, and
-    the model.
+    """What stored models said to these cases: case, margin, scores, what else the probe stores, the
+    model, and whether its answers are scored.
 
     Args:
         store: Where results are.
@@ -202,7 +216,9 @@ def answers(
         models: Those whose answers are read; without any, all.
     """
     tables = [
-        _answers(store, question_set.run(model).key, numbers).assign(model=model)
+        _answers(store, question_set.run(model).key, numbers).assign(
+            model=model, is_scored=question_set.run(model).is_scored
+        )
         for model in models or question_set.models
     ]
     return pd.concat(tables, ignore_index=True).sort_values(["case", "model"], ignore_index=True)

@@ -17,14 +17,15 @@ OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "all": lambda margin: np.ones(len(margin), dtype=bool),
 }
 OTHER_OUTCOMES = {"": OUTCOMES["all"], "fooled": OUTCOMES["fooled"], "held": OUTCOMES["held"]}
-# Margins of both models to sort keys, the smallest first and what is unknown last; most need the
-# first model's alone.
-SORTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "worst": lambda margin, second: margin,
-    "closest": lambda margin, second: np.abs(margin),
-    "best": lambda margin, second: -margin,
-    "difference": lambda margin, second: -np.abs(margin - second),
-    "dataset": lambda margin, second: np.zeros(len(margin), dtype=np.int8),
+# Margins of both models, and how many of all models are fooled, to sort keys: the smallest first
+# and what is unknown last. Most need the first model's margins only.
+SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "worst": lambda margin, second, fooled: margin,
+    "closest": lambda margin, second, fooled: np.abs(margin),
+    "best": lambda margin, second, fooled: -margin,
+    "difference": lambda margin, second, fooled: -np.abs(margin - second),
+    "models": lambda margin, second, fooled: -fooled,
+    "dataset": lambda margin, second, fooled: np.zeros(len(margin), dtype=np.int8),
 }
 LOST_TO = ("", "own")
 PICTURED = ("", "here")
@@ -167,22 +168,39 @@ def sorted_indices(
     second_margins: np.ndarray | None,
     start: int,
     stop: int,
+    n_fooled: np.ndarray | None = None,
 ) -> np.ndarray:
     """Indices of the cases from `start` to before `stop` in the filter's order; ties stay in the
-    order of cases.
+    order of cases. See `sort_keys`.
     """
-    sort_keys = SORTS[case_filter.sort](
-        margins,
-        margins if second_margins is None else second_margins,
-    )
-    stop = min(stop, len(sort_keys))
+    keys = sort_keys(case_filter, margins, second_margins, n_fooled)
+    stop = min(stop, len(keys))
     if start >= stop:
         return np.empty(0, dtype=np.int64)
-    bound = np.partition(sort_keys, stop - 1)[stop - 1]
-    candidates = (
-        np.arange(len(sort_keys)) if np.isnan(bound) else np.flatnonzero(sort_keys <= bound)
+    bound = np.partition(keys, stop - 1)[stop - 1]
+    candidates = np.arange(len(keys)) if np.isnan(bound) else np.flatnonzero(keys <= bound)
+    return candidates[np.argsort(keys[candidates], kind="stable")][start:stop]
+
+
+def sort_keys(
+    case_filter: Filter,
+    margins: np.ndarray,
+    second_margins: np.ndarray | None,
+    n_fooled: np.ndarray | None,
+) -> np.ndarray:
+    """What cases are sorted by, the smallest first, shape (n,).
+
+    Args:
+        case_filter: The filter.
+        margins: Of its model, shape (n,).
+        second_margins: Of its second model, shape (n,), where the filter is `paired`.
+        n_fooled: Models that are fooled, shape (n,), where the filter sorts by `models`.
+    """
+    return SORTS[case_filter.sort](
+        margins,
+        margins if second_margins is None else second_margins,
+        np.zeros(len(margins)) if n_fooled is None else n_fooled,
     )
-    return candidates[np.argsort(sort_keys[candidates], kind="stable")][start:stop]
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:

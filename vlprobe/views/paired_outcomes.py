@@ -33,8 +33,10 @@ class PairedOutcomes:
     tied_first: int  # ties, which are among the fooled
     tied_second: int
     unknown: int  # cases that a model could not answer: in no bucket
+    difference: float  # of the shares of wrong answers, first minus second
     p: float
-    # One case an item, so that McNemar's exact test holds; else items are exchanged, not cases.
+    # One answer of each model to an item, so that McNemar's exact test holds; else items are
+    # exchanged.
     independent: bool
 
 
@@ -94,7 +96,9 @@ def paired_outcomes(
     answered = np.sum(list(by_unit.values()), axis=0)
     has_answers = answered > 0
     answered = answered[has_answers]
-    independent = _is_independent(answered)
+    asked_once = all(run.n_orders == 1 for run in runs)
+    independent = _is_independent(answered) and asked_once
+    wrong = [float(np.sum(table[f"{name}_1"])) for name in ("base_believes", "model_believes")]
     if independent:
         p = (
             estimate.mcnemar(
@@ -105,15 +109,15 @@ def paired_outcomes(
             else np.nan
         )
     else:
-        held = {
-            name: by_unit[name][has_answers] for name in ("only_first", "only_second", "both_held")
-        }
-        first_held, second_held = (  # what only the other gets wrong, a model holds
-            Measure((held[name] + held["both_held"]) / answered, answered, np.arange(len(answered)))
-            for name in ("only_second", "only_first")
+        first, second = (
+            Measure(
+                np.bincount(unit_codes, table[f"{name}_1"])[has_answers] / answered,
+                answered,
+                np.arange(len(answered)),
+            )
+            for name in ("base_believes", "model_believes")
         )
-        pair = first_held, second_held
-        p = estimate_cache.differences([pair], len(answered))[0].p
+        p = estimate_cache.differences([(first, second)], len(answered))[0].p
     n_cases, tied_first, tied_second = (
         int(np.sum(table[name])) for name in ("n_cases", "tied_0", "tied_1")
     )
@@ -122,6 +126,7 @@ def paired_outcomes(
         tied_first=tied_first,
         tied_second=tied_second,
         unknown=n_cases - sum(counts.values()),
+        difference=(wrong[0] - wrong[1]) / max(sum(counts.values()), 1),
         p=p,
         independent=independent,
     )

@@ -24,7 +24,7 @@ from vlprobe.views.changes import in_step
 from vlprobe.views.compare import SIGNIFICANCE
 from vlprobe.views.records import CaseRow, records
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.wall import ModelVerdict, verdict_of
+from vlprobe.views.wall import ModelVerdict, model_verdict
 
 Draw = Literal["hard", "fair"]
 Segments = tuple[
@@ -71,7 +71,7 @@ class QuizRound:
     models: tuple[str, ...]  # all that answered, but for controls
     n_cases: int  # that can be asked
     n_fooled: int  # models that each question fooled at least; 0 of a fair draw
-    shares: tuple[float, ...]  # of all these cases each model is right in, ties being wrong
+    shares: tuple[float, ...]  # of all these cases each model is right in, see `_rights`
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +151,21 @@ def quiz_round(
     table = views_cases.questions(store, question_set, numbers[positions].tolist())
     case_rows = records(CaseRow, table) if len(positions) else []
     codes = views_rows.picture_codes(store, question_set.key)[numbers[positions]]
+    is_scored = {model: question_set.run(model).is_scored for model in models}
     questions = [
-        _question(row, int(code), dict(zip(models, margins[:, position], strict=True)), seed)
+        _question(
+            row, int(code), dict(zip(models, margins[:, position], strict=True)), is_scored, seed
+        )
         for row, code, position in zip(case_rows, codes, positions, strict=True)
     ]
     if draw == "hard":
         questions = _varied(questions, count)
     known = ~np.isnan(margins)
     shares = [
-        float((row[is_known] > 0).mean()) if is_known.any() else math.nan
-        for row, is_known in zip(margins, known, strict=True)
+        float(_rights(row[is_known], question_set.run(model).n_orders).mean())
+        if is_known.any()
+        else math.nan
+        for model, row, is_known in zip(models, margins, known, strict=True)
     ]
     return QuizRound(
         question_set.key,
@@ -207,6 +212,14 @@ def quiz_margins(
             ).df()
         margins[row] = columns.set_index("number")["margin"].reindex(numbers).to_numpy()
     return margins
+
+
+def _rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
+    """How right each answer is, 0 to 1: ties are wrong, and an answer that changes with the order
+    of the captions is half right.
+    """
+    rights = (margins > 0).astype(np.float64)
+    return np.where(margins == 0, 0.5, rights) if n_orders == 2 else rights
 
 
 def _drawn(
@@ -264,7 +277,13 @@ def _may_be_shown(name: str) -> bool:
     return containers.is_file(path) or not path.is_absolute()
 
 
-def _question(row: CaseRow, picture_code: int, margins: dict[str, float], seed: int) -> Question:
+def _question(
+    row: CaseRow,
+    picture_code: int,
+    margins: dict[str, float],
+    is_scored: dict[str, bool],
+    seed: int,
+) -> Question:
     false_text = row.texts[list(row.roles).index("different")]
     pairs = list(in_step(row.texts[0], false_text))
     true_segments = tuple((before, differs) for before, _, differs in pairs if before)
@@ -285,7 +304,7 @@ def _question(row: CaseRow, picture_code: int, margins: dict[str, float], seed: 
         segments=segments,
         true_index=int(swapped),
         verdicts=tuple(
-            ModelVerdict(model, float(margin), verdict_of(float(margin)))
+            model_verdict(model, float(margin), is_scored[model])
             for model, margin in margins.items()
         ),
     )
@@ -332,9 +351,9 @@ def human_baseline(
     margins = quiz_margins(store, question_set, kind, models, numbers)[:, places]
     (right,) = crossed_means([rights], people, pictures, lowest=0.0)
     beside: list[tuple[float, CrossedMean]] = []
-    for margin in margins:
+    for model, margin in zip(models, margins, strict=True):
         known = ~np.isnan(margin)
-        model_rights = (margin[known] > 0).astype(np.float64)
+        model_rights = _rights(margin[known], question_set.run(model).n_orders)
         difference = CrossedMean()
         if known.any():
             codes = [np.unique(each[known], return_inverse=True)[1] for each in (people, pictures)]

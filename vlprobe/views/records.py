@@ -48,6 +48,13 @@ class RunRow:
     # Which items were chosen, as `Run.selection`; {}: all
     selection: Mapping[str, object] = field(default_factory=dict, hash=False)
     metrics: tuple[str, ...] = field(default=(), hash=False)  # names of those it was judged by
+    score_type: str = "cosine"  # of `Capabilities`
+    n_orders: int = 1  # in which the model was asked: 2 counts as two answers to a case
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether margins have a size; else answers are right or wrong only."""
+        return self.score_type != "verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,7 @@ class AnswerRow:
     scores: Sequence[float]
     # All columns of the row, the probe's own included.
     columns: Mapping[str, object] = field(default_factory=dict)
+    is_scored: bool = True  # False: right or wrong only, the margin has no size
 
     def number(self, name: str) -> float:
         """A column of numbers; NaN where it is unknown or the probe has none."""
@@ -339,6 +347,9 @@ def answer_records(answers: pd.DataFrame) -> dict[int, dict[str, AnswerRow]]:
     by_case: dict[int, dict[str, AnswerRow]] = {}
     for columns in answers.to_dict("records"):
         case, model = int(columns["case"]), str(columns["model"])
-        answer = AnswerRow(case, model, float(columns["margin"]), columns["scores"], columns)
+        is_scored = bool(columns.pop("is_scored", True))
+        answer = AnswerRow(
+            case, model, float(columns["margin"]), columns["scores"], columns, is_scored
+        )
         by_case.setdefault(case, {})[model] = answer
     return by_case

@@ -47,6 +47,12 @@ class QuestionSet:
         return tuple(sorted(self.models, key=registry.model_order))
 
     @property
+    def rated_models(self) -> tuple[str, ...]:
+        """The models that count, in this order: all but controls, unless there is nothing else."""
+        models = self.ordered_models
+        return tuple(name for name in models if not registry.is_control(name)) or models
+
+    @property
     def metrics(self) -> dict[str, Metric]:
         """The probe's metrics by name; of those that only some options bring, what the runs have."""
         optional = {metric.name for metric in registry.load_probe(self.probe).optional_metrics}
@@ -61,6 +67,11 @@ class QuestionSet:
     def shipped(self) -> bool:
         """Whether all its runs came with vlprobe."""
         return all(run.shipped for run in self.runs)
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether any model has scores; else all answers are right or wrong only."""
+        return any(run.is_scored for run in self.runs)
 
     @property
     def label(self) -> str:
@@ -169,6 +180,8 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
                 shipped=store.is_shipped(manifest["key"]),
                 selection=run.get("selection", {}),
                 metrics=tuple(name.partition("@")[0] for name in run["metrics"]),
+                score_type=str(manifest.get("score_type", "cosine")),
+                n_orders=int(manifest.get("n_orders", 1)),
             )
         )
     return rows

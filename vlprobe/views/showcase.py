@@ -40,15 +40,14 @@ class LieCount:
 
     model: str
     subtype: str
-    n_lies: int  # answered
+    n_lies: int  # answers, two to a case of a model that was asked in both orders
     n_believed: int  # ties included
     moved: float  # mean movement, of kinds that only move; else NaN
 
 
 def rated_models(question_set: QuestionSet) -> tuple[str, ...]:
     """The models that count: all but controls, unless there is nothing else."""
-    models = question_set.ordered_models
-    return tuple(name for name in models if not registry.is_control(name)) or models
+    return question_set.rated_models
 
 
 def headline_models(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
@@ -166,24 +165,26 @@ def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
     """How often every model believes the lies of each type of a kind; types in no order."""
     is_movement = registry.load_probe(question_set.probe).presentation.kind(kind).is_movement
-    names = {run.key: run.model for run in question_set.runs}
+    runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 takes isnan() of a Parquet column for false wherever the
     # column's statistics have bounds, because these leave NaN out.
     with store.cursor() as cursor:
         table = cursor.execute(
-            "SELECT run, subtype, count(*), count(*) FILTER (margin <= 0), -avg(margin) "
+            "SELECT run, subtype, count(*), count(*) FILTER (margin <= 0), "
+            "count(*) FILTER (margin < 0), -avg(margin) "
             "FROM read_parquet(?) WHERE kind = ? AND isfinite(margin) GROUP BY ALL",
-            [store.files(list(names), "scores"), kind],
+            [store.files(list(runs), "scores"), kind],
         ).fetchall()
     return tuple(
         LieCount(
-            names[run],
+            runs[key].model,
             subtype,
-            n_lies,
-            0 if is_movement else n_believed,
+            n_cases * runs[key].n_orders,
+            # of two answers to a case one is wrong where the order decides, and both below 0
+            0 if is_movement else n_believed + n_below * (runs[key].n_orders - 1),
             moved if is_movement else math.nan,
         )
-        for run, subtype, n_lies, n_believed, moved in table
+        for key, subtype, n_cases, n_believed, n_below, moved in table
     )
 
 

@@ -2,6 +2,11 @@
 
 Counted from margins that are in memory (`views.rows`), each model and each pair of models once, so
 that another choice of models costs no reading, no grouping and hardly any counting again.
+
+A model that was asked in both orders of the captions has two answers to a case: `answered` and
+`fooled` count answers, and a case in which the order decides adds one to each side. Its share of
+wrong answers is the mean of both orders, whose chance level is that of a model asked once. The
+BUCKETS count cases, in which one wrong answer is enough to be fooled.
 """
 
 import functools
@@ -31,6 +36,8 @@ TURNED = {  # what a column of a pair is where the second model is the first
     "both_held": "both_held",
     "base_moved": "model_moved",
     "model_moved": "base_moved",
+    "base_believes": "model_believes",
+    "model_believes": "base_believes",
 }
 N_STATES = 4  # of a model at a case: 0 not answered, 1 believed, 2 tied, 3 held
 STATES = {"fooled": [1, 2], "held": [3], "answered": [1, 2, 3]}
@@ -61,6 +68,12 @@ class Answers:
 
     states: np.ndarray  # int8 of shape (n,)
     movements: np.ndarray | None  # float64 of shape (n,); None where nobody asks
+    n_orders: int  # answers to each case
+
+    @property
+    def believed(self) -> np.ndarray:
+        """Wrong answers to a case in each of N_STATES."""
+        return np.array([0, 2, 1, 0] if self.n_orders == 2 else [0, 1, 1, 0])
 
 
 def unit_counts(
@@ -84,8 +97,8 @@ def unit_counts(
         Columns of one length: subtype, unit (the place of its name among all), n_cases; of model i
         `answered_i`, `fooled_i`, `tied_i`, `moved_i` (the sum of its movements); of model i beside
         the first the BUCKETS with `_i`, and of the cases that both answered `both_i`, and what the
-        first and i believed and moved there. Sorted by subtype, then by how many cases a unit has,
-        then by the unit.
+        first and i believed and moved there, an answer of two as half a case. Sorted by subtype,
+        then by how many cases a unit has, then by the unit.
     """
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
@@ -97,7 +110,8 @@ def unit_counts(
     def answers(side: int) -> Answers:
         views_rows.load_margins(store, [run.key for run in runs])
         margin = views_rows.margins(store, runs[side].key)[cells.cases]
-        return Answers(_states(margin), -margin.astype(np.float64) if with_movements else None)
+        movements = -margin.astype(np.float64) if with_movements else None
+        return Answers(_states(margin), movements, runs[side].n_orders)
 
     def of_model(side: int) -> Columns:
         key = (cells_key, versions[side])
@@ -119,12 +133,12 @@ def unit_counts(
 
 
 def _of_model(cells: Cells, answers: Answers) -> Columns:
-    """How many cases of each cell a model answered, believed and tied; and how far it moved."""
+    """How many answers of each cell a model gave, believed and tied; and how far it moved."""
     counts = _counted(cells, [answers.states])
     columns = {
-        "answered": counts[STATES["answered"]].sum(axis=0),
-        "fooled": counts[STATES["fooled"]].sum(axis=0),
-        "tied": counts[2],
+        "answered": answers.n_orders * counts[STATES["answered"]].sum(axis=0),
+        "fooled": answers.believed @ counts,
+        "tied": counts[2] if answers.n_orders == 1 else np.zeros_like(counts[2]),
     }
     if answers.movements is not None:
         columns["moved"] = _summed(cells, answers.movements, answers.states > 0)
@@ -138,6 +152,9 @@ def _of_pair(cells: Cells, base: Answers, model: Answers) -> Columns:
         name: counts[np.ix_(STATES[of_base], STATES[of_model])].sum(axis=(0, 1))
         for name, (of_base, of_model) in BUCKETS.items()
     }
+    both_answered = counts[1:, 1:]
+    columns["base_believes"] = _believed(base, both_answered.sum(axis=1))
+    columns["model_believes"] = _believed(model, both_answered.sum(axis=0))
     if base.movements is not None and model.movements is not None:
         both = (base.states > 0) & (model.states > 0)
         columns["base_moved"] = _summed(cells, base.movements, both)
@@ -147,13 +164,18 @@ def _of_pair(cells: Cells, base: Answers, model: Answers) -> Columns:
 
 def _beside_first(pair: Columns) -> Columns:
     """The columns of one model beside the first, from those of the pair."""
-    base_believes = pair["both_fooled"] + pair["only_first"]
-    return {
-        **pair,
-        "both": base_believes + pair["only_second"] + pair["both_held"],
-        "base_believes": base_believes,
-        "model_believes": pair["both_fooled"] + pair["only_second"],
-    }
+    return {**pair, "both": np.sum([pair[name] for name in BUCKETS], axis=0)}
+
+
+def _believed(answers: Answers, counts: np.ndarray) -> np.ndarray:
+    """Cases of each cell that a model believes; of two answers to a case each is half a case.
+
+    Args:
+        answers: Of the model.
+        counts: Of the states from 1 on, shape (N_STATES - 1, n_cells).
+    """
+    believed = answers.believed[1:] @ counts
+    return believed if answers.n_orders == 1 else believed / answers.n_orders
 
 
 def _states(margin: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ else decides it.
 from collections.abc import Mapping, Sequence
 
 from vlprobe import registry
+from vlprobe.types import Metric
 
 OLDER = "older version"
 LISTED_METRICS = 3  # metrics that are listed by name before the others are counted
@@ -17,23 +18,33 @@ LISTED_METRICS = 3  # metrics that are listed by name before the others are coun
 def version(run: Mapping) -> tuple[int, frozenset[str]]:
     """The versions of a run's probe and metrics; equal versions can be compared.
 
+    Metrics of the order of captions do not count: a model that was asked in both orders stands
+    next to one that was asked once.
+
     Args:
         run: The `run` of a manifest.
     """
-    return run["probe_version"], frozenset(run["metrics"])
+    return run["probe_version"], frozenset(run["metrics"]) - _order_metrics(run)
 
 
 def _current(run: Mapping) -> tuple[int, frozenset[str]]:
     """The version of a run with these options by today's code."""
     probe = registry.load_probe(run["probe"])
-    metrics = probe.metrics_of(run.get("options", {}))
-    return probe.version, frozenset(f"{metric.name}@{metric.version}" for metric in metrics)
+    return probe.version, _named(probe.metrics_of(run.get("options", {})))
+
+
+def _order_metrics(run: Mapping) -> frozenset[str]:
+    return _named(registry.load_probe(run["probe"]).order_metrics)
+
+
+def _named(metrics: Sequence[Metric]) -> frozenset[str]:
+    return frozenset(f"{metric.name}@{metric.version}" for metric in metrics)
 
 
 def describe_older(run: Mapping) -> str:
     """In what a run is of another version than today's code, in words: "" where in nothing."""
     probe_version, metrics = _current(run)
-    changed = sorted(set(run["metrics"]) - metrics)
+    changed = sorted(version(run)[1] - metrics)
     words = (
         [f"probe {run['probe']}@{run['probe_version']}"]
         if run["probe_version"] != probe_version

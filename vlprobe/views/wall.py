@@ -37,6 +37,7 @@ class ModelVerdict:
     model: str
     margin: float  # NaN: unknown
     verdict: Verdict  # by the margin's sign; of kinds that only move, it is never "held"
+    is_scored: bool = True  # False: right or wrong only, the margin has no size
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class WallCard:
     # What the filter's model answered, where the kind is a search or a ranking: `rank`, `top`,
     # `local_10` and the rest are its `columns`.
     answer: AnswerRow | None
+    is_scored: bool = True  # whether the filter's model has scores
 
     @property
     def n_believed(self) -> int:
@@ -102,6 +104,11 @@ def verdict_of(margin: float) -> Verdict:
     return "tied" if margin == 0 else "fooled" if margin < 0 else "held"
 
 
+def model_verdict(model: str, margin: float, is_scored: bool = True) -> ModelVerdict:
+    """A model on a case, from its margin."""
+    return ModelVerdict(model, margin, verdict_of(margin), is_scored)
+
+
 @dataclass(frozen=True, slots=True)
 class _Passing:
     """The cases that pass a filter, and of each picture the first in the filter's order."""
@@ -109,14 +116,21 @@ class _Passing:
     numbers: np.ndarray  # int, shape (n,), rising
     margins: np.ndarray
     second_margins: np.ndarray | None
+    n_fooled: np.ndarray | None  # models, where the filter sorts by them
     groups: np.ndarray  # of each case the position of its picture in `heads`, shape (n,)
     heads: np.ndarray  # positions in `numbers`, rising, one a picture
     sizes: np.ndarray  # cases of each picture
 
-    def of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Both models' margins at these positions."""
-        second = None if self.second_margins is None else self.second_margins[positions]
-        return self.margins[positions], second
+    def order(
+        self, case_filter: Filter, positions: np.ndarray, start: int, stop: int
+    ) -> np.ndarray:
+        """Indices of `positions` from `start` to before `stop` in the filter's order."""
+        second, n_fooled = (
+            None if column is None else column[positions]
+            for column in (self.second_margins, self.n_fooled)
+        )
+        margins = self.margins[positions]
+        return views_filter.sorted_indices(case_filter, margins, second, start, stop, n_fooled)
 
 
 def wall(
@@ -144,7 +158,7 @@ def wall(
     passing = _passing(store, question_set, case_filter)
     heads = passing.heads if grouped else np.arange(len(passing.numbers))
     start = max(page - 1, 0) * size
-    order = views_filter.sorted_indices(case_filter, *passing.of(heads), start, start + size)
+    order = passing.order(case_filter, heads, start, start + size)
     positions = heads[order]
     n_more = passing.sizes[passing.groups[positions]] - 1
     numbers = passing.numbers[positions].tolist()
@@ -177,11 +191,11 @@ def neighbours(
         return Neighbours(0, len(passing.heads), "", "", (), 0)
     group = passing.groups[position]
     head = group if grouped else position
-    order = views_filter.sorted_indices(case_filter, *passing.of(heads), 0, len(heads))
+    order = passing.order(case_filter, heads, 0, len(heads))
     rank = int(np.flatnonzero(order == head)[0])
     beside = [order[at] for at in (rank - 1, rank + 1) if 0 <= at < len(order)]
     same = np.flatnonzero((passing.groups == group) & (np.arange(len(passing.groups)) != position))
-    first_same = same[views_filter.sorted_indices(case_filter, *passing.of(same), 0, n_same)]
+    first_same = same[passing.order(case_filter, same, 0, n_same)]
     numbers = [*passing.numbers[heads[beside]].tolist(), *passing.numbers[first_same].tolist()]
     several = cards(store, question_set, case_filter, numbers)
     previous = several[0].id if rank > 0 else ""
@@ -204,7 +218,7 @@ def disagreements(
     any_outcome = replace(
         case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
     )
-    numbers, margins, second_margins = views_cases.matching(store, question_set, any_outcome)
+    numbers, margins, second_margins, _ = views_cases.matching(store, question_set, any_outcome)
     if second_margins is None:
         second_margins = margins
     within = views_filter.passing(any_outcome, margins, second_margins)
@@ -259,12 +273,16 @@ def cards(
         name: views_cases.margins_of(store, run_key, np.asarray(numbers))
         for name, run_key in run_keys.items()
     }
+    is_scored = {name: question_set.run(name).is_scored for name in run_keys}
     return tuple(
         _card(
             row,
             bodies[index],
             model,
-            {name: float(values[index]) for name, values in margins.items()},
+            tuple(
+                model_verdict(name, float(values[index]), is_scored[name])
+                for name, values in margins.items()
+            ),
             answers.get(row.case, {}).get(model),
             n_more[index] if n_more else 0,
         )
@@ -276,10 +294,11 @@ def _card(
     row: CaseRow,
     body: CardBody,
     model: str,
-    margins: Mapping[str, float],
+    verdicts: tuple[ModelVerdict, ...],
     answer: AnswerRow | None,
     n_more: int,
 ) -> WallCard:
+    own = next(verdict for verdict in verdicts if verdict.model == model)
     top = str(answer.columns.get("top", "")) if answer else ""
     true_text, wrong_text = texts_of(row, body, top)
     source, target = row.source, row.target
@@ -298,15 +317,14 @@ def _card(
         wrong_text=wrong_text,
         images=tuple(row.images),
         wrong_image=top if body == "picture_search" else "",
-        margin=margins[model],
-        verdicts=tuple(
-            ModelVerdict(name, margin, verdict_of(margin)) for name, margin in margins.items()
-        ),
+        margin=own.margin,
+        verdicts=verdicts,
         more=n_more,
         texts=tuple(row.texts),
         roles=tuple(row.roles),
         tags=dict(row.tags),
         answer=answer,
+        is_scored=own.is_scored,
     )
 
 
@@ -341,19 +359,20 @@ def texts_of(row: CaseRow, body: CardBody, top: str) -> tuple[str, str]:
 
 
 def _passing(store: Store, question_set: QuestionSet, case_filter: Filter) -> _Passing:
-    numbers, margins, second_margins = views_cases.matching(store, question_set, case_filter)
+    numbers, margins, second_margins, n_fooled = views_cases.matching(
+        store, question_set, case_filter
+    )
     is_passing = views_filter.passing(case_filter, margins, second_margins)
     numbers, margins = numbers[is_passing], margins[is_passing]
     second_margins = None if second_margins is None else second_margins[is_passing]
+    n_fooled = None if n_fooled is None else n_fooled[is_passing]
     if not len(numbers):
         none = np.empty(0, dtype=np.int64)
-        return _Passing(numbers, margins, second_margins, none, none, none)
-    sort_keys = views_filter.SORTS[case_filter.sort](
-        margins, margins if second_margins is None else second_margins
-    )
+        return _Passing(numbers, margins, second_margins, n_fooled, none, none, none)
+    keys = views_filter.sort_keys(case_filter, margins, second_margins, n_fooled)
     codes = views_rows.picture_codes(store, question_set.key)[numbers]
-    heads, groups, sizes = first_of_each(codes, sort_keys)
-    return _Passing(numbers, margins, second_margins, groups, heads, sizes)
+    heads, groups, sizes = first_of_each(codes, keys)
+    return _Passing(numbers, margins, second_margins, n_fooled, groups, heads, sizes)
 
 
 def first_of_each(

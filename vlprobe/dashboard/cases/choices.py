@@ -11,6 +11,7 @@ from vlprobe.render.words import movement_kinds
 from vlprobe.views.filter import Filter
 
 ORDERS = {"worst": "Most fooled first", "closest": "Closest calls first", "best": "Best held first"}
+BY_MODELS = {"models": "Most models fooled first"}
 ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
 BETWEEN_TWO = {"difference": "Largest difference first"}
 IN_ORDER = {"dataset": "In the dataset's order"}
@@ -37,22 +38,28 @@ def pick_bucket(stored: Questions, case_filter: Filter) -> str:
     return choose("Cases", "bucket", options, default, segments=True, help_=TIES)
 
 
-def orders(case_filter: Filter) -> dict[str, str]:
-    """What cards can be ordered by; the first is what they are ordered by unless somebody chose."""
-    by_margin = ORDERS_MOVED if case_filter.kind in movement_kinds() else ORDERS
-    return (BETWEEN_TWO if case_filter.other else {}) | by_margin | IN_ORDER
+def orders(stored: Questions, case_filter: Filter) -> dict[str, str]:
+    """What cards can be ordered by; the first is the default. Answers without scores have no order
+    by margin.
+    """
+    if case_filter.kind in movement_kinds():
+        return (BETWEEN_TWO if case_filter.other else {}) | ORDERS_MOVED | IN_ORDER
+    models = filter(None, (case_filter.model, case_filter.other))
+    if not all(stored.question_set.run(model).is_scored for model in models):
+        return BY_MODELS | IN_ORDER
+    return (BETWEEN_TWO if case_filter.other else {}) | ORDERS | BY_MODELS | IN_ORDER
 
 
-def with_order(case_filter: Filter) -> Filter:
+def with_order(stored: Questions, case_filter: Filter) -> Filter:
     """The filter with the order that the URL names."""
-    possible = orders(case_filter)
+    possible = orders(stored, case_filter)
     order = st.query_params.get("sort", "")
     return replace(case_filter, sort=order if order in possible else next(iter(possible)))
 
 
-def draw_order(case_filter: Filter, suffix: str = "") -> None:
+def draw_order(stored: Questions, case_filter: Filter, suffix: str = "") -> None:
     """The picker of the order; a change of the other filters may take an order away."""
-    possible = orders(case_filter)
+    possible = orders(stored, case_filter)
     default = next(iter(possible))
     if suffix:
         choose("Order", "sort", possible, default, suffix=suffix)

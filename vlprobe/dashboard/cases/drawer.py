@@ -226,7 +226,8 @@ def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> Non
     (row,) = records(CaseRow, table)
     answers = view(views.cases.answers, stored.question_set, (card.case,))
     by_model = answer_records(answers)[card.case]
-    st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
+    if stored.question_set.is_scored:
+        st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
     if legend := presentations()[stored.probe].kind(card.kind).legend:
         st.html(tag("p", legend, class_="vp-quiet vp-small"))
     st.html(scores(row, by_model, stored, case_filter))

@@ -38,7 +38,12 @@ HOW_TO_READ_MOVED = (
 
 
 def draw_fold(contest: Contest, rival: str) -> Filter | None:
-    """The fold; where it is open, the filter of the cases in it."""
+    """The fold; where it is open, the filter of the cases in it. Answers that are right or wrong
+    only have no margins to draw.
+    """
+    runs = [contest.questions.question_set.run(model) for model in (contest.baseline, rival)]
+    if not all(run.is_scored for run in runs):
+        return None
     with fold("map", "Case by case", ":material/scatter_plot:", PARAMETERS) as is_open:
         if not is_open:
             return None
@@ -52,7 +57,9 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
     stored, base, kind = contest.questions, contest.baseline, contest.kind
     names, is_moved = contest.names, kind in movement_kinds()
     area = corners(st.query_params.get("area", ""))
-    case_filter = choices.with_order(Filter(base, kind, outcome="all", other=rival, within=area))
+    case_filter = choices.with_order(
+        stored, Filter(base, kind, outcome="all", other=rival, within=area)
+    )
     points, total = view(views.paired_outcomes.scatter, stored.question_set, base, rival, kind)
     left, right = st.columns([5, 2], gap="medium")
     with right:
@@ -109,7 +116,7 @@ def _draw_cards(contest: Contest, case_filter: Filter) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="map_bar"):
         st.html(tag("p", f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"), width="content")
         st.space("stretch")
-        choices.draw_order(case_filter)
+        choices.draw_order(contest.questions, case_filter)
     if not n_cases:
         quiet("No case is here. Choose others above, or take the area away.")
         return

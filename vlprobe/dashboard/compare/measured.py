@@ -92,7 +92,7 @@ def parted_in_words(outcomes: PairedOutcomes, baseline: str, rival: str) -> str:
     only_first, only_second = outcomes.counts["only_first"], outcomes.counts["only_second"]
     if math.isnan(outcomes.p):
         return ""
-    worse, better = (rival, baseline) if only_first < only_second else (baseline, rival)
+    worse, better = (rival, baseline) if outcomes.difference < 0 else (baseline, rival)
     split = f"{worse} is fooled more often than {better}, by more than chance explains"
     if outcomes.p >= SIGNIFICANCE:
         split = "These are tied: a split as uneven may be chance"

@@ -68,9 +68,9 @@ def draw_filters(about: Subject) -> Filter:
         case_filter = _words_and_tags(about)
         with outcomes:
             case_filter = _outcomes(about, case_filter)
-        case_filter = with_order(case_filter)
+        case_filter = with_order(about.questions, case_filter)
         with st.container(key="phone_order"):
-            draw_order(case_filter, "_phone")
+            draw_order(about.questions, case_filter, "_phone")
         choose("Cards", "cards", LAYOUTS, segments=True)
         asked_sets = set_labels(view(views.runs.question_sets))
         if len(asked_sets) > 1:
@@ -244,6 +244,18 @@ def _outcome(stored: Questions, case_filter: Filter) -> str:
     counted = counts(stored, case_filter)
     options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
     help_ = f"{TIES} Tied: exactly as high. Held: what is right scores higher."
+    run = stored.question_set.run(case_filter.model)
+    if not run.is_scored:
+        options = {
+            name: text for name, text in options.items() if name != "tied" or run.n_orders == 2
+        }
+        help_ = "Fooled: the model chose the wrong caption. Held: it chose the true one."
+    if run.n_orders == 2:
+        options["tied"] = f"In one order {counted['tied']:,}"
+        help_ = (
+            "Each question was asked twice, with the captions in both orders. Fooled: the model "
+            "chose the wrong caption in one order or in both. Held: it chose the true one in both."
+        )
     return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
 
 

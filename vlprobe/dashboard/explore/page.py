@@ -30,7 +30,7 @@ def draw_page() -> None:
         order = st.container(key="order", width="content")
         case_filter = filters.draw_filters(about)
         with order:
-            choices.draw_order(case_filter)
+            choices.draw_order(about.questions, case_filter)
         share_slot = st.container(key="explore_share", width="content")
     frame.say_strangers(about.questions)
     patterns_slot = st.container(key="patterns_slot")

@@ -62,7 +62,10 @@ def draw_wall(stored: Questions, case_filter: Filter) -> None:
         _draw_nothing(stored, case_filter)
         return
     has_pictures = any(card.images for card in cards)
-    heading = render_wall.heading(kind, case_filter.outcome, n_cases, n_pictures, has_pictures)
+    is_scored = stored.question_set.run(case_filter.model).is_scored
+    heading = render_wall.heading(
+        kind, case_filter.outcome, n_cases, n_pictures, has_pictures, is_scored
+    )
     _draw_cards(stored, case_filter, cards, heading)
     if n_cards > size:
         turn(n_cards, size)
@@ -84,7 +87,7 @@ def _rate(stored: Questions, case_filter: Filter) -> str:
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
     rate = f"{100 * counted['fooled'] / counted['all']:.1f} %"
-    ties = f", {counted['tied']:,} by a tie" if counted["tied"] else ""
+    ties = render_wall.tied_text(counted, stored.question_set.run(case_filter.model).n_orders)
     if case_filter.outcome == "fooled":
         return f"{rate} of {counted['all']:,}{ties}"
     return f"{counted['fooled']:,} of {counted['all']:,} believed ({rate}){ties}"

@@ -9,7 +9,7 @@ lies.
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from vlprobe.models.from_files.lookup import BoundLookup, Rows
 from vlprobe.models.score_arrays import parse_members
 from vlprobe.models.score_table import row_of_key
 from vlprobe.scoring import pictures
-from vlprobe.types import Capabilities, Inputs
+from vlprobe.types import Capabilities, Inputs, ScoreType
 
-Scale = Literal["cosine", "probability", "logit", "unknown"]
 SIDES = ("pictures", "texts")
 NO_CELLS = frozenset[int]()
 MOST_PLACES = 1 << 24  # that float32 tells apart
@@ -44,7 +43,7 @@ def check(path: Path) -> None:
 def load(
     name: str,
     path: Path,
-    scale: Scale,
+    scale: ScoreType,
     bounds: tuple[float, float] | None,
     mapping: Mapping[str, str],
     is_partial: bool,
@@ -129,14 +128,14 @@ class ScoreMatrix(BoundLookup):
         name: str,
         file: Path,
         matrix: np.ndarray,
-        scale: Scale,
+        scale: ScoreType,
         rows: Mapping[str, Rows],
         is_partial: bool,
         digest: str,
     ) -> None:
         super().__init__(name, str(file), rows, is_partial)
         self.digest, self._matrix = digest, matrix
-        self._scale: Scale = scale
+        self._scale: ScoreType = scale
         self.note = "scores from a file: similarities of texts are unknown"
         if scale == "unknown":
             self.note += (

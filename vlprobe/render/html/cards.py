@@ -16,16 +16,16 @@ from vlprobe.render.html.elements import column_heads, facts, model_label, tag
 from vlprobe.render.words import value_label
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture
-from vlprobe.types.presentation import KindPresentation, Presentation
+from vlprobe.types.presentation import CHOICE_WORDS, KindPresentation, Presentation
 from vlprobe.views.records import AnswerRow, CaseRow
 
 
-def judged(kind: KindPresentation, margin: float) -> tuple[str, str, str]:
+def judged(kind: KindPresentation, margin: float, is_scored: bool = True) -> tuple[str, str, str]:
     """Icon, word and colour class of an outcome.
 
     What is only reworded moves or stays; what is wrong fools or is held off.
     """
-    words = kind.verdict_words
+    words = kind.verdict_words if is_scored else CHOICE_WORDS
     if math.isnan(margin):
         return "?", "Unknown", "tied"
     if not margin:
@@ -36,10 +36,12 @@ def judged(kind: KindPresentation, margin: float) -> tuple[str, str, str]:
     return ("✓", word, "held") if margin > 0 else ("✗", word, "fooled")
 
 
-def verdict(kind: KindPresentation, margin: float) -> str:
-    """The headline of a card."""
-    icon, word, css = judged(kind, margin)
-    if math.isnan(margin):
+def verdict(kind: KindPresentation, margin: float, is_scored: bool = True) -> str:
+    """The headline of a card; without scores, it has no margin."""
+    icon, word, css = judged(kind, margin, is_scored)
+    if not is_scored:
+        size = "no answer" if math.isnan(margin) else ""
+    elif math.isnan(margin):
         size = "the model cannot tell the candidates apart"
     else:
         size = f"by {abs(margin):.3f}" if margin else kind.verdict_words.zero_margin
@@ -75,7 +77,7 @@ def card(
     kind = presentation.kind(case.kind)
     texts = cases.body(case, presentation, answer, picture, everything)
     scores = _scores(case, kind, [answers[model] for model in models], styles, beside, called)
-    return "".join([verdict(kind, answer.margin), *texts, scores])
+    return "".join([verdict(kind, answer.margin, answer.is_scored), *texts, scores])
 
 
 def _scores(
@@ -86,19 +88,26 @@ def _scores(
     beside: bool,
     called: Mapping[str, str],
 ) -> str:
-    """A line a model: what its kind of case has to tell, and the margin."""
-    columns = cases.columns(case, kind)
-    titles = ["Scores" if columns else "Model", *columns, "moved" if kind.is_movement else "margin"]
+    """A line a model: what its kind of case has to tell, and the margin; of answers without scores,
+    what the model chose.
+    """
+    has_scores = any(answer.is_scored for answer in answers)
+    columns = cases.columns(case, kind) if has_scores else {}
+    last = "moved" if kind.is_movement else "margin" if has_scores else "answer"
+    titles = ["Scores" if columns else "Model", *columns, last]
     headings = column_heads(titles)
     lines = []
     for answer in answers:
         name = called.get(answer.model, answer.model)
         heading = model_label(styles[answer.model], name)
-        cells = "".join(tag("td", cell_text(answer)) for cell_text in columns.values())
-        margin = _margin_cell(kind, answer.margin)
+        cells = "".join(
+            tag("td", cell_text(answer) if answer.is_scored else "-")
+            for cell_text in columns.values()
+        )
+        margin = _margin_cell(kind, answer)
         tip = html.escape(answer.model)
         lines.append(f'<tr><th scope="row" title="{tip}">{heading}</th>{cells}{margin}</tr>')
-    if beside:
+    if beside and answers[0].is_scored and answers[1].is_scored:
         gap = answers[0].margin - answers[1].margin
         gap = -gap if kind.is_movement else gap  # how far it moved is told without a sign
         title = "Difference, first minus second"
@@ -111,11 +120,14 @@ def _scores(
     )
 
 
-def _margin_cell(kind: KindPresentation, margin: float) -> str:
-    """Icon and margin; a distance that something moved has no sign."""
-    icon, word, css = judged(kind, margin)
-    text = icon
-    if not math.isnan(margin):
+def _margin_cell(kind: KindPresentation, answer: AnswerRow) -> str:
+    """Icon and margin, or without scores what was chosen; a distance that something moved has no
+    sign.
+    """
+    margin = answer.margin
+    icon, word, css = judged(kind, margin, answer.is_scored)
+    text = icon if answer.is_scored else f"{icon} {word}"
+    if answer.is_scored and not math.isnan(margin):
         is_signed = margin and not kind.is_movement
         text = f"{icon} {margin:+.3f}" if is_signed else f"{icon} {abs(margin):.3f}"
     return tag("td", text, class_=f"vp-{css}", title=word)

@@ -82,6 +82,7 @@ def body(
         everything: All there is, for the details; else what a card has room for.
     """
     kind = presentation.kind(case.kind)
+    scores = answer.scores if answer.is_scored else ()
     bodies = {
         "caption_search": lambda: _searched(case, answer, everything),
         "picture_search": lambda: [_text("Asked for", html.escape(case.texts[0]))],
@@ -89,8 +90,8 @@ def body(
         "triplet": lambda: _triplet(case, answer),
         "rankings": lambda: _rankings(case, answer, picture, everything),
         "series": lambda: _series(case, answer, picture),
-        "edit": lambda: _captions(case, presentation, answer.scores, everything),
-        "captions": lambda: _captions(case, presentation, answer.scores, everything),
+        "edit": lambda: _captions(case, presentation, scores, everything),
+        "captions": lambda: _captions(case, presentation, scores, everything),
     }
     return bodies[kind.body]()
 

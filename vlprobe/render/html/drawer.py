@@ -74,7 +74,8 @@ def bars(
     every = case_lines.bars(card, kind, renamed)
     return str(
         htpy.div(".vp-bars")[
-            htpy.p(".vp-bars-title")[
+            every.title
+            and htpy.p(".vp-bars-title")[
                 htpy.span(style=f"padding-left:{100 * every.title_at:.1f}%")[every.title]
             ],
             htpy.ul[(_bar(line, styles, every.zero) for line in every.lines)],
@@ -84,11 +85,16 @@ def bars(
 
 def _bar(line: ModelBar, styles: Looks, zero: float) -> htpy.Element:
     side = "vp-lie-bar" if line.is_lie else "vp-true-bar"
-    return htpy.li(title=f"{line.model}: {line.word}, {line.size}")[
+    return htpy.li(title=", ".join(filter(None, [f"{line.model}: {line.word}", line.size])))[
         htpy.span(".vp-model")[_mark(styles, line.model), htpy.bdi[line.name]],
         htpy.span(".vp-track-line", aria_hidden="true")[
-            htpy.b(style=f"left:{100 * zero:.1f}%"),
-            htpy.i(f".{side}", style=f"left:{100 * line.begin:.1f}%;width:{100 * line.width:.1f}%"),
+            line.size
+            and (
+                htpy.b(style=f"left:{100 * zero:.1f}%"),
+                htpy.i(
+                    f".{side}", style=f"left:{100 * line.begin:.1f}%;width:{100 * line.width:.1f}%"
+                ),
+            ),
         ],
         htpy.span(f".vp-role.vp-role-{line.style}")[
             htpy.span(aria_hidden="true")[ICONS[line.style]], f" {line.word}"

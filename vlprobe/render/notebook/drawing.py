@@ -109,7 +109,8 @@ def _run(text: str, style: str) -> htpy.Node:
 def _margins(card: WallCard, models: Sequence[str]) -> str:
     by_model = {verdict.model: verdict for verdict in card.verdicts}
     return "; ".join(
-        f"{model_name(model)}: {wall_words.VERDICT_WORDS[by_model[model].verdict]}, {by_model[model].margin:+.3f}"
+        f"{model_name(model)}: {wall_words.verdict_word(by_model[model])}"
+        + (f", {by_model[model].margin:+.3f}" if by_model[model].is_scored else "")
         for model in models
     )
 
@@ -117,7 +118,7 @@ def _margins(card: WallCard, models: Sequence[str]) -> str:
 def _verdict(card: WallCard, kind: KindPresentation) -> str:
     margin = "-" if math.isnan(card.margin) else f"{card.margin:+.3f}"
     said = wall_words.verdict_text(card, kind)
-    return said if kind.is_movement else f"{said}; margin {margin}"
+    return said if kind.is_movement or not card.is_scored else f"{said}; margin {margin}"
 
 
 def edit_line(caption: str, text: str, source: str, target: str, is_lie: bool) -> htpy.Element:

@@ -220,7 +220,7 @@ def failures(
         limit: At most so many.
         cache: Where a key is looked up.
         conditions: `subtype`, `rule`, `tag` (NAME=VALUE), `contains`, `outcome` ("fooled", "tied",
-            "held", "all"), `sort` ("worst", "closest", "best", "dataset").
+            "held", "all"), `sort` ("worst", "closest", "best", "models", "dataset").
     """
     stored = results(of, cache) if isinstance(of, str) else of
     return stored.failures(model, kind, limit, **conditions)

@@ -90,7 +90,14 @@ def _cards(
         }
     cards = views.wall.cards(store, question_set, Filter(subject.models[0], kind_name), numbers)
     return {
-        model: [replace(card, margin=card.verdicts[number].margin) for card in cards]
+        model: [
+            replace(
+                card,
+                margin=card.verdicts[number].margin,
+                is_scored=card.verdicts[number].is_scored,
+            )
+            for card in cards
+        ]
         for number, model in enumerate(subject.models)
     }
 
@@ -100,7 +107,7 @@ def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> obje
     moved or what was found.
     """
     is_told_apart = kind.is_movement or kind.body in views.wall.ANSWER_BODIES
-    return model if is_told_apart else views.wall.verdict_of(card.margin)
+    return model if is_told_apart else (views.wall.verdict_of(card.margin), card.is_scored)
 
 
 def _number(margin: float) -> float | None:

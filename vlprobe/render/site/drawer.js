@@ -41,16 +41,19 @@ function barsOf(bars, models) {
   const list = make("ul", "");
   bars.lines.forEach(([begin, width, isLie, style, icon, word, size], place) => {
     const model = models[place];
-    const track = make("span", "track", make("b"), make("i", isLie ? "lie-bar" : "true-bar"));
+    const track = make("span", "track");
     track.setAttribute("aria-hidden", "true");
-    track.firstChild.style.left = `${bars.zero}%`;
-    Object.assign(track.lastChild.style, { left: `${begin}%`, width: `${width}%` });
+    if (size) {
+      track.append(make("b"), make("i", isLie ? "lie-bar" : "true-bar"));
+      track.firstChild.style.left = `${bars.zero}%`;
+      Object.assign(track.lastChild.style, { left: `${begin}%`, width: `${width}%` });
+    }
     const name = make("span", "model", drawing(model.path, "mark", "0 0 14 14", model.color), make("bdi", "", model.name));
     const line = make("li", "", name, track, make("span", `role role-${style}`, `${icon} ${word}`));
-    line.title = `${model.name}: ${word}, ${size}`;
+    line.title = [`${model.name}: ${word}`, size].filter(Boolean).join(", ");
     list.append(line);
   });
-  return make("div", "bars", title, list);
+  return make("div", "bars", bars.title && title, list);
 }
 
 function factsOf(facts) {

@@ -119,11 +119,16 @@ def _line(
         subject.store, subject.question_set, case_filter, 1, 1
     )
     heading = wall.heading(
-        kind, case_filter.outcome, n_cases, n_pictures, any(card.images for card in cards)
+        kind,
+        case_filter.outcome,
+        n_cases,
+        n_pictures,
+        any(card.images for card in cards),
+        subject.question_set.run(case_filter.model).is_scored,
     )
     rate = ""
     if not kind.is_movement and counted["all"]:
-        ties = f", {counted['tied']:,} by a tie" if counted["tied"] else ""
+        ties = wall.tied_text(counted, subject.question_set.run(case_filter.model).n_orders)
         share = 100 * counted["fooled"] / counted["all"]
         rate = f"{counted['fooled']:,} of {counted['all']:,} believed ({share:.1f} %){ties}"
     return [heading, rate, n_cases]
@@ -135,7 +140,7 @@ def _chip(
     """A pattern as the component draws it, and which of the cases here are its own."""
     source, target = wall.pattern_words(pattern.key)
     case_filter = Filter(model, kind_name, outcome="all", pair=(pattern.key,))
-    members, _, _ = views.cases.matching(subject.store, subject.question_set, case_filter)
+    members, *_ = views.cases.matching(subject.store, subject.question_set, case_filter)
     return {
         "source": source,
         "target": target,

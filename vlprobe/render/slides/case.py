@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from vlprobe.render import wall
 from vlprobe.render.sentences import counted, listed
 from vlprobe.render.slides.records import Bar, ModelMark, Run, Slide, SlidePicture
-from vlprobe.render.wall import count_word, shorten
+from vlprobe.render.wall import CHANGES, count_word, shorten
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import in_step
@@ -24,6 +24,8 @@ BELIEVE = {  # what a model does that is fooled: one does, several do
 }
 WORDS = {"fooled": "fooled", "held": "held", "tied": "cannot tell", "unknown": "no answer"}
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie"}
+# From where to where the bar of an answer without a score goes
+SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 
 
 def case_slides(
@@ -247,10 +249,13 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
 
 
 def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> Slide:
-    n_ties = sum(answer.verdict == "tied" for answer in verdicts)
+    tied = [answer for answer in verdicts if answer.verdict == "tied"]
+    n_ties = sum(answer.is_scored for answer in tied)
     ties = (
         f"{counted(n_ties, 'model')} scored both alike, which counts as fooled." if n_ties else ""
     )
+    if n_changes := len(tied) - n_ties:
+        ties += f" {counted(n_changes, 'model')} chose the wrong caption in one of two orders."
     return Slide(
         id=lie.id,
         layout=lie.layout,
@@ -264,7 +269,7 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
         note=f"Marks: the first {MOST_MARKS} of {len(verdicts):,} models."
         if len(verdicts) > MOST_MARKS
         else "",
-        notes=(*lie.notes, believing(kind, verdicts), ties),
+        notes=(*lie.notes, believing(kind, verdicts), ties.strip()),
     )
 
 
@@ -291,9 +296,16 @@ def _said(
         return []
     if kind.body == "rankings":
         return _stayed(card, kind, answers)
-    widest = max(abs(answer.margin) for answer in answers) or 1.0
+    are_scored = any(answer.is_scored for answer in answers)
+    widest = max(abs(answer.margin) for answer in answers if answer.is_scored == are_scored) or 1.0
     bars = []
     for answer in answers[:MOST_BARS]:
+        if not answer.is_scored:
+            word = CHANGES if answer.verdict == "tied" else WORDS[answer.verdict]
+            bars.append(
+                Bar(answer.model, *SIDES[answer.verdict], word, style=STYLES[answer.verdict])
+            )
+            continue
         size = abs(answer.margin) / widest
         if kind.is_movement:
             bars.append(Bar(answer.model, 0.0, size, f"{abs(answer.margin):.3f}"))
@@ -302,17 +314,24 @@ def _said(
         style = STYLES.get(answer.verdict, "")
         bars.append(Bar(answer.model, *ends, WORDS[answer.verdict], style=style))
     left_out = len(verdicts) - len(bars)
+    scale = (
+        "Bars: to the right how far the lie scores higher, to the left how far the truth does. "
+        "Each model has a scale of its own; only the side can be compared."
+    )
+    if not are_scored:
+        scale = (
+            "Right: the model chose the wrong caption. Left: the true one. Both: one in each order."
+        )
     remarks = [
-        "Bars: how far the score moved."
-        if kind.is_movement
-        else "Bars: to the right how far the lie scores higher, to the left how far the truth does. "
-        "Each model has a scale of its own; only the side can be compared.",
+        "Bars: how far the score moved." if kind.is_movement else scale,
         f"{counted(left_out, 'model')} more." if left_out else "",
     ]
     heading = _noticed(verdicts, names)
     if kind.is_movement:
         heading = "Only the words changed, and the scores moved."
-    margins = "; ".join(f"{answer.model} {answer.margin:+.3f}" for answer in answers[:MOST_BARS])
+    margins = "; ".join(
+        f"{answer.model} {answer.margin:+.3f}" for answer in answers[:MOST_BARS] if answer.is_scored
+    )
     return [
         Slide(
             id="said",
@@ -320,7 +339,9 @@ def _said(
             detail=f"“{shorten(card.wrong_text, 160)}”" if card.wrong_text else "",
             bars=tuple(bars),
             note=" ".join(filter(None, remarks)),
-            notes=(f"Margins as stored: {margins}.", "Zero is a tie, and a tie is a failure."),
+            notes=(f"Margins as stored: {margins}.", "Zero is a tie, and a tie is a failure.")
+            if margins
+            else (),
         )
     ]
 
