@@ -121,7 +121,11 @@ def test_who_is_fooled_more_often_is_told_against_the_other_model(
         "both_held": 80,
     }
     sentence = parted_in_words(
-        views.paired_outcomes.PairedOutcomes(counts, 0, 0, 0, p, True), "m_one", "two"
+        views.paired_outcomes.PairedOutcomes(
+            counts, 0, 0, 0, (counts["only_first"] - counts["only_second"]) / 100, p, True
+        ),
+        "m_one",
+        "two",
     )
     assert told in sentence
     assert "than by chance" not in sentence

@@ -212,12 +212,9 @@ class _Execution:
             check_pictures(model, prepared.items)
             if isinstance(model, ServedModel):
                 model.open(self.store.root, self.budget, self.progress)
-            metrics = metric_names(
-                prepared.probe, prepared.run.options, model.capabilities.n_orders
-            )
-            run = replace(
-                prepared.run, model=model.name, model_digest=model.digest, metrics=metrics
-            )
+            run = replace(prepared.run, model=model.name, model_digest=model.digest)
+            if (n_orders := model.capabilities.n_orders) > 1:
+                run = replace(run, metrics=metric_names(prepared.probe, run.options, n_orders))
             context = RunContext(run, prepared.items, prepared.probe, request, self.store)
             if self.write_error and not context.run_entry.complete:
                 raise self.write_error
