@@ -36,6 +36,7 @@ from vlprobe.cli.run import run
 from vlprobe.cli.serve import dashboard
 from vlprobe.cli.site import site
 from vlprobe.cli.stored import remove, rename
+from vlprobe.cli.suspects import errata, suspects
 from vlprobe.cli.train import train, train_demo
 from vlprobe.cli.verify import verify
 from vlprobe.errors import VlprobeError
@@ -347,6 +348,7 @@ main.add_command(completion)
 main.add_command(dashboard)
 main.add_command(doctor)
 main.add_command(edits)
+main.add_command(errata)
 main.add_command(first_lists)
 main.add_command(gate)
 main.add_command(influence)
@@ -358,6 +360,7 @@ main.add_command(report)
 main.add_command(run)
 main.add_command(sheet)
 main.add_command(site)
+main.add_command(suspects)
 main.add_command(train)
 main.add_command(train_demo)
 main.add_command(verdicts)

@@ -47,7 +47,23 @@ ITEM_CHOICES = (
         "--limit", default=0, type=click.IntRange(0), help="Only the first N of these items."
     ),
 )
+
+
+def _digests(context: click.Context, option: click.Parameter, path: str | None) -> tuple[str, ...]:
+    """The digests of the questions that a file of errata rejects."""
+    from vlprobe.storage import errata
+    from vlprobe.storage.files import parse_path
+
+    return tuple(sorted(errata.rejected(errata.read(parse_path(path))))) if path else ()
+
+
 _CASES = (
+    click.option(
+        "--errata",
+        metavar="FILE",
+        callback=_digests,
+        help="Leave out questions whose label reviewers reject in FILE, which `vlprobe errata export` writes.",
+    ),
     click.option(
         "--without-tag",
         multiple=True,

@@ -38,7 +38,7 @@ from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 
-REQUEST_LISTS = ("item", "where", "without", "without_tag")
+REQUEST_LISTS = ("item", "where", "without", "without_tag", "errata")
 ENDED = job_files.ENDED
 NEWEST = 50  # jobs among which one that is going is looked for; their ids begin with the time
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job

@@ -2,8 +2,9 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.runs import case_workers
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
-from vlprobe.storage import containers
+from vlprobe.storage import containers, errata
 from vlprobe.storage.store import Entry
 from vlprobe.types import Picture
 
@@ -44,6 +45,16 @@ def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:
     return [finding for finding in audit.check(context.items, context.store.root) if finding.count]
 
 
+def _keeps_label(batch: pa.RecordBatch, rejected: Container[str]) -> list[bool]:
+    """Whether the label of each case is not rejected."""
+    return [
+        errata.question_digest(images, texts) not in rejected
+        for images, texts in zip(
+            batch["images"].to_pylist(), batch["texts"].to_pylist(), strict=True
+        )
+    ]
+
+
 def write_cases(
     context: RunContext,
     dataset_notes: Sequence[str],
@@ -65,6 +76,8 @@ def write_cases(
     dropped: Counter[str] = Counter()
     n_cases = n_left_out = 0
     without = pa.array(context.run.selection.get("without", []), pa.string())
+    rejected = frozenset(cast(list[str], context.run.selection.get("errata", [])))
+    n_rejected = 0
     with (
         contextlib.closing(
             case_workers.chunks(items, context.probe, context.run, context.request.workers)
@@ -78,6 +91,10 @@ def write_cases(
             is_left_out = pc.call_function("is_in", [batch["id"]], pc.SetLookupOptions(without))
             batch = batch.filter(pc.call_function("invert", [is_left_out]))
             n_left_out += len(is_left_out) - len(batch)
+            if rejected:
+                n_before = len(batch)
+                batch = batch.filter(pa.array(_keeps_label(batch, rejected), pa.bool_()))
+                n_rejected += n_before - len(batch)
             numbers = pa.array(np.arange(n_cases, n_cases + len(batch)))
             writer.write(pa.Table.from_arrays([numbers, *batch.columns], schema=SCHEMA))
             n_cases += len(batch)
@@ -86,8 +103,12 @@ def write_cases(
                 f"{len(without) - n_left_out:,} of {len(without):,} cases that are to be left out are not among these "
                 "questions. Name cases by their ids, as cards of the same questions do."
             )
-        if n_left_out:
-            dropped["left out by people"] = n_left_out
+        if rejected and not n_rejected:
+            raise InvalidInput(
+                f"None of the {len(rejected):,} rejected labels is about these questions. Use errata of this dataset."
+            )
+        if n_left_out + n_rejected:
+            dropped["left out by people"] = n_left_out + n_rejected
         if not n_cases:
             raise _no_case(context, dropped)
     facts = {

@@ -38,6 +38,7 @@ class Request:
     sample: int = 0  # drawn by the seed; 0: all
     without: tuple[str, ...] = ()  # ids of cases that are left out
     without_tag: tuple[str, ...] = ()  # tags that people gave; their cases are left out, too
+    errata: tuple[str, ...] = ()  # digests of questions that are left out, of `storage.errata`
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
         items, record["item"] = _named(items, request.item, dataset.name)
     if request.where:
         items, record["where"] = _tagged(items, request.where, dataset.name)
+    if request.errata:
+        record["errata"] = list(request.errata)
     if not items and record:
         raise InvalidInput(
             f"No item of dataset '{dataset.name}' is chosen by all of: "

@@ -58,7 +58,7 @@ RUN_FIELDS: dict[str, FieldType] = {
 }
 RUN_FIELDS |= {"metrics": list, "options": dict, "seed": int, "limit": int}
 SELECTION_FIELDS: dict[str, FieldType] = {"item": list, "where": list, "sample": int}
-SELECTION_FIELDS |= {"without": list}
+SELECTION_FIELDS |= {"without": list, "errata": list}
 
 
 class TableWriter:

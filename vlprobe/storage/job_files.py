@@ -55,7 +55,7 @@ def _file_type(required: str, **names: str) -> Any:
 
 REQUEST = {
     "text": "dataset probe device precision executor ray_address price max_cost",
-    "texts": "models item where without without_tag",
+    "texts": "models item where without without_tag errata",
     "whole": "seed sample limit batch_size workers memory",
     "truth": "keep_embeddings examine verify",
     "options": "options",

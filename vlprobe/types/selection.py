@@ -1,5 +1,6 @@
 """Which items of a dataset a run is about, as `Run.selection` has it: `item` (ids), `where` (TAG=VALUE), `sample`
-(how many), and which cases of them are not asked, `without` (ids); what is not chosen by is not in it.
+(how many), and which cases of them are left out, `without` (ids) and `errata` (digests of questions); what is not
+chosen by is not in it.
 """
 
 from collections.abc import Mapping
@@ -29,6 +30,8 @@ def describe(record: Mapping[str, object]) -> list[str]:
             descriptions.append(f"{len(entries):,} items by id")
         elif name == "without" and len(entries) > LISTED:
             descriptions.append(f"without {len(entries):,} cases")
+        elif name == "errata":
+            descriptions.append(f"without {len(entries):,} rejected labels")
         else:
             descriptions.append(f"{name} {', '.join(map(str, entries))}")
     return descriptions

@@ -94,7 +94,7 @@ def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
     )
     request_items = (sorted(set(request.item)), sorted(set(request.where)), request.sample)
     run_items = (row.selection.get(name, empty) for name, empty in EVERY_ITEM.items())
-    is_whole = not (request.without or request.without_tag)
+    is_whole = not (request.without or request.without_tag or request.errata)
     is_alike = is_alike and is_whole == ("without" not in row.selection)
     return is_alike and request_items == tuple(run_items)
 

@@ -1,0 +1,217 @@
+"""Suspect labels: ranked by rejections, judged as tags, shared as errata, left out by runs."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import annotations, errata
+from vlprobe.storage.errata import Erratum, question_digest
+from vlprobe.storage.store import Store
+from vlprobe.views.runs import QuestionSet
+
+N = 12
+# Which questions each model gets right: case 0 fools all three good models, case 1 two of them.
+RIGHT = {
+    "first": [False, False, *[True] * 10],
+    "second": [False, False, *[True] * 10],
+    "third": [False, True, *[True] * 10],
+    "poor": [True, *[False] * 11],
+}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> str:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    rows = {}
+    for k in range(N):
+        Image.new("RGB", (8, 8), (k, k, k)).save(folder / f"{k}.png")
+        rows[str(k)] = {
+            "filename": f"{k}.png",
+            "caption": f"{k} dogs",
+            "negative_caption": f"{k} cats",
+        }
+    (tmp_path / "pairs.json").write_text(json.dumps(rows))
+    return f"triplets:{tmp_path}/pairs.json@{folder}"
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> list[str]:
+    names = []
+    for number, (name, right) in enumerate(RIGHT.items()):
+        high = 0.9 + number / 100  # no two files have the same bytes: they would be one model
+        lines = [
+            f"pairs/{k}/i2t-pair,{high if ok else 0.1},{0.1 if ok else high}"
+            for k, ok in enumerate(right)
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["case,c0_i0,c1_i0", *lines]))
+        names.append(f"scores:{tmp_path}/{name}.csv")
+    return names
+
+
+@pytest.fixture
+def store(tmp_path: Path, dataset: str, models: list[str]) -> Store:
+    store = Store(tmp_path / "cache")
+    execute(Request(tuple(models), dataset, "visla"), store)
+    return store
+
+
+def question_set(store: Store) -> QuestionSet:
+    return views.runs.question_set(store, views.runs.question_set_rows(store)[0].case_key)
+
+
+def kind_of(store: Store) -> str:
+    asked = question_set(store)
+    return views.kinds.default_kind(store, asked, asked.models)
+
+
+def test_cases_are_ranked_by_how_many_strong_models_reject_them(store: Store):
+    ranking = views.suspects.suspects(store, question_set(store), kind_of(store), 0.8)
+    assert {Path(name.removeprefix("scores:")).stem for name in ranking.strong} == {
+        "first",
+        "second",
+        "third",
+    }
+    assert [(each.id, each.n_rejecting) for each in ranking.suspects] == [
+        ("pairs/0/i2t-pair", 3),
+        ("pairs/1/i2t-pair", 2),
+    ]
+    expected = {name: np.mean(right) for name, right in RIGHT.items()}
+    assert {
+        Path(each.model.removeprefix("scores:")).stem: pytest.approx(each.all_cases)
+        for each in ranking.accuracies
+    } == expected
+
+
+def test_one_strong_model_says_nothing_about_labels(store: Store):
+    ranking = views.suspects.suspects(store, question_set(store), kind_of(store), 0.9)
+    assert len(ranking.strong) == 1 and ranking.suspects == ()
+
+
+def test_only_rejected_labels_are_left_out_of_the_second_accuracy(store: Store):
+    asked, kind = question_set(store), kind_of(store)
+    first, second = views.suspects.suspects(store, asked, kind, 0.8).suspects
+    views.suspects.judge(store, asked, first.case, first.id, "wrong")
+    views.suspects.judge(store, asked, second.case, second.id, "right")
+    ranking = views.suspects.suspects(store, asked, kind, 0.8)
+    assert [each.verdict for each in ranking.suspects] == ["wrong", "right"]
+    without = {
+        Path(each.model.removeprefix("scores:")).stem: each.without for each in ranking.accuracies
+    }
+    assert without == {name: pytest.approx(np.mean(right[1:])) for name, right in RIGHT.items()}
+
+
+def test_a_verdict_replaces_the_earlier_one_and_keeps_other_tags(store: Store):
+    asked = question_set(store)
+    suspect = views.suspects.suspects(store, asked, kind_of(store), 0.8).suspects[0]
+    annotations.write(
+        store, asked.key, annotations.Annotation(suspect.case, suspect.id, ("telling",), "look")
+    )
+    for verdict in ("wrong", "both", ""):
+        views.suspects.judge(store, asked, suspect.case, suspect.id, verdict)
+        (current,) = annotations.read(store, asked.key).current
+        expected = {"telling", errata.TAGS[verdict]} if verdict else {"telling"}
+        assert set(current.tags) == expected and current.note == "look"
+
+
+def test_errata_go_from_one_cache_to_another_and_a_run_leaves_their_questions_out(
+    store: Store, tmp_path: Path, dataset: str, models: list[str]
+):
+    asked = question_set(store)
+    suspect = views.suspects.suspects(store, asked, kind_of(store), 0.8).suspects[0]
+    views.suspects.judge(store, asked, suspect.case, suspect.id, "wrong")
+    key = asked.runs[0].key
+    path = tmp_path / "errata.jsonl"
+    command = ["--cache", str(store.root), "errata", "export", key, str(path), "--reviewer", "Ann"]
+    assert CliRunner().invoke(main, command).exit_code == 0
+    (erratum,) = errata.read(path)
+    assert (erratum.verdict, erratum.reviewer, erratum.texts[0]) == ("wrong", "Ann", "0 dogs")
+    assert erratum.digest == question_digest(["elsewhere/0.png"], erratum.texts)
+
+    other = Store(tmp_path / "other")
+    execute(Request((models[0],), dataset, "visla"), other)
+    result = CliRunner().invoke(main, ["--cache", str(other.root), "errata", "import", str(path)])
+    assert "1 verdicts read; 1 cases tagged." in result.output
+    assert annotations.read(other, asked.key).tags == {"label wrong": 1}
+
+    options = [
+        "--probe",
+        "visla",
+        "--dataset",
+        dataset,
+        "--model",
+        models[0],
+        "--errata",
+        str(path),
+    ]
+    result = CliRunner().invoke(
+        main, ["--cache", str(other.root), "run", *options, "--format", "json"]
+    )
+    assert result.exit_code == 0, result.output
+    rows = {row["metric"]: row for row in json.loads(result.stdout)}
+    assert rows["pair_accuracy"]["n_cases"] == N - 1
+    assert rows["pair_accuracy"]["value"] == pytest.approx(np.mean(RIGHT["first"][1:]))
+
+
+def test_errata_of_other_questions_are_one_line(tmp_path: Path, dataset: str, models: list[str]):
+    path = tmp_path / "errata.jsonl"
+    path.write_text(errata.lines([Erratum("0" * 32, "wrong", "Ann")]))
+    options = [
+        "--probe",
+        "visla",
+        "--dataset",
+        dataset,
+        "--model",
+        models[0],
+        "--errata",
+        str(path),
+    ]
+    result = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "run", *options])
+    assert (
+        result.exit_code
+        and "None of the 1 rejected labels is about these questions" in result.output
+    )
+
+
+def test_a_label_that_a_reviewer_calls_right_is_kept():
+    disputed = [Erratum("a" * 32, "wrong", "Ann"), Erratum("a" * 32, "right", "Bo")]
+    assert errata.rejected(
+        [*disputed, Erratum("b" * 32, "both", "Ann"), Erratum("c" * 32, "unsure", "Ann")]
+    ) == {"b" * 32}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no json",
+        '{"digest": "x", "verdict": "wrong", "reviewer": "Ann"}',
+        '{"digest": "' + "0" * 32 + '", "verdict": "maybe", "reviewer": "Ann"}',
+        '{"digest": "' + "0" * 32 + '", "verdict": "wrong"}',
+        "[1]",
+        '{"digest": "' + "0" * 32 + '", "verdict": "wrong", "reviewer": 3}',
+    ],
+)
+def test_a_line_that_is_not_an_erratum_is_named(tmp_path: Path, line: str):
+    path = tmp_path / "errata.jsonl"
+    path.write_text(f"\n{line}\n")
+    with pytest.raises(InvalidInput, match="line 2"):
+        errata.read(path)
+
+
+def test_the_command_lists_suspects_and_accuracies(store: Store):
+    key = question_set(store).runs[0].key
+    result = CliRunner().invoke(
+        main, ["--cache", str(store.root), "suspects", key, "--accuracy", "0.8", "--format", "json"]
+    )
+    assert [row["rejected_by"] for row in json.loads(result.stdout)] == ["3 of 3", "2 of 3"]
+    assert [row["wrong_caption"] for row in json.loads(result.stdout)] == ["0 cats", "1 cats"]
+    assert "right in 91.67%" in result.stderr

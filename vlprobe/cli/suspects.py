@@ -1,0 +1,109 @@
+"""The commands about labels that may be wrong: who rejects them, and what reviewers say."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vlprobe.cli.completion import complete_runs
+from vlprobe.cli.output import FORMATS, print_table
+from vlprobe.cli.results import results_store
+from vlprobe.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from vlprobe.storage.store import Store
+    from vlprobe.views.runs import QuestionSet
+
+KEY = click.argument("key", shell_complete=complete_runs)
+
+
+@click.command()
+@KEY
+@click.option("--kind", default="", help="Of the cases [the first that has answers].")
+@click.option(
+    "--accuracy",
+    default=0.85,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="From which a model counts as strong.",
+)
+@click.option("--size", default=20, show_default=True, type=click.IntRange(1, 10**6), help="Rows.")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int, how: str) -> None:
+    """List the cases of run KEY's questions whose label the strong models reject.
+
+    Such a label is more often wrong than the case is hard. Judge it on Lab > Suspect labels; `vlprobe errata
+    export` writes the verdicts.
+    """
+    import pandas as pd
+
+    from vlprobe import views
+
+    store, question_set = _question_set(ctx, key)
+    kind = views.kinds.choose_kind(store, question_set, kind, question_set.models)
+    ranking = views.suspects.suspects(store, question_set, kind, accuracy)
+    strong = ", ".join(ranking.strong) or "none"
+    click.echo(f"Strong models: {strong}. {len(ranking.suspects):,} suspect labels.", err=True)
+    shown = ranking.suspects[:size]
+    texts = views.suspects.texts(store, question_set, shown)
+    rows = [
+        (each.id, f"{each.n_rejecting} of {len(ranking.strong)}", each.verdict, *texts[each.case])
+        for each in shown
+    ]
+    columns = pd.Index(["case", "rejected_by", "verdict", "true_caption", "wrong_caption"])
+    print_table(
+        pd.DataFrame(rows, columns=columns), how, "No label is rejected by enough strong models."
+    )
+    for each in ranking.accuracies:
+        click.echo(
+            f"{each.model}: right in {each.all_cases:.2%}, {each.without:.2%} without rejected labels",
+            err=True,
+        )
+
+
+@click.group()
+def errata() -> None:
+    """Share verdicts on labels: as JSON lines with the digest of each question."""
+
+
+@errata.command("export")
+@KEY
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--reviewer", required=True, help="Your name or handle, for those who read the file.")
+@click.pass_context
+def export_errata(ctx: click.Context, key: str, out: Path, reviewer: str) -> None:
+    """Write the verdicts on the questions of run KEY to OUT."""
+    from vlprobe import views
+    from vlprobe.storage import errata, files
+
+    if out.exists():
+        raise InvalidInput(f"'{out}' exists. Choose another name, or delete it first.")
+    store, question_set = _question_set(ctx, key)
+    verdicts = views.suspects.export(store, question_set, reviewer)
+    files.write_bytes(out, errata.lines(verdicts).encode())
+    click.echo(f"{len(verdicts):,} verdicts written to {out}.", err=True)
+
+
+@errata.command("import")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.pass_context
+def import_errata(ctx: click.Context, path: Path) -> None:
+    """Store the verdicts in FILE as tags of the cases that they are about, in every question set."""
+    from vlprobe import views
+    from vlprobe.storage import errata
+
+    store = results_store(ctx)
+    verdicts = errata.read(path)
+    n_cases = sum(
+        views.suspects.apply(store, views.runs.question_set(store, row.case_key), verdicts)
+        for row in views.runs.question_set_rows(store)
+    )
+    click.echo(f"{len(verdicts):,} verdicts read; {n_cases:,} cases tagged.", err=True)
+
+
+def _question_set(ctx: click.Context, key: str) -> "tuple[Store, QuestionSet]":
+    from vlprobe import views
+
+    store = results_store(ctx)
+    return store, views.runs.question_set(store, store.find(key)["case_key"])

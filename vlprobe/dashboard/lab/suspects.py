@@ -1,0 +1,184 @@
+"""Suspect labels: the cases that every strong model rejects, one by one, with a verdict per key.
+
+The URL names the question set (`set`), the kind (`kind`), the least accuracy of a strong model
+(`accuracy`) and the case (`case`).
+"""
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.cases.pictures import draw_pictures
+from vlprobe.dashboard.cases.sentence import stored_kinds
+from vlprobe.dashboard.lab import opening
+from vlprobe.dashboard.state import Questions, attempt, choose, model_name, quiet, store, tag, view
+from vlprobe.render.html.cases import diff
+from vlprobe.render.words import presentations
+from vlprobe.storage import errata
+from vlprobe.storage.errata import Verdict
+from vlprobe.views.filter import Filter
+from vlprobe.views.suspects import Suspect, Suspects
+
+ACCURACIES = {
+    "0.85": "at least 85 % right",
+    "0.7": "at least 70 % right",
+    "0.95": "at least 95 % right",
+}
+CHOICES: dict[Verdict, tuple[str, str, str]] = {  # what the button says, its key, its icon
+    "right": ("Label right", "y", ":material/check:"),
+    "wrong": ("Label wrong", "w", ":material/close:"),
+    "both": ("Both acceptable", "b", ":material/drag_handle:"),
+    "unsure": ("Unsure", "u", ":material/help:"),
+}
+
+
+def draw_page() -> None:
+    """Draw the pickers, the list of suspects, the open case and each model's accuracy."""
+    st.title("Suspect labels", anchor=False)
+    with st.container(horizontal=True, key="lab_subject"):
+        questions = opening.pick()
+        kinds = [name for name in stored_kinds(questions) if _has_label(questions.probe, name)]
+        labels = {name: presentations()[questions.probe].kind(name).lie or name for name in kinds}
+        if kinds:
+            default = view(views.kinds.default_kind, questions.question_set, questions.models)
+            kind = choose("Kind", "kind", labels, default if default in labels else kinds[0])
+            accuracy = choose("Strong models are", "accuracy", ACCURACIES, "0.85")
+    if not kinds:
+        st.info(
+            "These cases compare no true caption with a wrong one. Choose another question set."
+        )
+        return
+    ranking = views.suspects.suspects(store(), questions.question_set, kind, float(accuracy))
+    if not ranking.suspects:
+        _draw_none(ranking)
+        return
+    n_all = sum(each.n_rejecting == len(ranking.strong) for each in ranking.suspects)
+    st.markdown(
+        f"**{n_all:,} cases are wrong for every strong model, {len(ranking.suspects):,} for most of them.** "
+        "Some are hard, some are mislabeled. Judge them here."
+    )
+    left, middle, right = st.columns([3, 5, 3], gap="medium")
+    with left:
+        suspect = _pick(questions, ranking)
+    with middle:
+        _draw_case(questions, kind, suspect)
+    with right:
+        _draw_accuracies(ranking)
+
+
+def _has_label(probe: str, kind: str) -> bool:
+    return presentations()[probe].kind(kind).body in views.quiz.BODIES
+
+
+def _draw_none(ranking: Suspects) -> None:
+    if len(ranking.strong) < 2:
+        st.info(
+            "Two strong models are needed, because one model's mistakes say nothing about labels. "
+            "Lower the accuracy, or run more models."
+        )
+    else:
+        st.info("No label is rejected by most of the strong models.")
+    _draw_accuracies(ranking)
+
+
+def _pick(questions: Questions, ranking: Suspects) -> Suspect:
+    """The list of suspects; the one that is open, which the URL names."""
+    by_id = {each.id: each for each in ranking.suspects}
+    linked = st.query_params.get("case", "")
+    suspect = by_id.get(linked) or next(
+        (each for each in ranking.suspects if not each.verdict), ranking.suspects[0]
+    )
+    n_judged = sum(bool(each.verdict) for each in ranking.suspects)
+    st.progress(
+        n_judged / len(ranking.suspects), f"{n_judged:,} of {len(ranking.suspects):,} judged"
+    )
+    texts = views.suspects.texts(store(), questions.question_set, ranking.suspects)
+    table = pd.DataFrame(
+        {
+            "wrong caption": [texts[each.case][1] for each in ranking.suspects],
+            "rejected by": [
+                f"{each.n_rejecting} of {len(ranking.strong)}" for each in ranking.suspects
+            ],
+            "verdict": [
+                CHOICES[each.verdict][0] if each.verdict else "" for each in ranking.suspects
+            ],
+        }
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=420,
+        key="suspect_list",
+        on_select=lambda: _open(ranking),
+        selection_mode="single-row",
+    )
+    return suspect
+
+
+def _open(ranking: Suspects) -> None:
+    rows = st.session_state["suspect_list"]["selection"]["rows"]
+    if rows:
+        st.query_params["case"] = ranking.suspects[rows[0]].id
+
+
+def _draw_case(questions: Questions, kind: str, suspect: Suspect) -> None:
+    (card,) = views.wall.cards(
+        store(), questions.question_set, Filter(questions.models[0], kind), [suspect.case]
+    )
+    draw_pictures(card, presentations()[questions.probe].kind(kind))
+    true_text, wrong_text = diff(card.true_text, card.wrong_text)
+    for label, text in (("Labeled true", true_text), ("Labeled wrong", wrong_text)):
+        st.html(tag("p", label, class_="vp-quiet vp-small") + f'<p class="vp-pair">{text}</p>')
+    if not changes("Verdicts cannot be changed here."):
+        return
+    with st.container(horizontal=True, key="suspect_verdicts"):
+        for verdict, (label, key, icon) in CHOICES.items():
+            st.button(
+                label,
+                icon=icon,
+                key=f"suspect_{verdict}",
+                shortcut=key,
+                type="primary" if verdict == suspect.verdict else "secondary",
+                on_click=attempt,
+                args=(_judge, questions, suspect, verdict),
+            )
+    quiet("Verdicts are saved at once, as tags of the case. Choose one again to remove it.")
+
+
+def _judge(questions: Questions, suspect: Suspect, verdict: Verdict) -> None:
+    views.suspects.judge(
+        store(),
+        questions.question_set,
+        suspect.case,
+        suspect.id,
+        "" if verdict == suspect.verdict else verdict,
+    )
+    st.query_params.pop("case", None)
+
+
+def _draw_accuracies(ranking: Suspects) -> None:
+    table = pd.DataFrame(
+        {
+            "model": [model_name(each.model) for each in ranking.accuracies],
+            "right, %": [100 * each.all_cases for each in ranking.accuracies],
+            "without rejected, %": [100 * each.without for each in ranking.accuracies],
+        }
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.1f")
+            for name in table.columns
+            if name != "model"
+        },
+    )
+    n_rejected = sum(each.verdict in errata.REJECTING for each in ranking.suspects)
+    quiet(
+        f"{n_rejected:,} labels rejected. Leaving out what models get wrong always makes them look better, so "
+        "only labels judged wrong, or with two acceptable captions, are left out."
+    )
+    st.code(
+        "vlprobe errata export KEY errata.jsonl --reviewer NAME", language=None, wrap_lines=True
+    )

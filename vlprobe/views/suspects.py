@@ -1,0 +1,234 @@
+"""Suspect labels: cases that strong models reject, what reviewers say, and what that changes.
+
+A case that every strong model gets wrong is more often mislabeled than hard. Leaving out what models
+get wrong always makes them look better, so only cases that a reviewer rejected are left out.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from vlprobe import registry
+from vlprobe.storage import annotations, errata
+from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.errata import Erratum, Verdict
+from vlprobe.storage.store import Store
+from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
+from vlprobe.views.records import CaseRow, records
+from vlprobe.views.runs import QuestionSet
+
+LEAST_ACCURACY = 0.85  # of a strong model, unless people choose another
+VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TAGS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How often a model is right, ties being wrong.
+
+    Attributes:
+        model: Its name.
+        all_cases: Over the cases that it answered, NaN where there are none.
+        without: The same without the cases that reviewers reject.
+    """
+
+    model: str
+    all_cases: float
+    without: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A case whose label strong models reject.
+
+    Attributes:
+        case: Its number in the question set.
+        id: Its id.
+        n_rejecting: Strong models that do not score the true caption higher.
+        verdict: What reviewers say, "" where none did.
+    """
+
+    case: int
+    id: str
+    n_rejecting: int
+    verdict: Verdict | Literal[""]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """The suspects of one kind of cases.
+
+    Attributes:
+        strong: The models whose rejections count, best first.
+        suspects: Cases that at least two strong models and two thirds of them reject, those with most
+            rejections first; with equal numbers those with a picture first, then by number.
+        accuracies: Of every model that is not a control, best first.
+    """
+
+    strong: tuple[str, ...]
+    suspects: tuple[Suspect, ...]
+    accuracies: tuple[Accuracy, ...]
+
+
+def suspects(
+    store: Store, question_set: QuestionSet, kind: str, least_accuracy: float = LEAST_ACCURACY
+) -> Suspects:
+    """Rank the cases of one kind by how many strong models reject them.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        kind: Of the cases.
+        least_accuracy: From which a model is strong, a share of the cases that it answered.
+    """
+    models = [name for name in question_set.ordered_models if not registry.is_control(name)]
+    numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
+    margins = np.array(
+        [views_cases.margins_of(store, question_set.run(model).key, numbers) for model in models]
+    ).reshape(len(models), len(numbers))
+    verdicts = _verdicts(store, question_set)
+    is_kept = np.array(
+        [verdicts.get(int(case), "") not in errata.REJECTING for case in numbers], dtype=bool
+    )
+    accuracies = sorted(
+        (
+            Accuracy(model, _accuracy(row), _accuracy(row[is_kept]))
+            for model, row in zip(models, margins, strict=True)
+        ),
+        key=lambda accuracy: (-np.nan_to_num(accuracy.all_cases, nan=-1.0), accuracy.model),
+    )
+    strong = [each.model for each in accuracies if each.all_cases >= least_accuracy]
+    n_rejecting = np.count_nonzero(margins[[models.index(name) for name in strong]] <= 0, axis=0)
+    threshold = max(2, math.ceil(2 * len(strong) / 3))
+    has_picture = np.isin(numbers, views_cases.pictured(store, question_set, kind))
+    suspicious = np.flatnonzero(n_rejecting >= threshold)
+    order = suspicious[
+        np.lexsort((numbers[suspicious], ~has_picture[suspicious], -n_rejecting[suspicious]))
+    ]
+    case_ids = _ids(store, question_set, numbers[order].tolist())
+    return Suspects(
+        tuple(strong),
+        tuple(
+            Suspect(
+                int(numbers[position]),
+                case_ids[int(numbers[position])],
+                int(n_rejecting[position]),
+                verdicts.get(int(numbers[position]), ""),
+            )
+            for position in order
+        ),
+        tuple(accuracies),
+    )
+
+
+def texts(
+    store: Store, question_set: QuestionSet, several: Sequence[Suspect]
+) -> dict[int, tuple[str, str]]:
+    """Return the true and the wrong caption of suspects by their case's number."""
+    rows = records(
+        CaseRow, views_cases.questions(store, question_set, [each.case for each in several])
+    )
+    return {
+        row.case: (
+            row.texts[0],
+            row.texts[list(row.roles).index("different")] if "different" in row.roles else "",
+        )
+        for row in rows
+    }
+
+
+def _accuracy(margins: np.ndarray) -> float:
+    answered = margins[~np.isnan(margins)]
+    return float((answered > 0).mean()) if len(answered) else math.nan
+
+
+def _ids(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> dict[int, str]:
+    if not numbers:
+        return {}
+    table = views_cases.questions(store, question_set, numbers)
+    return dict(zip(table["case"].tolist(), table["id"].tolist(), strict=True))
+
+
+def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
+    """The verdict of each case that has one; of several tags the first."""
+    return {
+        annotation.case: VERDICT_OF_TAG[tag]
+        for annotation in annotations.read(store, question_set.key).current
+        for tag in reversed(annotation.tags)
+        if tag in VERDICT_OF_TAG
+    }
+
+
+def judge(
+    store: Store, question_set: QuestionSet, case: int, case_id: str, verdict: Verdict | Literal[""]
+) -> None:
+    """Store a verdict as the case's tag in place of an earlier one; "" removes it.
+
+    Raises:
+        InvalidInput: the case has too many tags, or the cache is read-only.
+    """
+    current = next(
+        (each for each in annotations.read(store, question_set.key).current if each.case == case),
+        Annotation(case, case_id),
+    )
+    tags = tuple(tag for tag in current.tags if tag not in VERDICT_OF_TAG)
+    added = (errata.TAGS[verdict],) if verdict else ()
+    annotations.write(store, question_set.key, replace(current, tags=(*tags, *added)))
+
+
+def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Erratum]:
+    """Return the verdicts on the cases of a question set as errata of one reviewer."""
+    verdicts = _verdicts(store, question_set)
+    notes = {each.case: each.note for each in annotations.read(store, question_set.key).current}
+    rows = (
+        records(CaseRow, views_cases.questions(store, question_set, sorted(verdicts)))
+        if verdicts
+        else []
+    )
+    return [
+        Erratum(
+            errata.question_digest(row.images, row.texts),
+            verdicts[row.case],
+            reviewer,
+            tuple(name.rpartition("/")[2] for name in row.images),
+            tuple(row.texts),
+            notes.get(row.case, ""),
+        )
+        for row in rows
+    ]
+
+
+def matching_cases(
+    store: Store, question_set: QuestionSet, digests: Collection[str]
+) -> dict[str, list[tuple[int, str]]]:
+    """Return the cases (number and id) of each digest that the question set has."""
+    cases: dict[str, list[tuple[int, str]]] = {}
+    numbers = views_rows.case_numbers(store, question_set.key, "TRUE", [])
+    for start in range(0, len(numbers), 10_000):
+        block = views_cases.questions(store, question_set, numbers[start : start + 10_000].tolist())
+        for case, case_id, images, texts in zip(
+            block["case"], block["id"], block["images"], block["texts"], strict=True
+        ):
+            digest = errata.question_digest(images, texts)
+            if digest in digests:
+                cases.setdefault(digest, []).append((int(case), str(case_id)))
+    return cases
+
+
+def apply(store: Store, question_set: QuestionSet, errata_of_file: Sequence[Erratum]) -> int:
+    """Store errata as tags of the cases that they are about; return how many cases got one.
+
+    Where reviewers disagree, a question that anybody calls right keeps its label.
+    """
+    verdict_of: dict[str, Verdict] = {}
+    for erratum in errata_of_file:
+        if verdict_of.get(erratum.digest) != "right":
+            verdict_of[erratum.digest] = erratum.verdict
+    cases = matching_cases(store, question_set, verdict_of.keys())
+    for digest, matching in cases.items():
+        for case, case_id in matching:
+            judge(store, question_set, case, case_id, verdict_of[digest])
+    return sum(map(len, cases.values()))
