@@ -57,7 +57,7 @@ REQUEST = {
         *(
             "seed",
             "limit",
-            *("item", "where", "sample", "without", "without_tag"),
+            *("item", "where", "sample", "without", "without_tag", "errata"),
             "device",
             "precision",
             "batch_size",

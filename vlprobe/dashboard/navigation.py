@@ -31,6 +31,7 @@ BELOW = {  # pages that Lab leads to
     "rankings": "Rankings",
     "series": "Series",
     "published": "Printed numbers",
+    "suspects": "Suspect labels",
     "verdicts": "Verdicts",
 }
 OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had

@@ -217,7 +217,7 @@ class Run:
     seed: int = 42
     limit: int = 0  # 0: all items
     # Which items are asked about, before the limit: "items" (ids), "where" (TAG=VALUE), "sample" (how many);
-    # and cases of these that are not: "without" (ids), "errata" (digests). Empty: all. What is not chosen by is not in it.
+    # and cases of these that are not: "without" (ids), "errata" (digests). Empty: all.
     selection: Mapping[str, object] = field(default_factory=dict)
 
     def record(self) -> dict[str, object]:

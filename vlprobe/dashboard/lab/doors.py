@@ -53,6 +53,11 @@ DOORS = {  # page: what it is called, what it answers, its icon
         "Every number that the five papers print, with yours beside it, and which are doubted.",
         ":material/menu_book:",
     ),
+    "suspects": (
+        "Suspect labels",
+        "Cases that every strong model rejects: hard, or mislabeled? Judge them with one key.",
+        ":material/flag:",
+    ),
     "verdicts": (
         "Judge edits",
         "Whether edits mean what they should, as people say on a blind sheet, and how far these agree.",
