@@ -116,4 +116,5 @@ def main() -> None:
 if __name__ == "__main__":
     for name, value in ray_pool.QUIET.items():
         os.environ.setdefault(name, value)
+    ray_pool.allow(ray_pool.LOCAL)
     main()

@@ -25,6 +25,7 @@ from vlprobe.runs.ray_executor import Worker
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import gallery
+from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
 # Ray's own, of processes that end when they are told to and of settings that will mean something else one day.
@@ -80,6 +81,7 @@ def started() -> Iterator[TwoNodes]:
             patch.setenv(name, value)
         torch.set_num_threads(1)
         nodes = TwoNodes(folder)
+        patch.setenv(access.RAY, nodes.all.address)
         yield nodes
         nodes.all.shutdown()
         torch.set_num_threads(threads)

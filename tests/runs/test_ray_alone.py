@@ -1,16 +1,27 @@
 """How a cluster is joined and left and what its workers share, without one."""
 
+import itertools
+import json
+import os
 import socket
+import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 
+import psutil
 import pytest
 
 from tests.test_architecture import PACKAGE, imports
 from vlprobe.errors import InvalidInput, MissingDependency
-from vlprobe.runs import executor, ray_pool
+from vlprobe.runs import executor, jobs, ray_pool
+from vlprobe.runs.job_report import JobReport
 from vlprobe.runs.ray_executor import Job, Worker, takes_gpu
-from vlprobe.runs.request import Request
+from vlprobe.runs.request import PlanRequest, Request
 from vlprobe.runs.run import execute
+from vlprobe.storage import access
 from vlprobe.types import Run
 
 IMITATION = """
@@ -23,6 +34,14 @@ asked = []
 """
 
 
+@pytest.fixture(autouse=True)
+def no_cluster(monkeypatch) -> None:
+    """No cluster is named, and what a test names is forgotten after it."""
+    for name in (access.RAY, "RAY_ADDRESS", *ray_pool.LOOPBACK):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+
+
 @pytest.fixture
 def imitated(tmp_path, monkeypatch):
     """In place of Ray what remembers how it was imported and asked."""
@@ -32,21 +51,163 @@ def imitated(tmp_path, monkeypatch):
     del sys.modules["ray"]
 
 
+@pytest.fixture
+def listening(monkeypatch) -> Iterator[str]:
+    """The address of a port that accepts connections and never answers, which the owner named."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setenv(access.RAY, address)
+        yield address
+
+
 @pytest.mark.parametrize(
-    ("given", "set_address", "expected"),
+    ("given", "variable", "expected"),
     [
         ("", "", "local"),
-        ("", "10.0.0.7", "10.0.0.7"),
-        ("auto", "10.0.0.7", "10.0.0.7"),
-        ("auto", "", "auto"),
+        ("local", "LISTENING", "local"),
+        ("", "LISTENING", "LISTENING"),
+        ("LISTENING", "10.0.0.7:6379", "LISTENING"),
     ],
 )
 def test_without_an_address_no_cluster_that_happens_to_be_there_is_joined(
-    given, set_address, expected, imitated, monkeypatch
+    given, variable, expected, imitated, listening, monkeypatch
 ):
-    monkeypatch.setenv("RAY_ADDRESS", set_address)
+    given, variable, expected = (
+        text.replace("LISTENING", listening) for text in (given, variable, expected)
+    )
+    monkeypatch.setattr(ray_pool, "_check_connection", lambda address, waiting: None)
+    monkeypatch.setenv("RAY_ADDRESS", variable)
+    ray_pool.allow(given)
     with ray_pool.joined(given):
         assert sys.modules["ray"].asked == [expected]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["auto", "10.0.0.7", "ray://10.0.0.7:6379", "this://x", "a b:1", "10.0.0.7:6379\n", "h:1/x"],
+)
+def test_only_a_host_with_a_port_is_an_address(address, tiny, store, monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if address.strip() == address:
+        with pytest.raises(InvalidInput, match=r"Expected HOST:PORT, such as 10\.0\.0\.7:6379"):
+            ray_pool.allow(address)
+    monkeypatch.setenv(access.RAY, address)  # however it came there
+    request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
+    with pytest.raises(InvalidInput, match="Expected"):
+        execute(request, store)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.7:6379", "head.example.com:6379", "[fe80::1]:6379"])
+def test_an_address_with_a_host_and_a_port_is_accepted(address):
+    assert ray_pool.parse_address(address) == address
+
+
+@pytest.mark.parametrize(
+    ("allowed", "address"),
+    [
+        *itertools.product(["", "10.0.0.7:6379"], ["", "local", "LISTENING"]),
+        ("local", "LISTENING"),
+        ("LISTENING", "local"),
+    ],
+)
+def test_a_cluster_that_the_owner_did_not_name_receives_nothing(
+    allowed, address, imitated, listening, tiny, store, monkeypatch
+):
+    monkeypatch.setenv(access.RAY, allowed.replace("LISTENING", listening))
+    address = address.replace("LISTENING", listening)
+    request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
+    with pytest.raises(InvalidInput, match=r"is not allowed here.*--ray HOST:PORT"):
+        execute(request, store)
+    assert "ray" not in sys.modules
+
+
+def test_a_cluster_that_does_not_answer_ends_the_run_in_time_with_one_line(
+    listening, tiny, store, monkeypatch
+):
+    pytest.importorskip("ray", reason="needs requirements-ray.txt")
+    assert ray_pool.CONNECTING + ray_pool.LOOK < 30
+    monkeypatch.setattr(ray_pool, "CONNECTING", 2.0)
+    request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=listening)
+    with pytest.raises(InvalidInput, match=r"No Ray cluster .* \(no answer in 2 s\)"):
+        execute(request, store)
+    assert not psutil.Process().children()
+
+
+def test_a_run_that_waits_for_a_cluster_is_cancelled_at_once(listening, tiny, store):
+    pytest.importorskip("ray", reason="needs requirements-ray.txt")
+    job_id = jobs.write(
+        Request(("control:random",), tiny, "lgip", executor="ray", ray_address=listening), store
+    )
+
+    class Connecting(JobReport):
+        def write(self, state, **facts):
+            super().write(state, **facts)
+            if facts.get("label") == "Connecting to the Ray cluster":
+                jobs.cancel(store, job_id)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "JobReport", Connecting)
+        started = time.monotonic()
+        assert jobs.work(str(store.root), job_id) == 0
+    assert time.monotonic() - started < ray_pool.CONNECTING
+    assert jobs.read(store, job_id).state == "cancelled"
+    assert not psutil.Process().children()
+
+
+def test_a_job_on_a_cluster_and_a_job_on_this_machine_do_not_wait_for_each_other(
+    listening, tiny, store
+):
+    local = Request(("control:random",), tiny, "lgip", device="cpu")
+    remote = replace(local, executor="ray", ray_address=listening)
+    devices = [jobs._device(request) for request in (local, remote, PlanRequest((remote,)))]
+    assert devices[0] != devices[1] == devices[2]
+
+
+# What a process of this machine listens on, and what a client without the token can do.
+LOCAL_CLUSTER = """
+import json, os, subprocess, sys
+import psutil
+from vlprobe.runs import ray_pool
+ray_pool.allow("")
+with ray_pool.joined(""):
+    import ray
+    assert ray.get(ray.remote(lambda: 7).remote()) == 7
+    me = psutil.Process()
+    hosts = {
+        connection.laddr.ip.removeprefix("::ffff:")
+        for process in [me, *me.children(recursive=True)]
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+    address = ray.get_runtime_context().gcs_address
+    stranger = os.environ | {"HOME": sys.argv[1], "RAY_AUTH_MODE": "disabled"}
+    stranger |= {"VLPROBE_RAY": address, "RAY_ADDRESS": ""}
+    command = [sys.executable, "-m", "vlprobe.runs.ray_pool", address]
+    refused = subprocess.run(command, env=stranger, capture_output=True, text=True)
+    known = subprocess.run(command, capture_output=True, text=True)
+print(json.dumps([sorted(hosts), refused.returncode, known.returncode]))
+"""
+
+
+@pytest.mark.full
+def test_a_cluster_of_this_machine_is_for_this_machine_and_for_who_has_its_token(tmp_path):
+    pytest.importorskip("ray", reason="needs requirements-ray.txt")
+    (tmp_path / "home").mkdir()
+    with tempfile.TemporaryDirectory(prefix="ray") as short:  # names of sockets are short
+        environment = os.environ | {"HOME": str(tmp_path / "home"), "RAY_TMPDIR": short}
+        for name in [name for name in environment if name.startswith("RAY_AUTH")]:
+            del environment[name]
+        said = subprocess.run(
+            [sys.executable, "-c", LOCAL_CLUSTER, str(tmp_path)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    assert said.returncode == 0, said.stderr
+    hosts, refused, known = json.loads(said.stdout.splitlines()[-1])
+    assert hosts == ["127.0.0.1"]
+    assert refused != 0 and known == 0
 
 
 @pytest.mark.parametrize("chosen", ["", "disabled"])
@@ -65,6 +226,7 @@ def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(
         monkeypatch.setenv(where, "secret" if where == "RAY_AUTH_TOKEN" else str(path))
     if chosen:
         monkeypatch.setenv("RAY_AUTH_MODE", chosen)
+    ray_pool.allow("local")
     with ray_pool.joined("local"):
         assert sys.modules["ray"].mode == (chosen or ("token" if where else None))
 
@@ -161,11 +323,13 @@ def test_an_address_that_does_not_answer_is_told_at_once(tiny, store):
         held.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{held.getsockname()[1]}"
         request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
+        ray_pool.allow(address)
         with pytest.raises(InvalidInput, match=f"No Ray cluster can be joined at '{address}'"):
             execute(request, store)
 
 
 def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
+    ray_pool.allow("")
     monkeypatch.setitem(sys.modules, "ray", None)
     request = Request(("control:random",), tiny, "lgip", executor="ray")
     with pytest.raises(MissingDependency, match=r"pip install 'vlprobe\[scale\]'"):

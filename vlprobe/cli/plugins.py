@@ -3,6 +3,7 @@ code to run, and for them to be asked.
 """
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 
 def require(names: Sequence[str]) -> None:
@@ -24,6 +25,20 @@ def require_servers(urls: Sequence[str]) -> None:
 
         for url in urls:
             endpoints.allow(endpoints.parse(url))
+
+
+def require_cluster(address: str) -> None:
+    """Let the processes that this one starts use the Ray cluster of `--ray`, if one is given.
+
+    Raises MissingDependency without Ray, InvalidInput unless the address is HOST:PORT.
+    """
+    if address:
+        from vlprobe.errors import MissingDependency
+        from vlprobe.runs import ray_pool
+
+        if find_spec("ray") is None:
+            raise MissingDependency("--ray", "ray", "'vlprobe[scale]'")
+        ray_pool.allow(ray_pool.parse_address(address, accepts_local=False))
 
 
 def typed(*values: object) -> None:

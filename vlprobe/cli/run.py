@@ -92,7 +92,8 @@ ALL = "all"
 @click.option(
     "--ray-address",
     default="",
-    help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].",
+    metavar="HOST:PORT",
+    help="The Ray cluster to use [RAY_ADDRESS, or a new one on this machine].",
 )
 @click.option(
     "--price",
@@ -166,6 +167,10 @@ def _requests(
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings = {name: value for name, value in settings.items() if value is not None}
     typed(*settings["models"], *datasets, *probes, *options.values())
+    if settings["executor"] == "ray":
+        from vlprobe.runs import ray_pool
+
+        ray_pool.allow(settings["ray_address"])
     names = registry.names("probes") if ALL in probes else list(dict.fromkeys(probes))
     return [
         Request(

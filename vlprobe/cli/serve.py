@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from vlprobe.cli.plugins import require, require_servers
+from vlprobe.cli.plugins import require, require_cluster, require_servers
 from vlprobe.errors import InvalidInput
 from vlprobe.registry.endpoints import is_this_machine
 from vlprobe.storage import access
@@ -67,6 +67,13 @@ QUOTE = '"'  # of a word as JSON, which an argument goes without
     metavar="URL[#MODEL]",
     help="A server that visitors may have models asked at, at your cost; may be given several times [none].",
 )
+@click.option(
+    "--ray",
+    "cluster",
+    default="",
+    metavar="HOST:PORT",
+    help="A Ray cluster that visitors may run models on [none].",
+)
 @click.pass_context
 def dashboard(
     ctx: click.Context,
@@ -79,6 +86,7 @@ def dashboard(
     quiz: bool,
     plugins: Sequence[str],
     apis: Sequence[str],
+    cluster: str,
 ) -> None:
     """Open the dashboard in a browser."""
     from vlprobe.runs import processes
@@ -92,6 +100,7 @@ def dashboard(
         )
     require(plugins)
     require_servers(apis)
+    require_cluster(cluster)
     store = Store(ctx.obj or DEFAULT)
     app = app_file()
     # A page has no place to upload to where it is read-only, but the server still would take it.

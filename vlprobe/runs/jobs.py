@@ -251,7 +251,7 @@ def work(address: str, job_id: str) -> int:
     report = JobReport(folder, _status(folder).get("queued"))
     try:
         request, _ = _read_request(folder)
-        report.device = _device(request.device)
+        report.device = _device(request)
         with _turn(store, job_id, report):
             keys = _work(request, store, report)
         report.write("done", label="Done", done=1.0, total=1.0, keys=keys)
@@ -290,10 +290,14 @@ def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
     return [manifest["key"] for manifests in plan.manifests for manifest in manifests]
 
 
-def _device(requested: str) -> str:
-    """One name for each device, whatever it was called: two jobs on one card wait for each other."""
+def _device(request: JobRequest) -> str:
+    """Return one name for each device, whatever it was called: two jobs on one card wait for each
+    other. Jobs on a Ray cluster wait for each other, and no job of this machine waits for them.
+    """
+    if request.kind != "training" and run_requests(request)[0].executor == "ray":
+        return f"Ray cluster {run_requests(request)[0].ray_address}"
     # "cpu" needs no torch to be known
-    device = requested if requested == "cpu" else pick_device(requested)
+    device = request.device if request.device == "cpu" else pick_device(request.device)
     return "cuda:0" if device == "cuda" else device
 
 

@@ -1,13 +1,18 @@
 """Workers on the machines of a Ray cluster: hired where there is room, given one task at a time,
 replaced when lost.
 
-Ray is imported when a cluster is joined, and by nobody else.
+Ray is imported when a cluster is joined. A cluster that this machine joins receives its Ray token,
+so the cluster must be in VLPROBE_RAY: `vlprobe run --executor ray`, a Python call and `vlprobe
+dashboard --ray` put it there; a link, a form or the file of a job cannot.
 """
 
 import contextlib
+import faulthandler
 import logging
 import os
+import re
 import socket
+import subprocess
 import sys
 import time
 from collections import Counter, deque
@@ -17,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from vlprobe import __version__
 from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
-from vlprobe.storage.access import APIS, PLUGINS
+from vlprobe.runs import processes
+from vlprobe.storage.access import APIS, PLUGINS, RAY
 
 if TYPE_CHECKING:
     from ray.exceptions import RayTaskError
@@ -26,11 +32,18 @@ LOOK = 0.5  # seconds between two looks at what is done while nothing is
 ROOM = 2.0  # seconds between two looks at the machines of the cluster
 PATIENCE = 120.0  # seconds without any worker after which a run fails
 TRIES = 3  # workers that may be lost with one and the same task, or while they start
-ANSWERS = 5.0  # seconds in which an address answers
+ANSWERS = 5.0  # seconds in which an address accepts a connection
+CONNECTING = 25.0  # seconds in which a cluster accepts this machine
+LOCAL = "local"  # a new cluster on this machine
+ADDRESS = re.compile(
+    r"([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}"
+)
 CLOSING = 60.0  # seconds in which workers write what they still hold
 # Ray's own: it leaves the devices of a worker that takes no GPU as they are. That it tells nobody of its use is said in
 # `vlprobe/__init__.py`.
 QUIET = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+# Ray then gives a local cluster the address 127.0.0.1, as on Windows and macOS; on Linux it listens on all interfaces.
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 Task = tuple[str, tuple]  # a method of a worker and its arguments: numbers, and tuples of them
 _log = logging.getLogger(__name__)
@@ -38,23 +51,68 @@ _HELLO: Task = ("hello", ())
 _LOAD: Task = ("load", ())
 
 
-@contextlib.contextmanager
-def joined(address: str) -> Iterator[None]:
-    """Is connected to a Ray cluster while the block runs; without an address, to a new one of this
-    machine alone.
+def parse_address(text: str, accepts_local: bool = True) -> str:
+    """Return the address of a cluster, or "local" for an empty text: a new cluster on this machine.
 
-    An empty address is that of RAY_ADDRESS, if any. A token of this machine is sent. What Ray has
-    to say goes to stderr.
+    Raises InvalidInput unless the text is HOST:PORT or, where it is accepted, "local". Ray would also
+    import a module that a scheme such as "name://" names.
+    """
+    address = text.strip() or LOCAL
+    if not (ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL)):
+        raise InvalidInput(
+            f"'{text}' is not the address of a Ray cluster. Expected HOST:PORT, such as 10.0.0.7:6379."
+        )
+    return address
+
+
+def allow(address: str) -> None:
+    """Let this process and the processes that it starts use one cluster.
+
+    Call this only with what the owner of this process typed, never with the content of a link, a form
+    or a file. An empty address means RAY_ADDRESS, if set.
+    """
+    os.environ[RAY] = _resolve(address)
+
+
+def allowed_cluster() -> str:
+    """Return the HOST:PORT that the owner of this process named, or "" if there is none."""
+    address = os.environ.get(RAY, "")
+    return "" if address == LOCAL else address
+
+
+def refuse_unnamed(address: str) -> None:
+    """Raise InvalidInput unless the owner of this process named this cluster."""
+    if _resolve(address) != os.environ.get(RAY):
+        raise InvalidInput(
+            f"Ray cluster '{address or LOCAL}' is not allowed here. Only the person who starts the dashboard can name "
+            "one: vlprobe dashboard --ray HOST:PORT."
+        )
+
+
+def _resolve(address: str) -> str:
+    return parse_address(address or os.environ.get("RAY_ADDRESS", ""))
+
+
+@contextlib.contextmanager
+def joined(address: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Connect to a Ray cluster while the block runs.
+
+    Ray's messages go to stderr. The token of this machine, if any, is sent to this address.
+
+    Args:
+        address: HOST:PORT, or "local" for a new cluster on 127.0.0.1; "" means RAY_ADDRESS, if set.
+        waiting: Called twice a second while the cluster does not answer; may raise to stop.
 
     Raises:
         MissingDependency: Ray is not installed.
-        InvalidInput: no cluster answers.
+        InvalidInput: the owner of this process did not name the address, or no cluster answers
+            within CONNECTING seconds.
     """
-    for name, value in QUIET.items():
+    refuse_unnamed(address)
+    address = _resolve(address)
+    for name, value in (QUIET | (LOOPBACK if address == LOCAL else {})).items():
         os.environ.setdefault(name, value)
-    if (
-        _has_token()
-    ):  # Ray itself would send it to no address that is given; it looks here when it is imported
+    if _has_token():  # Ray sends it to a given address only if this is set when Ray is imported
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
@@ -63,35 +121,66 @@ def joined(address: str) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    if address != LOCAL:
+        _check_connection(address, waiting)
     with contextlib.redirect_stdout(sys.stderr):
-        _join(address)
+        reason = _connect(address)
+        if reason:
+            raise _unreachable(address, reason)
         try:
             yield
         finally:
             ray.shutdown()
 
 
-def _join(address: str) -> None:
-    import ray
-
-    if address in ("", "auto"):
-        address = os.environ.get("RAY_ADDRESS") or address or "local"
-    host, _, port = address.rpartition("://")[2].rpartition(":")
+def _connect(address: str) -> str:
+    """Connect this process to a cluster; return why that failed, or ""."""
     try:
-        if host and port.isdecimal():  # Ray itself would try for minutes
+        if address != LOCAL:  # Ray itself would try for minutes
+            host, _, port = address.rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), ANSWERS).close()
+        import ray
+
         ray.init(
             address,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            include_dashboard=False if address == "local" else None,
+            include_dashboard=False if address == LOCAL else None,
         )
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise InvalidInput(
-            f"No Ray cluster can be joined at '{address}' ({reason}). Start one with "
-            "`ray start --head`, and give its address with --ray-address HOST:6379; its token, if any, is needed here."
-        ) from None
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
+        return str(error).strip().partition("\n")[0] or type(error).__name__
+    return ""
+
+
+def _check_connection(address: str, waiting: Callable[[], None]) -> None:
+    """Raise InvalidInput unless another process can connect to the cluster in time.
+
+    `ray.init` cannot be interrupted: with an address that accepts connections and never answers, it
+    ignored SIGTERM for more than 180 s.
+    """
+    deadline = time.monotonic() + CONNECTING
+    with processes.start(
+        __name__, address, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as child:
+        try:
+            while child.poll() is None:
+                waiting()
+                if time.monotonic() > deadline:
+                    raise _unreachable(address, f"no answer in {CONNECTING:g} s")
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(LOOK)
+        finally:
+            child.kill()
+        if child.returncode:
+            reason = child.stdout.read().decode(errors="replace") if child.stdout else ""
+            raise _unreachable(address, reason or "Ray ended without a reason")
+
+
+def _unreachable(address: str, reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"No Ray cluster can be joined at '{address}' ({reason}). Start one with `ray start --head`, and give its "
+        "address with --ray-address HOST:6379. If it has a token, copy the token to this machine."
+    )
 
 
 def _has_token() -> bool:
@@ -329,3 +418,10 @@ class Crew:
 def _cause(error: "RayTaskError") -> Exception:
     """The error that a worker raised, where it is a VlprobeError; else Ray's own."""
     return error.cause if isinstance(error.cause, VlprobeError) else error
+
+
+if __name__ == "__main__":  # the other process of `_check_connection`
+    faulthandler.dump_traceback_later(CONNECTING + ANSWERS, exit=True)  # its parent may be killed
+    problem = _connect(sys.argv[1])
+    sys.stdout.write(problem)
+    sys.exit(bool(problem))

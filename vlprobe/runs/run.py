@@ -89,6 +89,8 @@ def execute_plan(
         parse_options(
             SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run"
         )
+    if settings.executor == "ray":
+        ray_pool.refuse_unnamed(settings.ray_address)
     if models and settings.executor != "local":
         raise InvalidInput(
             f"'{next(iter(models))}' is in this process alone, and workers on Ray load models by name. "
@@ -114,7 +116,12 @@ def execute_plan(
             if any(name not in manifest_of for manifest_of in answers)
         ]
         is_on_ray = missing and settings.executor == "ray"  # also where no cluster can be reached
-        with ray_pool.joined(settings.ray_address) if is_on_ray else contextlib.nullcontext():
+        connecting = functools.partial(progress.update, "Connecting to the Ray cluster", 0, 1)
+        with (
+            ray_pool.joined(settings.ray_address, connecting)
+            if is_on_ray
+            else contextlib.nullcontext()
+        ):
             for name in dict.fromkeys(missing):
                 execution.answer(name, questions_of, answers)
         return Plan(

@@ -2,6 +2,7 @@
 
 from vlprobe.models import frozen
 from vlprobe.models.endpoint.budget import AMOUNT, PRICE, PRICE_FORM
+from vlprobe.runs import ray_pool
 from vlprobe.runs.request import Request
 from vlprobe.types.options import Option
 
@@ -129,7 +130,9 @@ SETTINGS = (
         name="ray_address",
         default=Request.ray_address,
         label="Address of the Ray cluster",
-        help="HOST:PORT, or auto; empty: a cluster of this machine alone.",
+        help="HOST:PORT; empty: a new cluster on this machine.",
+        pattern=f"|local|{ray_pool.ADDRESS.pattern}",
+        expected="HOST:PORT",
     ),
     Option(
         name="price",

@@ -4,7 +4,6 @@ What there is to set, and what is allowed, is data of the probes and of the runn
 draws it.
 """
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from vlprobe.models.frozen import pick_device
 from vlprobe.probes.fit import check_name_fits
 from vlprobe.registry import endpoints
 from vlprobe.render.html.elements import tag
+from vlprobe.runs import ray_pool
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
@@ -30,7 +30,7 @@ from vlprobe.types.options import Option, parse_options
 from vlprobe.views.durations import NOTHING, UNKNOWN, Duration, expected, in_words
 from vlprobe.views.records import RunRow
 
-CLUSTER_SETTINGS = ("executor", "ray_address")  # that mean something only where Ray is installed
+CLUSTER_SETTINGS = ("executor", "ray_address")
 EVERYWHERE = ("auto", "cpu")  # devices that need no look
 NO_CHANGES = (
     "What was run before is on the other pages. Install vlprobe to run your own models and "
@@ -65,12 +65,18 @@ def _draw() -> None:
     probes = steps.probes()
     dataset = steps.dataset(probes)
     typed = steps.options(probes)
-    has_ray = importlib.util.find_spec("ray") is not None
-    described = [option for option in SETTINGS if has_ray or option.name not in CLUSTER_SETTINGS]
+    described = [option for option in SETTINGS if option.name not in _hidden_settings()]
     settings = fields.draw_fold("machine", "Size, machine and details", [described], "run")
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom, st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
         _bar(*run_choice)
+
+
+def _hidden_settings() -> tuple[str, ...]:
+    """Return the settings that visitors do not choose: the address of a Ray cluster, and all that
+    concerns Ray unless the owner of the dashboard named a cluster.
+    """
+    return CLUSTER_SETTINGS[1:] if ray_pool.allowed_cluster() else CLUSTER_SETTINGS
 
 
 def _bar(
@@ -129,6 +135,9 @@ def checked(
         name: tuple(value) if isinstance(value, list) else value
         for name, value in parse_options(SETTINGS, settings, "A run").items()
     }
+    if run_settings["executor"] == "ray":
+        run_settings["ray_address"] = ray_pool.allowed_cluster()
+        ray_pool.refuse_unnamed(run_settings["ray_address"])
     Budget(run_settings["price"], run_settings["max_cost"])
     requests = []
     for probe, typed in probes.items():
