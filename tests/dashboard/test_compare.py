@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
+from tests.dashboard.test_home import come_along  # noqa: F401 (fixture)
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import send_to, values_of
 from tests.views.conftest import (
@@ -87,10 +88,54 @@ def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):  #
     ]
     for drawn, row in zip(rows, compared.rows, strict=True):
         assert drawn["clear"] == (row.verdict in ("fewer", "more"))
-        assert drawn["text"] == "tied" or f"{100 * abs(row.difference):.1f} points" in drawn["text"]
+        assert (
+            drawn["text"].startswith("tied")
+            or f"{100 * abs(row.difference):.1f} points" in drawn["text"]
+        )
         low, high = drawn["ends"]
         assert 0 <= low <= drawn["at"] <= high <= 100
     assert sum(row["pressed"] for row in rows) == 1
+
+
+def test_the_default_models_differ_most_and_the_open_row_and_its_pictures_prove_the_heading(
+    monkeypatch,
+    come_along,  # noqa: F811
+):
+    at = open_page(monkeypatch, come_along, "compare")
+    assert one(at, "with") == "demo:weak|demo:sigmoid|demo:eqsim"
+    assert "<h1>Pair-tuned is fooled less often than Tiny CLIP. It counts better.</h1>" in bodies(
+        at
+    )
+    rows = [row for group in values_of(at, "forest")["groups"] for row in group["rows"]]
+    (pressed,) = [row for row in rows if row["pressed"]]
+    assert (pressed["subtype"], pressed["model"]) == ("number", "demo:eqsim")
+    text = words(at)
+    assert "133 believed by Tiny CLIP, not by Pair-tuned" in text
+    assert "48 believed by Pair-tuned, not by Tiny CLIP" in text
+    other = open_page(monkeypatch, come_along, "compare", other="demo:weak")
+    rows = [row for group in values_of(other, "forest")["groups"] for row in group["rows"]]
+    (pressed,) = [row for row in rows if row["pressed"]]
+    assert (pressed["subtype"], pressed["model"]) == ("object", "demo:weak")
+
+
+def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(
+    monkeypatch,
+    come_along,  # noqa: F811
+):
+    at = open_page(monkeypatch, come_along, "compare")
+    values = values_of(at, "forest")
+    corrected = []
+    for row in (row for group in values["groups"] for row in group["rows"]):
+        low, high = row["ends"]
+        leaves_out_zero = low > values["zero"] or high < values["zero"]
+        assert leaves_out_zero == (row["clear"] or row["uncorrected"]), row["label"]
+        if row["uncorrected"]:
+            assert row["text"] == "tied, corrected"
+            corrected.append((row["subtype"], row["model"]))
+    assert corrected == [("color", "demo:weak")]
+    assert "Dashed: excludes 0 on its own, but not after the correction." in "".join(
+        [*words(at), *(caption.value for caption in at.caption)]
+    )
 
 
 def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(

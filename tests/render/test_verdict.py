@@ -53,6 +53,41 @@ def never_more_than_is_known(heading: str, comparison: Comparison) -> None:
                 assert row.verdict == ("more" if one is comparison.baseline else "fewer")
 
 
+@pytest.mark.parametrize("name", SCENES)
+def test_the_row_of_a_verdict_shows_what_its_heading_says(name: str):
+    comparison = compared(name)
+    told = verdict(comparison, SCENES[name][2].get("kind", LIES))
+    first, less, second = told.heading.partition(".")[0].partition(" less ")
+    assert told.row in comparison.rows
+    if less and "tied with" not in first:
+        names = sentence_names([one.model for one in comparison.contestants], {})
+        side = first if told.row.verdict == "fewer" else second
+        assert told.row.verdict in ("fewer", "more")
+        assert names[told.row.model] in side or " others" in side
+    elif "are tied" in told.heading and " better" not in told.heading:
+        assert told.row.verdict == "tied" and not told.row.subtype
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("clear", (B, "number")),
+        ("clear for the baseline", (B, "number")),
+        ("clear over all alone", (B, "")),
+        ("tied", (B, "")),
+        ("tied, opposite", (B, "number")),
+        ("four, as in the design", (B, "number")),
+        ("a model that failed its checks is ahead", (B, "")),
+        ("nobody is fit", (B, "")),
+    ],
+)
+def test_the_row_is_of_the_model_and_the_type_of_edit_that_the_heading_names(
+    name: str, row: tuple[str, str]
+):
+    told = verdict(compared(name), SCENES[name][2].get("kind", LIES))
+    assert (told.row.model, told.row.subtype) == row
+
+
 def test_there_are_scenes_enough():
     assert len(SCENES) >= 30
 
@@ -70,7 +105,7 @@ def test_there_are_scenes_enough():
         ("a control beside two", "Coin flip is a control, meant to fail."),
         (
             "a model that failed its checks is ahead",
-            "Pair-tuned does not match these pictures with",
+            "Pair-tuned fails a basic check here (matching pictures with their captions).",
         ),
         (
             "a guess is not defined",

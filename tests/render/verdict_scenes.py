@@ -247,13 +247,13 @@ SCENES = {
         CLEAR | REST,
         (A, B),
         {"unfit": (A, B)},
-        "Both failed their checks: no better than chance on these pictures.",
+        "Both models fail a basic check here (matching pictures with their captions), so read this with care.",
     ),
     "nobody is fit, one a control": (
         CLEAR | REST,
         (A, CONTROL),
         {"unfit": (A,)},
-        "Neither is fit to be compared: controls, and models that failed checks.",
+        "Nothing to compare: only controls and models that failed their checks.",
     ),
     "a guess is not defined": (
         GUESS,

@@ -94,12 +94,17 @@ def in_words(row: BelievedRow, comparison: Comparison) -> str:
     if row.verdict == "unknown":
         return "not known"
     if row.verdict == "tied":
-        return "tied"
+        return "tied, corrected" if only_uncorrected(row) else "tied"
     less = row.verdict == "fewer"
     points = " points" if comparison.unit == "rate" else ""
     if comparison.is_movement:
         return f"{magnitude(row.difference, comparison.unit)}{points} {'less' if less else 'more'}"
     return f"{magnitude(row.difference, comparison.unit)}{points} {'fewer' if less else 'more'}"
+
+
+def only_uncorrected(row: BelievedRow) -> bool:
+    """Whether the row's own interval excludes 0, though its models are tied once p is corrected for all rows."""
+    return row.verdict == "tied" and (row.low > 0 or row.high < 0)
 
 
 def row_title(subtype: str, kind: KindPresentation) -> str:
@@ -119,7 +124,7 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
 
 
 def first_row(comparison: Comparison, rival: str) -> BelievedRow:
-    """The row that is open at first: of the rival's types of edit the one at which it is clearly
+    """The row of a rival that is open at first: of its types of edit the one at which it is clearly
     furthest from the baseline, else all types together.
     """
     rows = [row for row in comparison.rows if row.model == rival]
@@ -220,6 +225,7 @@ def _row(
         "ends": [limits.place(end) for end in ends] if is_known else None,
         "beyond": limits.beyond(row.difference) if is_known else "",
         "clear": row.verdict in ("fewer", "more"),
+        "uncorrected": only_uncorrected(row),
         "text": in_words(row, comparison),
         "tone": TONES[row.verdict],
         "label": accessible_row(row, comparison, names, kind),
@@ -249,14 +255,17 @@ def accessible_row(
 def how_to_read(comparison: Comparison) -> str:
     """The line below the plot."""
     n_rows = sum(not math.isnan(row.p) for row in comparison.rows)
-    corrected = f" after correction for all {n_rows:,} comparisons" if n_rows > 1 else ""
+    corrected = f", corrected for {n_rows:,} comparisons" if n_rows > 1 else ""
+    dashed = ""
+    if any(map(only_uncorrected, comparison.rows)):
+        dashed = " Dashed: excludes 0 on its own, but not after the correction."
     hidden = ""
     if comparison.n_more_subtypes:
         hidden = f" {comparison.n_more_subtypes:,} rarer kinds of edit have no row."
     unit = "" if comparison.unit == "rate" else f" In {UNIT_WORDS[comparison.unit]}."
     return (
-        f"Filled: real at the 5 % level{corrected}. Hollow: tied. Lines: 95 % intervals, resampled by "
-        f"picture.{unit}{hidden} Choose a row to see its pictures below."
+        f"Filled: clear difference (p < .05{corrected}). Hollow: no clear difference. "
+        f"Lines: 95 % intervals of each comparison.{dashed}{unit}{hidden} Click a row for its pictures."
     )
 
 

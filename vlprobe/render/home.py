@@ -111,11 +111,11 @@ def numbers(
     ]
     if not lie_counts or not math.isnan(lie_counts[0].moved):
         return []
-    lie_counts.sort(key=lambda count: (count.n_believed / count.n_lies, count.subtype))
+    lie_counts.sort(key=lambda count: (count.share, count.subtype))
     if len(lie_counts) > NUMBERS:
         lie_counts = [lie_counts[0], lie_counts[len(lie_counts) // 2], lie_counts[-1]]
     phrases = [_phrase(count.subtype, kind) for count in lie_counts]
-    rates = [count.n_believed / count.n_lies for count in lie_counts]
+    rates = [count.share for count in lie_counts]
     sentences = words.number_sentences(phrases, rates, shortened(name))
     entries = []
     for count, phrase, sentence in zip(lie_counts, phrases, sentences, strict=True):
@@ -226,9 +226,7 @@ def _rate(lie_counts: list[LieCount]) -> float:
     n_lies = sum(count.n_lies for count in lie_counts)
     if not n_lies:
         return math.nan
-    if math.isnan(lie_counts[0].moved):
-        return sum(count.n_believed for count in lie_counts) / n_lies
-    return sum(count.moved * count.n_lies for count in lie_counts) / n_lies
+    return sum(count.share * count.n_lies for count in lie_counts) / n_lies
 
 
 def _cosine(value: float) -> str:

@@ -25,7 +25,7 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import BelievedRow, Comparison, Contestant
 
 MOST_SKILLS = 3  # types of edit that are named one by one
-UNFIT = "does not match these pictures with their captions better than chance."
+UNFIT = "fails a basic check here (matching pictures with their captions)"
 WIDE = 0.2  # an interval of a share that is wider says nothing of guessing
 
 
@@ -35,6 +35,7 @@ class Verdict:
 
     heading: str
     detail: str
+    row: BelievedRow  # that proves the heading
 
 
 def verdict(
@@ -70,8 +71,9 @@ class _Speaker:
         for sentences in (self.unknown, self.nobody_fit, self.guessing):
             if final := sentences():
                 return final
-        heading, winners = self.heading()
-        return Verdict(heading, joined(self.shares(winners), *self.remarks(heading, winners)))
+        heading, winners, row = self.heading()
+        detail = joined(self.shares(winners), *self.remarks(heading, winners))
+        return Verdict(heading, detail, row)
 
     def name(self, contestant: Contestant) -> str:
         """The name of a model, and what it is where it is not fit to be called better."""
@@ -103,11 +105,13 @@ class _Speaker:
         )
         names = listed([self.names[contestant.model] for contestant in self.comparison.contestants])
         if not n_lies:
-            return Verdict(f"{names} cannot be compared.", "They share no answered question.")
+            heading, detail = f"{names} cannot be compared.", "They share no answered question."
+            return Verdict(heading, detail, rows[0])
         shared = f"{counted(n_lies, 'question')} on {counted(n_pictures, 'picture')}"
         return Verdict(
             f"Too little is known to tell {names} apart.",
             f"They share answers to {shared}; it takes two pictures at the least.",
+            rows[0],
         )
 
     def nobody_fit(self) -> Verdict | None:
@@ -119,11 +123,10 @@ class _Speaker:
         if all(contestant.is_control for contestant in contestants):
             heading = f"{everyone} are controls: they are meant to fail."
         elif not any(contestant.is_control for contestant in contestants):
-            heading = f"{everyone} failed their checks: no better than chance on these pictures."
+            heading = f"{everyone} models {UNFIT.replace('fails', 'fail')}, so read this with care."
         else:
-            nobody = "Neither" if self.is_pair else "None"
-            heading = f"{nobody} is fit to be compared: controls, and models that failed checks."
-        return Verdict(heading, self.shares([]))
+            heading = "Nothing to compare: only controls and models that failed their checks."
+        return Verdict(heading, self.shares([]), self.row(self.rivals[0]))
 
     def guessing(self) -> Verdict | None:
         """No model that is fit is better than guessing."""
@@ -140,7 +143,8 @@ class _Speaker:
             is_known = "is known" if are_all else f"{_be(self.fit)} not known"
             heading = f"{nobody} {is_known} to be better than guessing."
         guess = f"Guessing gets {share(self.comparison.guess)}."
-        return Verdict(heading, joined(self.shares([]), guess, *self.notes()))
+        detail = joined(self.shares([]), guess, *self.notes())
+        return Verdict(heading, detail, self.row(self.rivals[0]))
 
     def as_guessing(self, subject: str) -> str:
         """How those that are fit stand to guessing; `subject` with its "is" or "are"."""
@@ -151,31 +155,55 @@ class _Speaker:
             return f"{self.named(below)} {_be(below)} worse than guessing, the rest as good"
         return f"{subject} as good as guessing"
 
-    def heading(self) -> tuple[str, list[Contestant]]:
-        """The heading, and the models that it calls better, all of them rivals or the baseline."""
+    def heading(self) -> tuple[str, list[Contestant], BelievedRow]:
+        """The heading, the models that it calls better (rivals, or the baseline), and the row that proves it."""
         fewer = [rival for rival in self.having("fewer") if rival.may_win]
         if fewer:
             less = f"{self.named(fewer)} {self.be_less(fewer)} than {self.name(self.base)}."
-            return joined(less, self.skills(fewer)), fewer
+            proof = self.proof([(winner, self.base) for winner in fewer])
+            return joined(less, self.skills(fewer)), fewer, proof
         if not self.base.is_fit:
-            return self.no_better_than_baseline(), []
+            fit = next(rival for rival in self.rivals if rival.is_fit)
+            return self.no_better_than_baseline(), [], self.row(fit)
         if unfit := [rival for rival in self.rivals if not rival.is_fit]:
             equal = [rival for rival in unfit if self.row(rival).verdict in ("tied", "fewer")]
             if equal:
-                return (
-                    f"{self.names[self.base.model]} does no better than {self.name(equal[0])}.",
-                    [],
+                heading = (
+                    f"{self.names[self.base.model]} does no better than {self.name(equal[0])}."
                 )
+                return heading, [], self.row(equal[0])
         tied = [rival for rival in self.having("tied") if rival.is_fit]
         behind = self.having("more") if self.base.may_win else []
         base = self.names[self.base.model]
         if tied:
-            return self.tied(tied, behind), []
+            return self.tied(tied, behind), [], self.proof_of_tie(tied, behind)
         if behind:
             losers = self.name(behind[0]) if len(behind) == 1 else self.named(behind)
             less = f"{base} {self.be_less([self.base])} than {losers}."
-            return joined(less, self.skills([self.base], behind)), [self.base]
-        return f"Nobody here is known to be better than {base}.", []
+            proof = self.proof([(self.base, loser) for loser in behind])
+            return joined(less, self.skills([self.base], behind)), [self.base], proof
+        return f"Nobody here is known to be better than {base}.", [], self.row(self.rivals[0])
+
+    def proof(self, pairs: Sequence[tuple[Contestant, Contestant]]) -> BelievedRow:
+        """The row with the largest difference among those that make each first model better than the second:
+        of what the heading says that they do better, else of all lies.
+        """
+        at = common([self.better_at(*pair) for pair in pairs]) or [""]
+        rivals = [loser if winner is self.base else winner for winner, loser in pairs]
+        rows = [self.row(rival, subtype) for rival in rivals for subtype in at]
+        return max(rows, key=lambda row: abs(row.difference))
+
+    def proof_of_tie(self, tied: Sequence[Contestant], behind: Sequence[Contestant]) -> BelievedRow:
+        """The row of a tie: of two tied models that at which one of them is better, if there is one."""
+        if behind:
+            return self.proof([(self.base, loser) for loser in behind])
+        if len(tied) > 1:
+            return self.row(tied[0])
+        rival = tied[0]
+        at = [*self.better_at(rival, self.base), *self.better_at(self.base, rival)] or [""]
+        return max(
+            (self.row(rival, subtype) for subtype in at), key=lambda row: abs(row.difference)
+        )
 
     def no_better_than_baseline(self) -> str:
         """Nobody is clearly better than a baseline that is not fit."""
@@ -385,7 +413,7 @@ class _Speaker:
             )
         for contestant in contestants:
             if contestant.is_unfit and not contestant.is_control:
-                lines.append(f"{self.names[contestant.model]} {UNFIT}")
+                lines.append(f"{self.names[contestant.model]} {UNFIT}.")
         controls = [contestant for contestant in contestants if contestant.is_control]
         if controls and with_controls:
             meant = "a control" if len(controls) == 1 else "controls"

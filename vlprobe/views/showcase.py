@@ -44,6 +44,11 @@ class LieCount:
     n_believed: int  # ties included
     moved: float  # mean movement, of kinds that only move; else NaN
 
+    @property
+    def share(self) -> float:
+        """The share of lies believed, or the mean movement."""
+        return self.n_believed / self.n_lies if math.isnan(self.moved) else self.moved
+
 
 def rated_models(question_set: QuestionSet) -> tuple[str, ...]:
     """The models that count: all but controls, unless there is nothing else."""
@@ -186,6 +191,28 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
         )
         for key, subtype, n_cases, n_believed, n_below, moved in table
     )
+
+
+def furthest_models(
+    store: Store, question_set: QuestionSet, kind: str, model: str
+) -> tuple[str, ...]:
+    """The other models, those first that differ most from a model: by the share of lies of each type that they
+    believe, or their mean movement, weighted by the model's answers. Models that are not credible come last.
+    """
+    counts = lie_counts(store, question_set, kind)
+    shares = {(count.model, count.subtype): count.share for count in counts}
+    answers = {count.subtype: count.n_lies for count in counts if count.model == model}
+    credible = credible_models(store, question_set)
+
+    def distance(other: str) -> float:
+        return sum(
+            n_lies * abs(shares[other, subtype] - shares[model, subtype])
+            for subtype, n_lies in answers.items()
+            if (other, subtype) in shares
+        )
+
+    others = [name for name in question_set.ordered_models if name != model]
+    return tuple(sorted(others, key=lambda name: (name not in credible, -distance(name))))
 
 
 def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:

@@ -13,7 +13,7 @@ from vlprobe.dashboard.components import component
 from vlprobe.dashboard.state import model_name, picked, quiet
 from vlprobe.render import forest
 from vlprobe.render.words import presentations
-from vlprobe.views.believed import Comparison
+from vlprobe.views.believed import BelievedRow, Comparison
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,22 @@ class Parting:
     rival: str
 
 
-def parting(contest: Contest, comparison: Comparison) -> Parting:
-    """What the URL names, else the first rival and the type of edit at which it is clearly furthest
-    from the baseline.
+def parting(contest: Contest, comparison: Comparison, proof: BelievedRow) -> Parting:
+    """The row that the URL names, else the one that proves the heading; of another model that the URL names, the
+    type of edit at which it is clearly furthest from the baseline.
     """
     rival = st.query_params.get("other", "")
-    rival = rival if rival in contest.rivals else contest.rivals[0]
+    rival = rival if rival in contest.rivals else proof.model
     linked = st.query_params.get("type")
     if linked is not None and linked in comparison.subtypes:
         return Parting(linked, rival)
-    return Parting(forest.first_row(comparison, rival).subtype, rival)
+    row = proof if rival == proof.model else forest.first_row(comparison, rival)
+    return Parting(row.subtype, rival)
 
 
-def draw_forest(contest: Contest, comparison: Comparison) -> Parting:
-    """The plot; returns the row whose pictures are shown."""
-    open_row = parting(contest, comparison)
+def draw_forest(contest: Contest, comparison: Comparison, proof: BelievedRow) -> Parting:
+    """The plot, with the row open that proves the heading; returns the row whose pictures are shown."""
+    open_row = parting(contest, comparison, proof)
     kind = presentations()[contest.questions.probe].kind(contest.kind)
     if not all(math.isnan(row.difference) for row in comparison.rows):
         values = forest.values(

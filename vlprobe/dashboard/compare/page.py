@@ -15,7 +15,7 @@ from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.play import baseline
 from vlprobe.dashboard.state import model_name, n_passing, view
 from vlprobe.render.sentences import unbroken
-from vlprobe.render.verdict import verdict
+from vlprobe.render.verdict import Verdict, verdict
 from vlprobe.render.words import presentations
 from vlprobe.views.believed import Comparison
 
@@ -35,10 +35,10 @@ def draw_page() -> None:
         sentence.draw_nobody(contest)
         return
     comparison = compared(contest)
-    _draw_finding(contest, comparison)
+    finding = _draw_finding(contest, comparison)
     frame.say_strangers(contest.questions, contest.models)
     baseline.draw_human_baseline(contest.questions, contest.models)
-    parting = forest.draw_forest(contest, comparison)
+    parting = forest.draw_forest(contest, comparison, finding.row)
     side_filter = columns.draw_columns(contest, comparison, parting)
     measured.draw_measured(contest, comparison, parting.rival)
     in_map = case_map.draw_fold(contest, parting.rival)
@@ -63,9 +63,10 @@ def compared(contest: Contest) -> Comparison:
     )
 
 
-def _draw_finding(contest: Contest, comparison: Comparison) -> None:
+def _draw_finding(contest: Contest, comparison: Comparison) -> Verdict:
     """The finding as the heading, and what stands below it."""
     kind = presentations()[contest.questions.probe].kind(contest.kind)
     finding = verdict(comparison, kind, {model: model_name(model) for model in contest.models})
     heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
+    return finding

@@ -9,9 +9,18 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from vlprobe import views
 from vlprobe.dashboard.cases import sentence
 from vlprobe.dashboard.cases.sentence import Subject
-from vlprobe.dashboard.state import Questions, carry, model_labels, model_name, not_here, picked
+from vlprobe.dashboard.state import (
+    Questions,
+    carry,
+    model_labels,
+    model_name,
+    not_here,
+    picked,
+    view,
+)
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.sentences import sentence_names
@@ -58,7 +67,7 @@ def contest() -> Contest:
         )
         st.page_link("pages/run.py", label="Ask another model", icon=":material/play_circle:")
         st.stop()
-    rivals = _rivals(stored, about.model)
+    rivals = _rivals(about)
     st.query_params["with"] = BETWEEN.join(rivals)
     carry("with", BETWEEN.join(rivals))
     return Contest(stored, about.model, tuple(rivals), about.kind)
@@ -77,11 +86,12 @@ def _lead_on() -> None:
     del st.query_params["base"]
 
 
-def _rivals(stored: Questions, baseline: str) -> list[str]:
+def _rivals(about: Subject) -> list[str]:
     """The models that the URL names, in its order; an emptied list stays empty, and one that names
     nobody else who is here counts as none.
     """
-    candidates = [model for model in stored.models if model != baseline]
+    stored = about.questions
+    candidates = [model for model in stored.models if model != about.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
     if linked is not None:
@@ -90,19 +100,19 @@ def _rivals(stored: Questions, baseline: str) -> list[str]:
         if not listed:
             return []
     rivals = [model for model in listed if model in candidates]
-    return rivals[:MOST] or latest(stored, baseline)
+    return rivals[:MOST] or furthest(about)
 
 
 def _split(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
 
 
-def latest(stored: Questions, baseline: str) -> list[str]:
-    """Without a choice: the models that were asked last, controls only
-    where there is nobody else.
-    """
-    others = [model for model in stored.question_set.models if model != baseline]
-    models = [model for model in others if not is_control(model)] or others
+def furthest(about: Subject) -> list[str]:
+    """Without a choice: the models that differ most from the baseline, controls only where there are no others."""
+    others = view(
+        views.showcase.furthest_models, about.questions.question_set, about.kind, about.model
+    )
+    models = [model for model in others if not is_control(model)] or list(others)
     return models[:MOST]
 
 

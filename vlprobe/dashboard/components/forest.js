@@ -2,7 +2,7 @@
 // one stop of the Tab key, arrows move inside.
 //
 // data: label, less and more (what the two sides mean), zero (per cent), ticks [{at, text, zero}], groups [{title, count,
-// rows}]. row: subtype, model, name, path, color, at, ends, beyond, clear, text, tone, label, pressed.
+// rows}]. row: subtype, model, name, path, color, at, ends, beyond, clear, uncorrected, text, tone, label, pressed.
 // Trigger: row, [group, row] by number.
 
 
@@ -17,10 +17,10 @@ function plot(row) {
   const track = make("span", "plot");
   if (row.at === null) return track;
   const [from, to] = row.ends;
-  const line = make("span", row.clear ? "line clear" : "line");
+  const line = make("span", `line${row.clear ? " clear" : ""}${row.uncorrected ? " dashed" : ""}`);
   line.style.left = `${from}%`;
   line.style.width = `${Math.max(to - from, 0)}%`;
-  line.style.background = row.color;
+  line.style.color = row.color;
   const place = make("span", "place");
   place.style.left = `${row.at}%`;
   place.append(mark(row, !row.clear));

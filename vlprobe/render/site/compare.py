@@ -131,7 +131,7 @@ def _contest(
 ) -> Values:
     """The verdict, the forest, and what is said below the columns of each row."""
     finding = verdict(comparison, kind, subject.names)
-    row = forest.first_row(comparison, comparison.rivals[0].model)
+    row = finding.row
     plot = forest.values(
         comparison, kind, subject.model_looks, subject.names, (row.subtype, row.model)
     )
