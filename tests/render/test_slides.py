@@ -7,7 +7,9 @@ import itertools
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -165,9 +167,15 @@ def test_of_43_tied_models_none_is_named():
     assert len(slide.bars) == 9 and "34 models between the last two not shown" in slide.note
 
 
-def card(verdicts: dict[str, float], true: str, wrong: str) -> WallCard:
+def card(
+    verdicts: dict[str, float],
+    true: str,
+    wrong: str,
+    spreads: Mapping[str, float] = MappingProxyType({}),
+) -> WallCard:
     answers = tuple(
-        ModelVerdict(name, margin, verdict_of(margin)) for name, margin in verdicts.items()
+        ModelVerdict(name, margin, verdict_of(margin), spread=spreads.get(name, 0.25))
+        for name, margin in verdicts.items()
     )
     known = {"case": 3, "id": "a/b", "item": "a", "kind": "flip", "subtype": "color", "rule": "r"}
     known |= {"source": "", "target": "", "images": ("/nowhere/x.png",), "wrong_image": ""}
@@ -206,6 +214,17 @@ def test_the_case_is_told_in_three_slides_and_controls_have_no_voice():
         ("cannot tell", 0.5, 0.5),
     ]
     assert "one model scored both alike, which counts as fooled." in lie.notes
+
+
+def test_a_slide_divides_margins_by_each_models_own_spread():
+    kind = presentations()["lgip"].kind("flip")
+    spreads = {A: 0.25, B: 2.0, C: 0.25}
+    begins = told(held_against(FOUR), card({A: -0.2, B: -0.8, C: 0.1}, "a", "b", spreads))
+    begins = replace(begins, models=(A, B, C))
+    assert begins.opener is not None
+    *_, said = case_slides(begins, begins.opener, kind, NAMES)
+    assert [bar.end - bar.start for bar in said.bars] == pytest.approx([0.5, 0.25, 0.25])
+    assert "in each model's own spread" in said.note
 
 
 def test_words_are_marked_only_where_they_are_few():

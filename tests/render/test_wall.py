@@ -6,17 +6,20 @@ import math
 import pytest
 
 from tests.render.scenes import TRAINS
-from vlprobe.render import wall
+from vlprobe.render import case_lines, wall
 from vlprobe.render.html import drawer
 from vlprobe.render.words import presentations
 from vlprobe.views.records import AnswerRow
-from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
+from vlprobe.views.wall import ModelVerdict, WallCard, model_verdict, verdict_of
 
 FLIP = presentations()["lgip"].kind("flip")
 
 
-def verdicts(margins: dict[str, float]) -> tuple[ModelVerdict, ...]:
-    return tuple(ModelVerdict(name, margin, verdict_of(margin)) for name, margin in margins.items())
+def verdicts(margins: dict[str, float], spread: float = 0.25) -> tuple[ModelVerdict, ...]:
+    return tuple(
+        ModelVerdict(name, margin, verdict_of(margin), spread=spread)
+        for name, margin in margins.items()
+    )
 
 
 def card(**changes: object) -> WallCard:
@@ -164,3 +167,22 @@ def test_the_bars_have_one_zero_and_the_longest_reaches_the_end():
     assert "the lie wins by" in page
     held = card(verdicts=verdicts({"a": 0.5, "b": 0.25}), margin=0.5)
     assert "the truth wins by" in drawer.bars(held, FLIP, {})
+
+
+def test_the_bar_of_a_model_with_larger_scores_is_not_longer_for_that():
+    logits = model_verdict("logits", -8.0, spread=40.0)
+    cosines = model_verdict("cosines", -0.1, spread=0.25)
+    longer, shorter = case_lines.bars(card(verdicts=(cosines, logits)), FLIP).lines
+    assert longer.width / shorter.width == pytest.approx((0.1 / 0.25) / (8 / 40))
+    assert (longer.size, shorter.size) == ("by 0.100", "by 8.000")
+
+
+@pytest.mark.parametrize("spread", [math.nan, 0.0])
+def test_bars_are_equally_long_where_a_spread_is_unknown(spread: float):
+    known = model_verdict("known", -0.1, spread=0.25)
+    unknown = model_verdict("unknown", -8.0, spread=spread)
+    held = model_verdict("held", 0.002, spread=0.25)
+    tied = model_verdict("tied", 0.0, spread=spread)
+    bars = case_lines.bars(card(verdicts=(known, unknown, held, tied)), FLIP)
+    assert [line.width for line in bars.lines] == [0.5, 0.5, 0.5, 0.0]
+    assert bars.title == "the lie wins"

@@ -3,8 +3,9 @@ strips of pictures. `render.html.drawer` draws them as HTML, the drawer of a pub
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from vlprobe.render import series
 from vlprobe.render.html.cases import ranked_words
@@ -23,6 +24,7 @@ WINNERS = {  # what a model believes, by the body of the kind
     "triplet": "the lookalike",
     "series": "another place",
 }
+LENGTHS = {"share": " by", "spread": " by (own spreads)", "side": ""}  # what the length of a bar is
 TITLE_AT = 0.5  # no further to the right, so that it fits
 VERDICTS = {  # icon, word and style
     "fooled": ("lie", "fooled"),
@@ -225,29 +227,51 @@ def bars(card: WallCard, kind: KindPresentation, renamed: Mapping[str, str] = NO
     """A line a model: how far the lie or the truth wins, and that in a word. Answers that are right
     or wrong only have no bar.
     """
-    scored = [verdict for verdict in card.verdicts if verdict.is_scored]
-    margins = [verdict.margin for verdict in scored]  # NaN is neither below nor above 0
-    most_lie = max([-margin for margin in margins if margin < 0], default=0.0)
-    most_true = max([margin for margin in margins if margin > 0], default=0.0)
+    lengths, unit = bar_lengths(card.verdicts, kind)
+    most_lie = max([-length for length in lengths.values() if length < 0], default=0.0)
+    most_true = max([length for length in lengths.values() if length > 0], default=0.0)
     total = most_lie + most_true
     zero = 0.0
     if not kind.is_movement and total:
         zero = min(max(most_true / total, LEAST_SIDE), MOST_SIDE)
     scale = _scale(most_lie, most_true, zero)
-    title = "the truth wins by" if scored else ""
+    title = "the truth wins" if lengths else ""
     if kind.is_movement:
-        title = "moved by"
+        title = "moved"
     elif most_lie:
-        title = f"{kind.winner or WINNERS.get(kind.body, 'the lie')} wins by"
+        title = f"{kind.winner or WINNERS.get(kind.body, 'the lie')} wins"
     lines = [
-        _bar(verdict, kind, zero, scale, model_name(verdict.model, renamed))
+        _bar(
+            verdict,
+            kind,
+            zero,
+            scale * lengths.get(verdict.model, 0.0),
+            model_name(verdict.model, renamed),
+        )
         for verdict in card.verdicts
     ]
+    title += LENGTHS[unit] * bool(title)
     return Bars(title, min(zero, TITLE_AT), zero, lines)
 
 
+def bar_lengths(
+    verdicts: Iterable[ModelVerdict], kind: KindPresentation
+) -> tuple[dict[str, float], Literal["share", "spread", "side"]]:
+    """Lengths of bars that can be compared between models, below 0 where the lie wins, and their unit.
+
+    Scores of different models have different scales, so margins are divided by each model's own spread. Shares need no
+    spread; where one is unknown, all bars are equally long and show the side only.
+    """
+    scored = [one for one in verdicts if one.is_scored and not math.isnan(one.margin)]
+    if kind.is_share:
+        return {one.model: one.margin for one in scored}, "share"
+    if all(one.spread > 0 for one in scored):
+        return {one.model: one.margin / one.spread for one in scored}, "spread"
+    return {one.model: float((one.margin > 0) - (one.margin < 0)) for one in scored}, "side"
+
+
 def _scale(most_lie: float, most_true: float, zero: float) -> float:
-    """The share of the bar that a margin of 1 takes, so that the longest bar of each side fits."""
+    """The share of the bar that a length of 1 takes, so that the longest bar of each side fits."""
     right = (1 - zero) / most_lie if most_lie else math.inf
     left = zero / most_true if most_true else math.inf
     scale = min(left, right)
@@ -255,12 +279,12 @@ def _scale(most_lie: float, most_true: float, zero: float) -> float:
 
 
 def _bar(
-    verdict: ModelVerdict, kind: KindPresentation, zero: float, scale: float, name: str
+    verdict: ModelVerdict, kind: KindPresentation, zero: float, length: float, name: str
 ) -> ModelBar:
     style, word = _verdict_words(verdict, kind)
     if not verdict.is_scored:
         return ModelBar(verdict.model, name, zero, 0.0, verdict.margin < 0, style, word, "")
-    width = 0.0 if math.isnan(verdict.margin) else abs(verdict.margin) * scale
+    width = abs(length)
     begin = zero if verdict.margin <= 0 else zero - width
     size = "unknown" if math.isnan(verdict.margin) else f"by {abs(verdict.margin):.3f}"
     return ModelBar(verdict.model, name, begin, width, verdict.margin < 0, style, word, size)

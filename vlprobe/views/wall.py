@@ -38,6 +38,7 @@ class ModelVerdict:
     margin: float  # NaN: unknown
     verdict: Verdict  # by the margin's sign; of kinds that only move, it is never "held"
     is_scored: bool = True  # False: right or wrong only, the margin has no size
+    spread: float = math.nan  # the model's own similarity spread; NaN or 0: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +105,11 @@ def verdict_of(margin: float) -> Verdict:
     return "tied" if margin == 0 else "fooled" if margin < 0 else "held"
 
 
-def model_verdict(model: str, margin: float, is_scored: bool = True) -> ModelVerdict:
+def model_verdict(
+    model: str, margin: float, is_scored: bool = True, spread: float = math.nan
+) -> ModelVerdict:
     """A model on a case, from its margin."""
-    return ModelVerdict(model, margin, verdict_of(margin), is_scored)
+    return ModelVerdict(model, margin, verdict_of(margin), is_scored, spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,14 +276,14 @@ def cards(
         name: views_cases.margins_of(store, run_key, np.asarray(numbers))
         for name, run_key in run_keys.items()
     }
-    is_scored = {name: question_set.run(name).is_scored for name in run_keys}
+    runs = {name: question_set.run(name) for name in run_keys}
     return tuple(
         _card(
             row,
             bodies[index],
             model,
             tuple(
-                model_verdict(name, float(values[index]), is_scored[name])
+                model_verdict(name, float(values[index]), runs[name].is_scored, runs[name].spread)
                 for name, values in margins.items()
             ),
             answers.get(row.case, {}).get(model),

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from vlprobe.render import wall
+from vlprobe.render.case_lines import bar_lengths
 from vlprobe.render.sentences import counted, listed
 from vlprobe.render.slides.records import Bar, ModelMark, Run, Slide, SlidePicture
 from vlprobe.render.wall import CHANGES, count_word, shorten
@@ -24,6 +25,11 @@ BELIEVE = {  # what a model does that is fooled: one does, several do
 }
 WORDS = {"fooled": "fooled", "held": "held", "tied": "cannot tell", "unknown": "no answer"}
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie"}
+LENGTHS = {  # what the length of a bar is
+    "share": "",
+    "spread": " Lengths: in each model's own spread.",
+    "side": " Bars are equally long: scores of different models have different scales.",
+}
 # From where to where the bar of an answer without a score goes
 SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 
@@ -297,7 +303,8 @@ def _said(
     if kind.body == "rankings":
         return _stayed(card, kind, answers)
     are_scored = any(answer.is_scored for answer in answers)
-    widest = max(abs(answer.margin) for answer in answers if answer.is_scored == are_scored) or 1.0
+    lengths, unit = bar_lengths(answers, kind)
+    widest = max(map(abs, lengths.values()), default=0.0) or 1.0
     bars = []
     for answer in answers[:MOST_BARS]:
         if not answer.is_scored:
@@ -306,7 +313,7 @@ def _said(
                 Bar(answer.model, *SIDES[answer.verdict], word, style=STYLES[answer.verdict])
             )
             continue
-        size = abs(answer.margin) / widest
+        size = abs(lengths[answer.model]) / widest
         if kind.is_movement:
             bars.append(Bar(answer.model, 0.0, size, f"{abs(answer.margin):.3f}"))
             continue
@@ -314,16 +321,13 @@ def _said(
         style = STYLES.get(answer.verdict, "")
         bars.append(Bar(answer.model, *ends, WORDS[answer.verdict], style=style))
     left_out = len(verdicts) - len(bars)
-    scale = (
-        "Bars: to the right how far the lie scores higher, to the left how far the truth does. "
-        "Each model has a scale of its own; only the side can be compared."
-    )
+    scale = "Right: the lie scores higher. Left: the truth does." + LENGTHS[unit]
     if not are_scored:
         scale = (
             "Right: the model chose the wrong caption. Left: the true one. Both: one in each order."
         )
     remarks = [
-        "Bars: how far the score moved." if kind.is_movement else scale,
+        f"Bars: how far the score moved.{LENGTHS[unit]}" if kind.is_movement else scale,
         f"{counted(left_out, 'model')} more." if left_out else "",
     ]
     heading = _noticed(verdicts, names)
