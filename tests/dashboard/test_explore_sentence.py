@@ -10,6 +10,7 @@ from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import card_ids, send
 from tests.probes.test_common import make
 from vlprobe import views
+from vlprobe.render.words import model_name
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -28,16 +29,48 @@ def test_another_kind_of_another_probe_leads_to_its_questions(
     store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
     execute(Request((ONE,), make("visla", tmp_path / "visla", 4), "visla"), store)
     at = shown(store, "explore", kind="flip", type="color")
-    at.selectbox(key="kind").set_value("visla:t2t").run()
+    sets = views.runs.question_sets(store)
+    visla = sets[sets["probe"] == "visla"]["case_key"].iloc[0]
+    at.selectbox(key="kind").set_value(f"{visla}:t2t").run()
     assert not at.exception and not at.warning
     assert at.query_params["kind"] == "t2t" and "type" not in at.query_params
-    sets = views.runs.question_sets(store)
-    assert at.query_params["set"] == sets[sets["probe"] == "visla"]["case_key"].iloc[0]
+    assert at.query_params["set"] == visla
     assert at.selectbox(key="model").value == ONE
     datasets = at.selectbox(key="dataset").options
     assert len(datasets) == 2
     at.selectbox(key="dataset").set_value(sets[sets["probe"] == "lgip"]["dataset"].iloc[0]).run()
     assert at.selectbox(key="kind").value == "flip"
+
+
+def test_a_kind_of_another_data_set_is_listed_apart_with_its_data_set_and_a_changed_model(
+    shown, tmp_path: Path, compared: Store
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    execute(Request(("control:constant",), make("visla", tmp_path / "other", 4), "visla"), store)
+    at = shown(store, "explore", kind="flip", model=ONE, pictured="here")
+    own, heading, elsewhere = [], "In other data sets", []
+    for option in at.selectbox(key="kind").options:
+        (elsewhere if heading in own or elsewhere else own).append(option)
+    assert own == ["a wrong word", "a reworded lie", "a rewording", heading]
+    assert elsewhere and all(" in " in option for option in elsewhere)
+    assert all(
+        option.endswith(f", asked of {model_name('control:constant')}") for option in elsewhere
+    )
+    at.selectbox(key="kind").set_value("").run()  # the heading: nothing changes
+    assert "flip" in at.query_params["kind"] and "here" in at.query_params["pictured"]
+    visla = next(row for row in views.runs.question_set_rows(store) if row.probe == "visla")
+    at.selectbox(key="kind").set_value(f"{visla.case_key}:t2t").run()
+    assert at.query_params["set"] == visla.case_key and "pictured" not in at.query_params
+
+
+def test_only_kinds_that_were_asked_are_listed(shown, tmp_path: Path, compared: Store):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    execute(Request((ONE,), make("eqben", tmp_path / "eqben", 4), "eqben"), store)
+    eqben = next(row for row in views.runs.question_set_rows(store) if row.probe == "eqben")
+    asked = set(views.estimates.choices(store, views.runs.question_set(store, eqben.case_key)).kind)
+    at = shown(store, "explore", kind="flip", model=ONE)
+    values = at.selectbox(key="kind").proto.options
+    assert len([value for value in values if " in " in value]) == len(asked)
 
 
 def test_two_tables_of_one_name_are_told_apart_and_a_press_stays_where_it_is(shown, tmp_path: Path):

@@ -1,5 +1,6 @@
 """Lab: the pages behind the pictures begin with a finding and examples, and lead from every mark to its cases."""
 
+import re
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
@@ -8,10 +9,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_pages import open_page
+from tests.dashboard.test_pages import bodies, open_page
 from tests.dashboard.walls import component_values, send, wall
 from vlprobe import views
-from vlprobe.dashboard import case_links, state
+from vlprobe.dashboard import case_links, navigation, state
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, display_names
 from vlprobe.storage.store import Store
@@ -56,6 +57,15 @@ def test_a_page_begins_with_a_finding_and_examples_and_folds_the_paper_s_table(
     assert values["bare"] and 1 <= len(values["cards"]) <= 7
     folded = {expander.label for expander in at.expander}
     assert "The table" in folded or "As the paper's tables have it" in folded
+
+
+@pytest.mark.parametrize("page", navigation.BELOW)
+def test_a_page_below_lab_leads_back_and_is_called_as_its_door(shown, page: str):
+    door = next(link for link in shown("lab").get("page_link") if link.proto.page == page)
+    at = shown(page)
+    back = [link.proto.page for link in at.get("page_link") if link.proto.label == "Lab"]
+    (here,) = re.findall(r'aria-current="page">([^<]+)<', bodies(at))
+    assert back == ["lab"] and door.proto.label == f"**{here}**"
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -15,7 +15,7 @@ from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
-from vlprobe.storage import access
+from vlprobe.storage import access, display_names
 from vlprobe.storage.store import Store
 from vlprobe.types.options import Option
 
@@ -362,3 +362,16 @@ def test_the_time_that_a_run_will_take_is_told_before_it_starts(
     assert "Judging by other models on the same pictures." in words(at)
     at.text_input(key="run_own").set_value("").run()
     assert "Time not known yet" in words(at)
+
+
+def test_a_card_is_named_in_plain_text_for_screen_readers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    store = Store(tmp_path / "cache")
+    display_names.rename(store, "demo:weak", "![**loud**](http://a.example/x.png) one")
+    at = open_page(monkeypatch, store, "run")
+    names = {box.key: box.label for box in at.checkbox}
+    assert names["run_model_demo:softmax"] == "Tiny CLIP"
+    assert names["run_model_demo:plain"] == "Longer-trained"
+    assert not [name for name in names.values() if set(name) & set("\\*_`[]!<>")]
+    assert "![**loud**](http://a.example/x.png) one" in words(at)

@@ -60,6 +60,7 @@ def main() -> None:
                     icon=":material/cloud_off:",
                 )
             left_out()
+            navigation.draw_way_back(page)
             with arrival():
                 page.run()
             bar.draw()

@@ -5,10 +5,13 @@ To add a page: a file in `pages/`, and an entry in ROW or, where another page le
 
 import copy
 import functools
+from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from vlprobe.errors import NotFound, printable
+from vlprobe.render.html.elements import tag
 from vlprobe.storage import access
 
 ROW = {  # without groups: their headings among the items of the menu break what screen readers expect of a list
@@ -21,22 +24,23 @@ ROW = {  # without groups: their headings among the items of the menu break what
     "run": "Run",
     "lab": "Lab",
 }
-BELOW = {  # pages that Lab leads to
-    "models": "Models",
-    "repair": "Repair",
+BELOW = {  # pages that Lab leads to: the name of the door, the way back and the browser's tab
+    "models": "Model checks",
     "breakdown": "Breakdown",
-    "retrieval": "Retrieval",
-    "pairs": "Pairs",
-    "triplets": "Triplets",
-    "rankings": "Rankings",
-    "series": "Series",
+    "repair": "Repair",
+    "retrieval": "Decoys in search (RoCOCO)",
+    "pairs": "Near-identical pairs (EqBen)",
+    "triplets": "Paraphrase or lookalike (VISLA)",
+    "rankings": "Rephrased search (PRSM)",
+    "series": "Video changes and human order (EqBen)",
     "published": "Printed numbers",
     "suspects": "Suspect labels",
-    "verdicts": "Verdicts",
+    "verdicts": "Judge edits",
 }
 OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had
 MOVED = {"overview": "tradeoff", "failures": "explore", "playground": "play"}  # addresses of before
 HOME = "home"
+NAMED = 80  # characters of an unknown address that are repeated
 PAGE_SIZE, OLD_PAGE_SIZE = (
     60,
     12,
@@ -62,9 +66,30 @@ def address(name: str) -> str:
 
 def current_page() -> StreamlitPage:
     """The page that the browser asks for; draws the row at the top. A read-only dashboard cannot
-    run anything.
+    run anything. An address without a page gets one that says so.
     """
-    return st.navigation(list(map(copy.copy, _pages(access.read_only()))), position="top")
+    pages = list(map(copy.copy, _pages(access.read_only())))
+    name = unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
+    if name and name not in {page.url_path for page in pages}:
+        say = functools.partial(_say_unknown, name)
+        pages.append(st.Page(say, title="Page not found", url_path=name, visibility="hidden"))
+    return st.navigation(pages, position="top")
+
+
+def _say_unknown(name: str) -> None:
+    """Say that no page has this address, and suggest the page with the most similar one."""
+    st.html(tag("h1", "There is no page at this address.", class_="vp-nothing"))
+    st.html(tag("p", str(NotFound("page", printable(name[:NAMED]), [*ROW, *BELOW]))))
+    st.page_link(page_file(HOME), label="Home", icon=":material/home:")
+
+
+def draw_way_back(page: StreamlitPage) -> None:
+    """On a page below Lab: a link back to Lab, and the name of the page."""
+    if name := BELOW.get(page.url_path):
+        with st.container(horizontal=True, vertical_alignment="center", key="way_back"):
+            st.page_link(page_file("lab"), label="Lab", width="content")
+            here = tag("span", name, **{"aria-current": "page"})
+            st.html(f'<p class="vp-quiet"><span aria-hidden="true">/</span> {here}</p>')
 
 
 @functools.cache

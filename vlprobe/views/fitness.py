@@ -8,6 +8,7 @@ from vlprobe import registry
 from vlprobe.models.doctor import examine
 from vlprobe.models.doctor.examine import Examination
 from vlprobe.storage.store import Store
+from vlprobe.views import runs
 from vlprobe.views.runs import QuestionSet
 
 Outcome = Literal["passed", "failed", "unjudged"]
@@ -51,17 +52,31 @@ class Warned:
     failed: tuple[str, ...]  # names of the checks that failed on these pictures
 
 
+def examinations(store: Store) -> list[Examination]:
+    """Return the examinations that say something, latest first: of models that have results, and
+    of those that passed or failed a check. A model whose runs were removed and that no check
+    applied to is not listed.
+    """
+    models = runs.models(store)
+    return [
+        examination
+        for examination in examine.load(store)
+        if examination.model in models
+        or any(check.passed is not None for check in examination.checks)
+    ]
+
+
 def matrix(store: Store) -> tuple[ModelFitness, ...]:
-    """Every model that was examined, by name, controls last; of each dataset the latest examination counts."""
+    """List the models of `examinations`, by name, controls last; of each dataset the latest examination counts."""
     latest: dict[str, dict[str, Examination]] = {}
-    for examination in examine.load(store):
+    for examination in examinations(store):
         latest.setdefault(examination.model, {}).setdefault(examination.dataset, examination)
     rows = [_fitness(model, by_dataset.values()) for model, by_dataset in latest.items()]
     return tuple(sorted(rows, key=lambda row: (row.is_control, row.model)))
 
 
-def _fitness(model: str, examinations: Iterable[Examination]) -> ModelFitness:
-    examined = tuple(examinations)
+def _fitness(model: str, of_model: Iterable[Examination]) -> ModelFitness:
+    examined = tuple(of_model)
     verdicts: dict[str, list[tuple[str, bool | None]]] = {}
     for examination in examined:
         for check in examination.checks:

@@ -4,6 +4,7 @@ The URL names the question set, the model and the kind; a choice of another kind
 the newest question set that has it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from vlprobe.dashboard.state import (
     choose,
     dataset_name,
     model_labels,
+    model_name,
     picked,
     plain,
     questions,
@@ -32,7 +34,10 @@ NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of all in a picker that is no text
 MARK = 18  # pixels of a mark in a picker
 LINKED = ("set", "model", "kind")  # what a link names that has to be here
-BETWEEN = ":"  # of a probe and its kind
+BETWEEN = ":"  # of the key of a set and a kind
+ELSEWHERE = "In other data sets"
+MOST_OTHERS = 30  # question sets whose kinds are listed
+OF_PICTURES = ("tag", "tagged", "pictured")  # filters that mean something in one data set only
 
 
 @dataclass(frozen=True)
@@ -227,28 +232,62 @@ def picker_width(text: str) -> int:
 
 
 def pick_kind(about: Subject) -> None:
-    """Every kind that was asked anywhere; one of another probe leads to that probe's questions."""
-    probes = {stored.probe for stored in stored_sets()}
+    """The picker of the kind: those of this data set, then those that only others have, which are
+    named together with what else the choice changes.
+    """
     options = {kind: _lie(about.questions.probe, kind) for kind in stored_kinds(about.questions)}
-    for probe, presentation in presentations().items():
-        if probe in probes and probe != about.questions.probe:
-            options |= {f"{probe}{BETWEEN}{kind}": _lie(probe, kind) for kind in presentation.kinds}
-    names = list(options.values())
-    for value, name in options.items():
-        if names.count(name) > 1:
-            probe = value.partition(BETWEEN)[0] if BETWEEN in value else about.questions.probe
-            options[value] = f"{name} ({presentations()[probe].name})"
+    here, elsewhere = _other_kinds(about)
+    options |= here
+    if elsewhere:
+        options |= {"": ELSEWHERE} | elsewhere
+    options = distinct(options)
     st.session_state["kind"] = about.kind
     st.selectbox(
         "Kind of question",
         list(options),
-        format_func=lambda value: options[value],
+        format_func=options.__getitem__,
         key="kind",
         on_change=_change_kind,
-        args=(about.questions.key,),
         label_visibility="collapsed",
         width=picker_width(options[about.kind]),
     )
+
+
+def _other_kinds(about: Subject) -> tuple[dict[str, str], dict[str, str]]:
+    """List the kinds of other question sets, each by the key of its set and its name.
+
+    Returns:
+        Those about the same pictures, and those about others. Of several sets of a probe about the
+        same pictures one is listed: the newest with this model, else the newest.
+    """
+    sets = sorted(stored_sets(), key=lambda stored: about.model not in stored.models)
+    nearest: dict[tuple[str, str], StoredSet] = {}
+    for stored in sets:
+        nearest.setdefault((stored.probe, stored.dataset), stored)
+    shown = next(stored for stored in sets if stored.key == about.questions.key)
+    del nearest[shown.probe, shown.dataset]
+    own = stored_kinds(about.questions)
+    kinds = [
+        (stored, kind)
+        for stored in list(nearest.values())[:MOST_OTHERS]
+        for kind in stored_kinds(questions(stored.key))
+        if stored.probe != shown.probe or kind not in own
+    ]
+    n_alike = Counter(_lie(probe, kind) for probe, kind in {(s.probe, kind) for s, kind in kinds})
+    n_alike.update(_lie(shown.probe, kind) for kind in own)
+    names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
+    here, elsewhere = {}, {}
+    for stored, kind in kinds:
+        label = _lie(stored.probe, kind)
+        if n_alike[label] > 1:
+            label = f"{label} ({presentations()[stored.probe].name})"
+        others = here if stored.dataset == shown.dataset else elsewhere
+        if others is elsewhere:
+            label = f"{label} in {names[stored.dataset]}"
+        if about.model not in stored.models:
+            label = f"{label}, asked of {model_name(most_asked(questions(stored.key)))}"
+        others[f"{stored.key}{BETWEEN}{kind}"] = label
+    return here, elsewhere
 
 
 def _lie(probe: str, kind: str) -> str:
@@ -256,20 +295,17 @@ def _lie(probe: str, kind: str) -> str:
     return presentation.lie or presentation.label
 
 
-def _change_kind(key: str) -> None:
-    """Another kind of the same questions, or of another probe's: its newest questions
-    about the same pictures.
-    """
-    probe, between, kind = st.session_state["kind"].rpartition(BETWEEN)
+def _change_kind() -> None:
+    """Go to another kind of the same question set, or to the set that has it."""
+    key, between, kind = st.session_state["kind"].partition(BETWEEN)
+    if not between and not key:  # the heading of the others
+        return
     _leave(("type", "rule", "pair", "bucket", "outcome", "sort", "area"))
     if not between:
-        st.query_params["kind"] = kind
+        st.query_params["kind"] = key
         return
-    sets = stored_sets()
-    dataset = next(stored.dataset for stored in sets if stored.key == key)
-    candidates = [stored for stored in sets if stored.probe == probe]
-    nearest = next((stored for stored in candidates if stored.dataset == dataset), candidates[0])
-    st.query_params["set"] = nearest.key
+    _leave(OF_PICTURES)
+    st.query_params["set"] = key
     st.query_params["kind"] = kind
 
 
@@ -295,7 +331,7 @@ def _change_dataset(probe: str, suffix: str) -> None:
     dataset = st.session_state[f"dataset{suffix}"]
     candidates = [stored for stored in stored_sets() if stored.dataset == dataset]
     nearest = next((stored for stored in candidates if stored.probe == probe), candidates[0])
-    _leave(("type", "rule", "tag", "tagged", "pair", "area"))
+    _leave(("type", "rule", "pair", "area", *OF_PICTURES))
     st.query_params["set"] = nearest.key
 
 

@@ -1,6 +1,6 @@
 // A wall of cards: each is one button with a picture, what changed, and a square a model. One stop of the Tab key.
 //
-// data: label, cards, and for a whole wall heading, note and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
+// data: label, cards, and for a whole wall heading, note, place (for phones) and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
 // card: id, name (what a screen reader says), tip, frames [{source, name, style, text}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [state, ...], count, word, notes [text, ...]; of Compare boxes [{path, color, state, text, source, label}].
 // Triggers: open (a card's id).
@@ -155,7 +155,7 @@ class Wall {
     this.smaller = this.sizer("−", "Smaller pictures", -1);
     this.larger = this.sizer("+", "Larger pictures", 1);
     const heading = make("div", "heading");
-    heading.append(make("h1", "", data.heading), make("p", "small quiet", data.note));
+    heading.append(make("h1", "", data.heading), make("p", "small quiet", data.place && make("span", "place", `${data.place} · `), data.note));
     const end = make("div", "end");
     end.append(legend(data.legend), this.smaller, this.larger);
     bar.append(heading, end);

@@ -12,6 +12,7 @@ from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.dashboard.state import (
     Questions,
     counts,
+    dataset_name,
     model_name,
     n_passing,
     picked,
@@ -116,6 +117,7 @@ def _draw_cards(
     values = {
         "label": label,
         "heading": label,
+        "place": dataset_name(stored.question_set.runs[0].dataset),  # no picker says so on a phone
         "note": " · ".join(filter(None, [_note(stored, case_filter), pictures_note])),
         "strip": False,
         "legend": render_wall.legend(kind, cards),

@@ -31,7 +31,7 @@ def draw_page() -> None:
         about_slot = st.container(width="content")
         if not read_only():
             st.page_link(page_file("run"), label="Ask your own model", width="content")
-        with st.popover("Change", type="tertiary", help="What was asked, of which pictures"):
+        with st.popover("Change", type="tertiary"):
             stored = pick_question_set()
     about = subject(stored)
     with about_slot:

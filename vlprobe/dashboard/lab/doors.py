@@ -3,63 +3,52 @@
 import streamlit as st
 
 from vlprobe import __version__
-from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.navigation import BELOW, page_file
 from vlprobe.dashboard.state import quiet, store
 
-DOORS = {  # page: what it is called, what it answers, its icon
+DOORS = {  # page: what it answers, its icon
     "models": (
-        "Are the models fit?",
         "Whether a model's numbers can be believed: checks with known answers.",
         ":material/health_and_safety:",
     ),
     "breakdown": (
-        "What fools them",
         "Every number taken apart by kind of edit, rule, strength and tag.",
         ":material/bar_chart:",
     ),
     "repair": (
-        "What repairs them",
         "Models before and after training on pairs, wrong words and mixed pictures.",
         ":material/build:",
     ),
     "retrieval": (
-        "Search",
         "How often a search loses the right one among impostors, as RoCOCO's tables have it.",
         ":material/search:",
     ),
     "pairs": (
-        "Nearly twins",
         "Text, image and group score of two pictures with one difference, as EqBen's tables have "
         "it.",
         ":material/compare:",
     ),
     "triplets": (
-        "Same meaning",
         "Two captions that mean the same and one that does not, as VISLA's tables have it.",
         ":material/change_history:",
     ),
     "rankings": (
-        "Other wordings",
         "How stable a search is when a wish is reworded, as PRSM's tables have it.",
         ":material/format_list_numbered:",
     ),
     "series": (
-        "In a row",
         "Where a video changes, as EqBen's table 12 has it, and whether models rank pictures as people do.",
         ":material/view_column:",
     ),
     "published": (
-        "Printed numbers",
         "Every number that the five papers print, with yours beside it, and which are doubted.",
         ":material/menu_book:",
     ),
     "suspects": (
-        "Suspect labels",
         "Cases that every strong model rejects: hard, or mislabeled? Judge them with one key.",
         ":material/flag:",
     ),
     "verdicts": (
-        "Judge edits",
         "Whether edits mean what they should, as people say on a blind sheet, and how far these agree.",
         ":material/rule:",
     ),
@@ -74,8 +63,9 @@ def draw() -> None:
         "papers."
     )
     grid = st.grid(min_column_width=300, border=True, gap="small", key="doors")
-    for page, (title, answer, icon) in DOORS.items():
+    for page, name in BELOW.items():
+        answer, icon = DOORS[page]
         with grid.cell():
-            st.page_link(page_file(page), label=f"**{title}**", icon=icon)
+            st.page_link(page_file(page), label=f"**{name}**", icon=icon)
             quiet(answer)
     quiet(f"vlprobe {__version__} · results in {store().address}")

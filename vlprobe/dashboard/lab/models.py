@@ -33,7 +33,7 @@ VERDICTS = {
 
 def examined() -> Examination:
     """A picker of what was examined. Without any, says how to begin and stops."""
-    examinations = view(views.runs.examinations)
+    examinations = view(views.fitness.examinations)
     if not examinations:
         st.info(
             "No model has been examined yet: every run examines its models.", icon=":material/info:"

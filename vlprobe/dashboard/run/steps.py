@@ -1,5 +1,6 @@
 """The three steps of a run: who is asked, what, and about which pictures."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -18,6 +19,7 @@ from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
 DRAWN = "Made on this computer, for each question its own"
 MOST_DATASETS = 10  # that are shown side by side
+UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # signs of Markdown, which may load a picture
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
     "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
@@ -42,10 +44,15 @@ def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
 
 
 def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool = False) -> bool:
-    """A card that is one check box. `text` is HTML."""
+    """A card that is one check box. `text` is HTML.
+
+    The check box has the plain title as its name for screen readers, and the card draws the title:
+    Streamlit would read Markdown's signs aloud.
+    """
     with column.container(border=True, key=f"card_{key}", height="stretch"):
-        is_chosen = st.checkbox(f"**{plain(title)}**", default, key=key)
-        st.html(text)
+        name = UNSPOKEN.sub(" ", title)
+        is_chosen = st.checkbox(name, default, key=key, label_visibility="collapsed")
+        st.html(tag("strong", title, class_="vp-card-title") + text)
     return is_chosen
 
 

@@ -15,20 +15,36 @@ STYLE = """<style>
   --vp-shade: light-dark(rgb(20 27 38 / .42), rgb(4 6 10 / .62));
   --vp-strong-line: var(--vp-edge);
 }
-[data-testid="stMainBlockContainer"] { max-width: 1280px; padding-left: 40px; padding-right: 40px; }
-[data-testid="stMainBlockContainer"]:has(.st-key-wide) { max-width: 1920px; }
-@media (max-width: 640px) {
-  [data-testid="stMainBlockContainer"] { padding-left: 16px; padding-right: 16px; } }
+[data-testid="stApp"] { --vp-page: 1280px; --vp-edges: 40px; }
+[data-testid="stApp"]:has(.st-key-wall, .st-key-facing) { --vp-page: 1920px; }
+@media (max-width: 640px) { [data-testid="stApp"] { --vp-edges: 16px; } }
+[data-testid="stMainBlockContainer"], [data-testid="stBottomBlockContainer"] {
+  max-width: var(--vp-page); padding-left: var(--vp-edges); padding-right: var(--vp-edges); }
 [data-testid="stHeader"] { border-bottom: 1px solid var(--vp-line); }
-[data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 24px; padding-right: 24px; }
+[data-testid="stHeader"] [data-testid="stToolbar"] { max-width: var(--vp-page); margin: 0 auto; padding-left: 24px;
+  padding-right: 24px; }
 :has(> [data-testid="stHeaderLogo"]) { display: flex; align-items: center; gap: 9px; margin-right: 20px; }
 :has(> [data-testid="stHeaderLogo"])::after { content: "vlprobe"; font-size: 19px; font-weight: 700;
   letter-spacing: -.01em; color: var(--vp-ink); }
 [data-testid="stHeaderLogo"] { height: 22px; width: 26px; }
 [data-testid="stTopNavLink"] { padding: 6px 12px; border-radius: 8px; }
 [data-testid="stTopNavLink"] p { font-size: 15.5px; color: var(--vp-quiet); font-weight: 500; }
-[data-testid="stTopNavLink"][aria-current] { background: var(--vp-press-tint); }
-[data-testid="stTopNavLink"][aria-current] p { color: var(--vp-press); font-weight: 600; }
+:is([data-testid="stTopNavLink"][aria-current],
+  [data-testid="stApp"]:has(.st-key-way_back) [data-testid="stTopNavLink"][href$="/lab"]) {
+  background: var(--vp-press-tint); }
+:is([data-testid="stTopNavLink"][aria-current],
+  [data-testid="stApp"]:has(.st-key-way_back) [data-testid="stTopNavLink"][href$="/lab"]) p {
+  color: var(--vp-press); font-weight: 600; }
+[data-testid="stApp"]:has(.st-key-way_back) [data-testid="stSidebarNavLink"][href$="/lab"] {
+  background: var(--vp-press-tint); }
+.st-key-way_back { flex-wrap: nowrap; gap: 6px; margin-bottom: -8px; }
+.st-key-way_back p { font-size: 15px; margin: 0; }
+.st-key-way_back a { padding: 0; } .st-key-way_back a p { color: var(--vp-press); font-weight: 600; }
+/* On a phone: the button that opens the menu says so. */
+[data-testid="stExpandSidebarButton"] { width: auto; gap: 6px; }
+[data-testid="stExpandSidebarButton"] > span { display: none; }
+[data-testid="stExpandSidebarButton"]::before { content: "menu"; font: 24px/1 "Material Symbols Rounded"; }
+[data-testid="stExpandSidebarButton"]::after { content: "Menu"; font-size: 15.5px; font-weight: 600; }
 @media (max-width: 640px) {
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
 .st-key-home { padding-top: 16px; }
@@ -45,10 +61,11 @@ STYLE = """<style>
 [class*="st-key-card_"] [data-testid="stElementContainer"]:has([data-testid="stCheckbox"]),
 [class*="st-key-card_"] [data-testid="stCheckbox"], [class*="st-key-card_"] label { position: static; }
 [class*="st-key-card_"] .vp-quiet { margin: 0; }
-[data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { max-width: 1280px; padding: 10px 40px 18px; }
+.vp-card-title { display: block; margin: -29px 0 4px 28px; line-height: 1.5; }
+[data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { padding-top: 10px; padding-bottom: 18px; }
 [data-testid="stBottom"]:has(.st-key-run_bar) { border-top: 1px solid var(--vp-line); }
 @media (max-width: 640px) {
-  [data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { padding: 10px 16px; } }
+  [data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { padding-bottom: 10px; } }
 .st-key-run_bar p { margin: 0; }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {
   color: var(--vp-quiet) !important; opacity: 1; }

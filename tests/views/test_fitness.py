@@ -1,0 +1,28 @@
+"""Model checks: which models are listed."""
+
+import json
+from pathlib import Path
+
+from tests.conftest import make_tiny
+from vlprobe import views
+from vlprobe.runs.removal import remove
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+JUDGED, UNJUDGED = "control:random", "control:constant"
+
+
+def test_a_model_without_results_is_listed_only_where_a_check_judged_it(tmp_path: Path):
+    store = Store(tmp_path / "cache")
+    manifests = execute(Request((JUDGED, UNJUDGED), make_tiny(tmp_path / "tiny"), "lgip"), store)
+    for file in (store.root / "models").glob("*.json"):
+        examination = json.loads(file.read_text("utf-8"))
+        if examination["model"] == UNJUDGED:  # as of scores from a file: no check applies
+            for check in examination["checks"]:
+                check["passed"] = None
+            file.write_text(json.dumps(examination), "utf-8")
+    assert {row.model for row in views.fitness.matrix(store)} == {JUDGED, UNJUDGED}
+    remove(store, manifests)
+    assert {row.model for row in views.fitness.matrix(store)} == {JUDGED}
+    assert {found.model for found in views.fitness.examinations(store)} == {JUDGED}
