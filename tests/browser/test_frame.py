@@ -1,0 +1,90 @@
+"""What surrounds every page, in a real browser: the header, the menu, the sentence of pickers, an address without a page."""
+
+import pytest
+
+from tests.browser.conftest import idle, visit
+from tests.browser.test_walk import SETS
+
+pytestmark = pytest.mark.browser
+
+# Of each text in a row of pickers that is cut: what it is, and how many pixels are missing.
+CUT = """() => [...document.querySelectorAll('.st-key-sentence :is(input, [data-tag])')]
+  .filter((e) => e.value !== '' && e.scrollWidth > e.clientWidth + 1)
+  .map((e) => [e.value || e.innerText, e.scrollWidth - e.clientWidth])"""
+LEFT = "(selector) => document.querySelector(selector).getBoundingClientRect().left"
+
+
+@pytest.fixture
+def sized(page):
+    """The browser page, at its own size again after the test."""
+    yield page
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"/explore?set={SETS['visla']}&model=demo:weak&kind=i2t",
+        f"/compare?set={SETS['lgip']}&model=demo:weak&with=demo:plain|demo:softmax|demo:mixed&kind=combined",
+    ],
+)
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_every_choice_in_the_sentence_is_read_whole(sized, url: str, width: int, address: str):
+    sized.set_viewport_size({"width": width, "height": 768})
+    visit(sized, url + address)
+    assert sized.locator(".st-key-sentence input").count() >= 4
+    assert sized.evaluate(CUT) == []
+
+
+@pytest.mark.parametrize(("path", "first"), [("/", ".st-key-home"), ("/explore", ".st-key-model")])
+def test_the_header_begins_where_the_page_begins_on_a_wide_screen(
+    sized, url: str, path: str, first: str
+):
+    sized.set_viewport_size({"width": 1920, "height": 1080})
+    visit(sized, url + path)
+    logo = sized.evaluate(LEFT, "[data-testid=stHeaderLogo]")
+    assert abs(logo - sized.evaluate(LEFT, first)) < 2
+
+
+def test_on_a_phone_the_menu_is_labelled_and_explore_names_its_data_set(sized, url: str):
+    sized.set_viewport_size({"width": 390, "height": 844})
+    visit(sized, url + f"/explore?set={SETS['lgip']}&model=demo:softmax&kind=flip")
+    label = "(e) => getComputedStyle(e, '::after').content"
+    assert sized.get_by_test_id("stExpandSidebarButton").evaluate(label) == '"Menu"'
+    place = sized.locator(".st-key-wall .place")
+    assert place.is_visible() and place.inner_text().startswith("Drawn scenes")
+
+
+def test_a_page_below_lab_lights_lab_and_its_way_back_loads_nothing_again(page, url: str):
+    visit(page, f"{url}/pairs?set={SETS['eqben']}")
+    color = "(e) => getComputedStyle(e).backgroundColor"
+    links = page.get_by_test_id("stTopNavLink")
+    lit = {link.inner_text(): link.evaluate(color) for link in links.all()}
+    assert lit["Lab"] != lit["Run"] == lit["Home"]
+    page.evaluate("() => { window.same = true; }")
+    page.locator(".st-key-way_back").get_by_text("Lab").click()
+    page.wait_for_url("**/lab")
+    idle(page)
+    assert page.evaluate("window.same") and page.title() == "Lab · vlprobe"
+
+
+@pytest.mark.parametrize("name", ["explor", "a%20%3Cb%3E"])
+def test_an_address_without_a_page_says_so_in_the_page(page, url: str, name: str):
+    visit(page, f"{url}/{name}")
+    assert page.get_by_role("heading", name="There is no page at this address.").is_visible()
+    assert page.get_by_role("dialog").count() == 0
+    assert page.title() == "Page not found · vlprobe"
+    page.get_by_test_id("stMain").get_by_role("link", name="Home").click()
+    page.locator(".hero").wait_for()
+    assert page.title() == "Home · vlprobe"
+
+
+def test_an_open_picker_of_home_is_not_covered_by_a_tooltip(page, url: str):
+    visit(page, url)
+    change = page.get_by_role("button", name="Change")
+    change.hover()
+    change.click()
+    page.get_by_test_id("stPopoverBody").wait_for()
+    idle(page)
+    assert page.get_by_role("tooltip").count() == 0
+    page.keyboard.press("Escape")
