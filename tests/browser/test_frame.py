@@ -1,4 +1,4 @@
-"""What surrounds every page, in a real browser: the header, the menu, the sentence of pickers, an address without a page."""
+"""What surrounds every page, in a real browser: header, menu, sentence of pickers, and unknown addresses."""
 
 import pytest
 
