@@ -5,9 +5,14 @@
         case (or id, key, item), caption, image, score a row a score
         case (or id, key, item), c0_i0, c1_i0, ...     a row a case, a column a caption and picture
         file, key, caption_score, foil_score           as for VALSE: a case is FILE/KEY
+        case (or id, key, item), t0_t1, t0_t2, t1_t2   scores of text pairs, alone or with the columns
+                                                       of pictures
         case (or id, key, item), correct               right or wrong: true, false, 1 or 0; +verdict
         case, correct_first, correct_second            the same, asked twice: with the true caption
                                                        listed first, and with the wrong one first
+    .json   an array of such objects; or an array of arrays, a score per caption of each item, in
+            the order of the data
+    .json .jsonl .xlsx .eval   logs of other evaluation tools: `answer_logs` lists them
     .npy    numbers of shape (items, captions) or (items, captions, pictures), items in the order of
             the data
     .npz    the same under `scores`; with `ids`, one for each item, in any order
@@ -19,14 +24,15 @@ is run or unpickled, and what it claims of its size is checked before room is ma
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlprobe.datasets.file_formats import read_json_lines, read_table
+from vlprobe.datasets.file_formats import read_json, read_records, read_table
 from vlprobe.errors import InvalidInput
+from vlprobe.models import answer_logs
 from vlprobe.models.score_arrays import parse_arrays
 from vlprobe.models.score_table import (
     MAX_BYTES,
@@ -44,8 +50,10 @@ from vlprobe.storage.access import refuse_outside
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TEXTS = (".csv", ".tsv", ".jsonl")
+LOGS = (".json", ".jsonl", ".xlsx", ".eval")  # endings of other tools' logs, see `answer_logs`
+TEXTS = (".csv", ".tsv", *LOGS)
 SUFFIXES = (*TEXTS, ".parquet", ".npy", ".npz")
+TEXT_PAIRS = ("t0_t1", "t0_t2", "t1_t2")  # columns of scores of text pairs
 MAX_COLUMNS = 10_000
 LABEL = re.compile(r"(.+)_c([0-9]{1,5})_i([0-9]{1,5})", re.DOTALL)
 CELL = re.compile(r"c([0-9]{1,5})_i([0-9]{1,5})")
@@ -122,9 +130,13 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
     suffix = file.suffix.lower()
     if suffix in (".npy", ".npz"):
         return parse_arrays(file, content, mapping)
+    if suffix in LOGS and (answers := answer_logs.read_log(file, content)) is not None:
+        return _of_log(file, answers)
+    if suffix == ".json" and not _holds_objects(value := read_json(file)):
+        return _by_place(file, value)
     if suffix == ".parquet":
         columns = _parquet_columns(file, content)
-    elif suffix == ".jsonl":
+    elif suffix in (".jsonl", ".json"):
         columns = _json_columns(file)
     else:
         rows = read_table(file)
@@ -137,8 +149,82 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
     return _tabled(columns, mapping)
 
 
+def _of_log(file: Path, answers: Sequence[answer_logs.Answer]) -> ScoreTable:
+    """The answers of a log: by their captions and picture, by the question's name where it has no
+    captions. A question that is there several times has the mean of its answers.
+    """
+    cells = [
+        (caption, image)
+        for answer in answers
+        for image, row in enumerate(answer.scores)
+        for caption in range(len(row))
+    ]
+    scores = empty_scores(file, len(answers), cells)
+    for row, answer in enumerate(answers):
+        for image, of_image in enumerate(answer.scores):
+            scores[row, : len(of_image), image] = of_image
+    unparsed = [answer.reply for answer in answers if answer.reply]
+    if not any(answer.texts for answer in answers):
+        return ScoreTable(row_of_key(file, [answer.key for answer in answers]), scores)
+    rows_by_content: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    for row, answer in enumerate(answers):
+        rows_by_content.setdefault((tuple(sorted(answer.texts)), answer.picture), []).append(row)
+    for rows in rows_by_content.values():
+        known = [row for row in rows if not np.isnan(scores[row]).all()]
+        same_order = all(answers[row].texts == answers[rows[0]].texts for row in rows)
+        if not same_order:
+            raise InvalidInput(
+                f"'{file}' asks '{answers[rows[0]].texts[0][:80]}' twice, and does not agree on which caption is true."
+            )
+        if len(known) > 1:
+            scores[rows[0]] = scores[known].mean(axis=0)
+    return ScoreTable(
+        {},
+        scores,
+        is_verdict=True,
+        by_content={content: rows[0] for content, rows in rows_by_content.items()},
+        texts=tuple(answer.texts for answer in answers),
+        n_unparsed=len(unparsed),
+        first_unparsed=next(iter(unparsed), ""),
+    )
+
+
+def _holds_objects(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+
+
+def _by_place(file: Path, value: object) -> ScoreTable:
+    """An array of arrays of numbers: a row per item, a score per caption."""
+    rows = value if isinstance(value, list) else []
+    widths = {len(row) if isinstance(row, list) else 0 for row in rows}
+    numbers = [number for row in rows if isinstance(row, list) for number in row]
+    if (
+        len(widths) != 1
+        or max(widths) < 2
+        or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers)
+        or not np.isfinite(numbers).all()
+    ):
+        raise InvalidInput(
+            f"'{file}' fits no layout of scores. Expected an array of objects ({EXPECTED}), an array with a "
+            "number per caption of each item, such as [[0.31, 0.27], ...], or a log that docs/elsewhere.md lists."
+        )
+    return ScoreTable({}, np.array(rows, dtype=np.float64)[:, :, None], by_place=True)
+
+
+def _text_scores(columns: _Columns, mapping: Mapping[str, str]) -> np.ndarray | None:
+    """The scores of text pairs, float64 of shape (rows, 3), NaN where there is none; None without columns."""
+    names = [mapping.get(role, role).lower() for role in TEXT_PAIRS]
+    present = [_numbers(columns, name) for name in names if name in columns.values]
+    if not present:
+        return None
+    unknown = np.full(len(present[0]), math.nan)
+    pairs = [_numbers(columns, name) if name in columns.values else unknown for name in names]
+    return np.stack(pairs, axis=1)
+
+
 def _json_columns(file: Path) -> _Columns:
-    rows = read_json_lines(file)
+    rows = read_records(file)
+    rows = rows if isinstance(rows, list) else [rows]
     objects = [row for row in rows if isinstance(row, dict)]
     if len(objects) < len(rows):
         number = next(number for number, row in enumerate(rows, 1) if not isinstance(row, dict))
@@ -208,12 +294,14 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
     if not mapping and {"file", "key", "caption_score", "foil_score"} <= set(columns.values):
         mapping = VALSE
     for role, column in mapping.items():
-        (cell_columns if CELL.fullmatch(role) else names)[role] = column.lower()
+        if role not in TEXT_PAIRS:
+            (cell_columns if CELL.fullmatch(role) else names)[role] = column.lower()
     names["key"] = names["key"] or next((key for key in KEYS if key in columns.values), "")
     keys = _keys(columns, names["key"])
-    if cell_columns:
+    text_scores = _text_scores(columns, mapping)
+    if cell_columns or text_scores is not None:
         numbers = {_cell(role): _numbers(columns, column) for role, column in cell_columns.items()}
-        return _wide(columns, keys, numbers)
+        return replace(_wide(columns, keys, numbers), text_scores=text_scores)
     if "score" not in mapping and names["score"] not in columns.values:
         for verdicts in ([names[CORRECT]], [names[order] for order in ORDERS]):
             if set(verdicts) <= set(columns.values):

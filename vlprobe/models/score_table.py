@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,15 @@ class ScoreTable:
     # float64 of shape (rows, 2); None where every question was asked once
     orders: np.ndarray | None = None
     is_verdict: bool = False  # read from columns that say right or wrong
+    # Of a log: row by its captions, sorted, and its picture's name, "" where the log names none
+    by_content: Mapping[tuple[tuple[str, ...], str], int] = field(default_factory=dict)
+    texts: tuple[
+        tuple[str, ...], ...
+    ] = ()  # of a log: the captions of each row, as `scores` has them
+    n_unparsed: int = 0  # replies of a log that name no caption, or several
+    first_unparsed: str = ""
+    # Scores of text pairs, float64 of shape (rows, pairs) in the order 01, 02, 12; None without any
+    text_scores: np.ndarray | None = None
 
     @property
     def n_scores(self) -> int:

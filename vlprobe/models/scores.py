@@ -10,6 +10,7 @@
     +matrix                          FILE has the score of every picture with every text, and so has
                                      a folder in which scores.npy lies: `from_files.matrix` says how
     +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN
+    +t0_t1=COLUMN +t0_t2=COLUMN +t1_t2=COLUMN
     +correct=COLUMN +correct_first=COLUMN +correct_second=COLUMN
                                      which column is what
     +as=NAME                         what it is called on pages
@@ -34,7 +35,7 @@ from vlprobe.models.from_files.names import parse_options
 from vlprobe.models.score_table import ScoreTable
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
-from vlprobe.types import Capabilities, CaseAnswerer, Reader, ScoreType
+from vlprobe.types import Capabilities, CaseAnswerer, Picture, Reader, ScoreType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +50,7 @@ ASKED_TWICE = (
 )
 OPTION = re.compile(
     r"(probability|cosine|logit|verdict|partial|matrix)|as=[^+/]{1,60}|"
-    r"(key|score|caption|image|correct(?:_first|_second)?|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
+    r"(key|score|caption|image|correct(?:_first|_second)?|t0_t1|t0_t2|t1_t2|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
 )
 EXPECTED = (
     "probability, cosine, logit, verdict, partial, matrix, as=NAME, key=COLUMN, score=COLUMN, "
@@ -159,6 +160,11 @@ class ScoreFile(CaseAnswerer):
         self.note = "scores from a file: spreads and similarities of texts are unknown"
         if source.scale == "verdict":
             self.note = "answers from a file, right or wrong: how clearly a caption won is unknown"
+        if table.n_unparsed:
+            self.note += (
+                f"; {table.n_unparsed:,} of {len(table.scores):,} replies name no caption, or several, and are "
+                f"unknown (first: '{table.first_unparsed[:80]}')"
+            )
         if table.orders is not None:
             self.note += f"; {ASKED_TWICE}"
         if source.scale == "unknown":
@@ -177,7 +183,13 @@ class ScoreFile(CaseAnswerer):
         """What the file has."""
         table = self._table
         _, captions, images = table.scores.shape
-        keyed = "by their place in the data" if table.by_place else "by name"
+        keyed = (
+            "by their place in the data"
+            if table.by_place
+            else "by their captions"
+            if table.by_content
+            else "by name"
+        )
         return {
             "architecture": "none: scores from a file",
             "parameters": "unknown",
@@ -209,6 +221,18 @@ class ScoreFile(CaseAnswerer):
                     verdicts[:, case] = self._table.orders[row]
         return verdicts
 
+    def text_answers(self, cases: "pa.Table") -> np.ndarray | None:
+        """Scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12;
+        None where the file has none of any case.
+        """
+        if self._table.text_scores is None:
+            return None
+        scores = np.full((len(cases), self._table.text_scores.shape[1]), np.nan, dtype=np.float32)
+        for case, answer in enumerate(self._lookups(cases)):
+            if answer.row is not None:
+                scores[case] = self._table.text_scores[answer.row]
+        return scores
+
     def check_cases(self, cases: Reader) -> str:
         """What a reader must know of its answers to these cases, "" if nothing.
 
@@ -217,25 +241,30 @@ class ScoreFile(CaseAnswerer):
                 the name has no `+partial`; or one row of it would answer two cases.
         """
         case_of_row: dict[int, str] = {}
-        n_pairs = n_missing = n_of_texts = n_rounded = 0
+        n_pairs = n_missing = n_of_texts = n_known_texts = n_rounded = 0
         first_missing = first_case = ""
         for block in cases(CASE_COLUMNS):
             for case_id, row, scores in self._lookups(block):
                 if not scores.size:
-                    n_of_texts += 1
+                    is_known = row is not None and self._table.text_scores is not None
+                    n_of_texts += not is_known
+                    n_known_texts += is_known
                     continue
                 first_case = first_case or case_id
                 n_pairs += scores.size
-                if row is not None and case_of_row.setdefault(row, case_id) != case_id:
-                    raise self._ambiguous(case_of_row[row], case_id)
-                missing = np.argwhere(np.isnan(scores))
+                if row is not None:
+                    is_repeated = case_of_row.setdefault(row, case_id) != case_id
+                    if is_repeated and not self._table.by_content:
+                        raise self._ambiguous(case_of_row[row], case_id)
+                unparsed = row is not None and bool(self._table.by_content)
+                missing = np.argwhere(np.isnan(scores) & (not unparsed))
                 n_missing += len(missing)
                 if len(missing) and not first_missing:
                     first_missing = "{}_c{}_i{}".format(case_id, *missing[0])
                 n_rounded += _loses_order(scores)
-        if not n_pairs or n_missing == n_pairs:
+        if (not n_pairs or n_missing == n_pairs) and not n_known_texts:
             raise self._strange(first_case)
-        if n_missing and not self._source.partial:
+        if n_missing and not self._source.partial and n_missing < n_pairs:
             raise InvalidInput(
                 f"'{self._source.file}' lacks {n_missing:,} of {n_pairs:,} scores that are asked for (first: "
                 f"{first_missing}). Add them, or write '{self.name}+{PARTIAL}' to leave these cases unknown."
@@ -261,6 +290,9 @@ class ScoreFile(CaseAnswerer):
     def _lookups(self, cases: "pa.Table") -> Iterator[_Answer]:
         """What the file has for each case, in their order."""
         table = self._table
+        if table.by_content:
+            yield from self._lookups_by_content(cases)
+            return
         _, most_captions, most_images = table.scores.shape
         columns = (cases[name].to_pylist() for name in ("id", "item", "item_code"))
         counts = (_lengths(cases, name) for name in ("texts", "images"))
@@ -272,8 +304,30 @@ class ScoreFile(CaseAnswerer):
                 scores[:texts, :images] = table.scores[row, :texts, :images]
             yield _Answer(case_id, row, scores)
 
+    def _lookups_by_content(self, cases: "pa.Table") -> Iterator[_Answer]:
+        """What a log has for each case: found by its captions and its picture, whatever their order."""
+        table = self._table
+        columns = (cases[name].to_pylist() for name in ("id", "texts", "images"))
+        for case_id, texts, images in zip(*columns, strict=True):
+            texts = [text.strip() for text in texts]
+            scores = np.full((len(texts), len(images)), np.nan)
+            key = tuple(sorted(texts))
+            names = [Path(Picture.from_name(name).path).stem for name in images[:1]]
+            row = next(
+                (
+                    table.by_content[key, name]
+                    for name in (*names, "")
+                    if (key, name) in table.by_content
+                ),
+                None,
+            )
+            if row is not None and len(images):
+                order = [table.texts[row].index(text) for text in texts]
+                scores[:, :1] = table.scores[row, order, :1]
+            yield _Answer(case_id, row, scores)
+
     def _row(self, case_id: str, item: str, item_code: int) -> int | None:
-        is_only_one = case_id in (item, f"{item}/0")
+        is_only_one = case_id in (item, f"{item}/0", f"{item}/i2t-pair")
         if self._table.by_place:
             return item_code if is_only_one and item_code < len(self._table.scores) else None
         keys = [case_id, item] if is_only_one else [case_id]

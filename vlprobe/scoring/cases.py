@@ -87,6 +87,12 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
             text_scores = np.full(
                 (len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32
             )
+            if (
+                answers_cases(encoder.model)
+                and (read := encoder.model.text_answers(cases)) is not None
+            ):
+                n_pairs_of_texts = min(text_scores.shape[1], read.shape[1])
+                text_scores[:, :n_pairs_of_texts] = read[:, :n_pairs_of_texts]
         erased = np.zeros(len(n_texts), dtype=bool)
         if encoder.embeds_texts:
             two = np.flatnonzero(n_texts > 1)

@@ -176,11 +176,17 @@ class CaseAnswerer(Model, Protocol):
         """
         ...
 
+    def text_answers(self, cases: "pa.Table") -> "np.ndarray | None":
+        """Scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12,
+        NaN where it has none; None where it has none of any case.
+        """
+        return None
+
     def orders(self, cases: "pa.Table") -> np.ndarray:
         """Whether it chose the true caption where that one was listed first, and where it was
         listed second: float32 of shape (2, n_cases), 1, 0 or NaN. Only with two `n_orders`.
         """
-        ...
+        return np.full((2, len(cases)), np.nan, dtype=np.float32)
 
 
 class Inputs(Protocol):

@@ -1,0 +1,238 @@
+"""Logs of other tools as models: what the log says is what a run over the same questions measures."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from tests.models.test_answer_logs import archive, sample, spreadsheet
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+RIGHT = [True, True, False, True, False, True]  # of each question
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> str:
+    (tmp_path / "photos").mkdir()
+    rows = {}
+    for k in range(len(RIGHT)):
+        Image.new("RGB", (8, 8), (40 * k, 0, 0)).save(tmp_path / f"photos/{k}.png")
+        rows[str(k)] = {
+            "filename": f"{k}.png",
+            "caption": f"{k} dogs.",
+            "negative_caption": f"{k} cats.",
+        }
+    (tmp_path / "add_att.json").write_text(json.dumps(rows))
+    return f"triplets:{tmp_path}/add_att.json@{tmp_path}/photos"
+
+
+def letters() -> list[tuple[str, str]]:
+    """The letter of the true caption, and the one that is chosen; the wrong caption is A."""
+    return [("B", "B" if right else "A") for right in RIGHT]
+
+
+def log_of_vlmevalkit(folder: Path) -> Path:
+    rows = [["index", "A", "B", "answer", "prediction", "image_path"]]
+    rows += [
+        [k, f"{k} cats.", f"{k} dogs.", true, f"({chosen})", f"photos/{k}.png"]
+        for k, (true, chosen) in enumerate(letters())
+    ]
+    path = folder / "vlmevalkit.xlsx"
+    path.write_bytes(spreadsheet(rows))
+    return path
+
+
+def log_of_lmms_eval(folder: Path) -> Path:
+    path = folder / "x_samples_add_att.jsonl"
+    lines = [
+        {
+            "doc_id": k,
+            "doc": {"options": [f"{k} cats.", f"{k} dogs."]},
+            "target": true,
+            "filtered_resps": [chosen],
+        }
+        for k, (true, chosen) in enumerate(letters())
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+def log_of_inspect(folder: Path) -> Path:
+    path = folder / "log.eval"
+    samples = [
+        sample(
+            id=k,
+            choices=[f"{k} cats.", f"{k} dogs."],
+            target=true,
+            scores={"choice": {"value": "C", "answer": chosen}},
+            metadata={"filename": f"{k}.png"},
+        )
+        for k, (true, chosen) in enumerate(letters())
+    ]
+    path.write_bytes(archive(samples))
+    return path
+
+
+def log_of_sugarcrepe(folder: Path) -> Path:
+    path = folder / "gpt4v.json"
+    rows = {
+        str(k): {
+            "caption": f"{k} dogs.",
+            "negative_caption": f"{k} cats.",
+            "filename": f"{k}.png",
+            "correct": right,
+            "answer": {"multiple_choice_answer": f"{k} dogs." if right else f"{k} cats."},
+        }
+        for k, right in enumerate(RIGHT)
+    }
+    path.write_text(json.dumps(rows))
+    return path
+
+
+LOGS = {
+    "VLMEvalKit": log_of_vlmevalkit,
+    "lmms-eval": log_of_lmms_eval,
+    "inspect_ai": log_of_inspect,
+    "SugarCrepe": log_of_sugarcrepe,
+}
+
+
+def accuracy(name: str, dataset: str, cache: Path) -> tuple[float, int, int]:
+    """The pair accuracy of a run, its cases and its ties."""
+    store = Store(cache)
+    (manifest,) = execute(Request((name,), dataset, "visla"), store)
+    table = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"]))
+    row = table.set_index("metric").loc["pair_accuracy"]
+    return float(row["value"]), int(row["n_cases"]), int(row["ties"])
+
+
+@pytest.mark.parametrize("tool", LOGS)
+def test_a_log_gives_the_share_of_questions_that_it_says_are_right(
+    tmp_path: Path, dataset: str, tool: str
+):
+    path = LOGS[tool](tmp_path)
+    assert accuracy(f"scores:{path}+verdict", dataset, tmp_path / "cache") == (
+        np.mean(RIGHT),
+        len(RIGHT),
+        0,
+    )
+
+
+def test_a_reply_that_cannot_be_parsed_is_counted_and_left_out(tmp_path: Path, dataset: str):
+    path = log_of_lmms_eval(tmp_path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[0]["filtered_resps"] = ["I cannot say"]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    value, _, _ = accuracy(f"scores:{path}+verdict", dataset, tmp_path / "cache")
+    assert value == pytest.approx(np.mean(RIGHT[1:]))
+    note = views.runs.run_rows(Store(tmp_path / "cache"))[0].note
+    assert (
+        "1 of 6 replies name no caption, or several, and are unknown (first: 'I cannot say')"
+        in note
+    )
+
+
+def test_answers_to_other_questions_are_one_line(tmp_path: Path, dataset: str):
+    path = log_of_lmms_eval(tmp_path)
+    path.write_text(path.read_text().replace("dogs", "birds"))
+    with pytest.raises(InvalidInput, match="has none of the scores that are asked for"):
+        accuracy(f"scores:{path}+verdict", dataset, tmp_path / "cache")
+
+
+def test_a_log_needs_the_word_verdict(tmp_path: Path, dataset: str):
+    with pytest.raises(InvalidInput, match=r"\+verdict"):
+        accuracy(f"scores:{log_of_inspect(tmp_path)}", dataset, tmp_path / "cache")
+
+
+def test_mtebs_predictions_are_found_by_subset_and_number(tmp_path: Path, dataset: str):
+    matrices = [[[0.3, 0.2 if right else 0.4]] for right in RIGHT]
+    log = {
+        "mteb_model_meta": {"model_name": "m"},
+        "add_att": {"test": matrices},
+        "swap_obj": {"test": [[[0, 1]]]},
+    }
+    path = tmp_path / "SugarCrepe_predictions.json"
+    path.write_text(json.dumps(log))
+    value, n_cases, ties = accuracy(f"scores:{path}+cosine", dataset, tmp_path / "cache")
+    assert (value, n_cases, ties) == (np.mean(RIGHT), len(RIGHT), 0)
+
+
+@pytest.mark.parametrize("layout", ["by_place", "objects"])
+def test_a_json_array_of_scores_is_read(tmp_path: Path, dataset: str, layout: str):
+    pairs = [(0.3, 0.2 if right else 0.4) for right in RIGHT]
+    rows = [
+        {"case": f"add_att/{k}", "c0_i0": true, "c1_i0": wrong}
+        for k, (true, wrong) in enumerate(pairs)
+    ]
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps(pairs if layout == "by_place" else rows))
+    assert accuracy(f"scores:{path}", dataset, tmp_path / "cache")[0] == np.mean(RIGHT)
+
+
+@pytest.mark.parametrize(
+    "content", ["[0.1, 0.2]", "[[0.1], [0.2]]", '[[0.1, "x"]]', "[[0.1, NaN]]", "{}", "3", "[]"]
+)
+def test_a_json_file_of_no_layout_is_one_line(tmp_path: Path, dataset: str, content: str):
+    path = tmp_path / "scores.json"
+    path.write_text(content)
+    with pytest.raises(InvalidInput, match=r"scores\.json"):
+        accuracy(f"scores:{path}", dataset, tmp_path / "cache")
+
+
+def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers(tmp_path: Path):
+    rows = {
+        str(k): {
+            "filename": f"{k}.png",
+            "caption": f"{k} dogs",
+            "caption2": f"dogs {k}",
+            "negative_caption": f"{k} cats",
+        }
+        for k in range(4)
+    }
+    (tmp_path / "photos").mkdir()
+    for k in range(4):
+        Image.new("RGB", (8, 8), (40 * k, 0, 0)).save(tmp_path / f"photos/{k}.png")
+    (tmp_path / "swap.json").write_text(json.dumps(rows))
+    dataset = f"triplets:{tmp_path}/swap.json@{tmp_path}/photos"
+    t2t = [
+        (0.9, 0.1, 0.2),
+        (0.1, 0.9, 0.2),
+        (0.5, 0.5, 0.1),
+        (0.9, 0.3, 0.4),
+    ]  # right, wrong, a tie, right
+    i2t = [(0.9, 0.8, 0.1), (0.9, 0.8, 0.1), (0.1, 0.8, 0.9), (0.9, 0.8, 0.1)]
+    lines = ["case,c0_i0,c1_i0,c2_i0,t0_t1,t0_t2,t1_t2"]
+    for k in range(4):
+        lines.append(f"swap/{k}/t2t,,,,{t2t[k][0]},{t2t[k][1]},{t2t[k][2]}")
+        lines.append(f"swap/{k}/i2t,{i2t[k][0]},{i2t[k][1]},{i2t[k][2]},,,")
+    (tmp_path / "scores.csv").write_text("\n".join(lines))
+    store = Store(tmp_path / "cache")
+    (manifest,) = execute(
+        Request((f"scores:{tmp_path}/scores.csv+cosine",), dataset, "visla"), store
+    )
+    question_set = views.runs.question_set(store, manifest["case_key"])
+    table = views.estimates.estimates(store, question_set).set_index("metric")
+    assert (table.loc["t2t_accuracy", "value"], table.loc["t2t_accuracy", "ties"]) == (0.5, 1)
+    assert table.loc["i2t_accuracy", "value"] == 0.75
+    result = CliRunner().invoke(
+        main,
+        [
+            "--cache",
+            str(store.root),
+            "show",
+            manifest["key"],
+            "--by",
+            "crossed",
+            "--format",
+            "json",
+        ],
+    )
+    assert result.exit_code == 0 and json.loads(result.stdout)
