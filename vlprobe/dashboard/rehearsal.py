@@ -28,9 +28,9 @@ from streamlit.runtime.state import SessionState
 
 from vlprobe import views
 from vlprobe.dashboard import navigation, visits
-from vlprobe.dashboard.cases.sentence import most_asked
-from vlprobe.dashboard.compare.sentence import BETWEEN, MOST, latest, rivals_of_new_baseline
-from vlprobe.dashboard.state import Questions, questions, store
+from vlprobe.dashboard.cases.sentence import Subject, most_asked
+from vlprobe.dashboard.compare.sentence import BETWEEN, MOST, furthest, rivals_of_new_baseline
+from vlprobe.dashboard.state import Questions, questions, store, view
 from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
 from vlprobe.storage import access
@@ -118,7 +118,8 @@ def choices() -> Iterator[tuple[str, str]]:
 def _contests(stored: Questions, models: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Baselines and the models beside them: first what a press of Compare's first picker leads to."""
     baseline = most_asked(stored)
-    rivals = latest(stored, baseline)
+    kind = view(views.kinds.default_kind, stored.question_set, (baseline,))
+    rivals = furthest(Subject(stored, baseline, kind))
     if len(stored.models) > 1:
         yield from (
             (model, rivals_of_new_baseline(rivals, baseline, model))
