@@ -156,15 +156,15 @@ def test_a_case_that_does_not_pass_opens_all_the_same(shown, compared: Store, ke
     assert "no such case" in shown(compared, "explore", model=ONE, case="../<b>").info[-1].value
 
 
-def test_a_tag_and_a_note_are_kept_and_shown_and_filter(shown, own: Store, key: str):
+def test_a_tag_and_a_note_are_stored_when_entered_and_shown_and_filter(shown, own: Store, key: str):
     first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
         0
     ].iloc[0]
     at = shown(own, "explore", model=ONE, case=first["id"])
     tags = next(widget for widget in at.multiselect if widget.label == "Your tags")
-    tags.set_value(["ambiguous"])
-    at.text_area[0].set_value("**Look** <script>alert(1)</script>")
-    press(at, "Keep")
+    tags.set_value(["ambiguous"]).run()
+    at.text_area[0].set_value("**Look** <script>alert(1)</script>").run()
+    assert "✓ Saved" in words(at)
     said = annotations.read(own, key).current
     assert said == (
         Annotation(
@@ -193,10 +193,27 @@ def test_what_is_too_much_is_said_in_the_drawer(
     ].iloc[0]
     at = shown(own, "explore", model=ONE, case=first["id"])
     monkeypatch.setattr(annotations, "NOTE_LENGTH", 3)
-    at.text_area[0].set_value("too long")
-    press(at, "Keep")
+    at.text_area[0].set_value("too long").run()
     assert "has 8 letters" in at.error[0].value
+    assert "✓ Saved" not in words(at) and at.text_area[0].value == ""
     assert annotations.read(own, key).current == ()
+
+
+def test_a_saved_tag_keeps_what_another_person_wrote_meanwhile_and_can_be_undone(
+    shown, own: Store, key: str
+):
+    question_set = views.runs.question_set(own, key)
+    first = views.cases.failures(own, question_set, views.filter.Filter(ONE))[0].iloc[0]
+    case = int(first["case"])
+    at = shown(own, "explore", model=ONE, case=first["id"])
+    annotations.write(own, key, Annotation(case, first["id"], (), "By another person."))
+    next(field for field in at.multiselect if field.label == "Your tags").set_value(["odd"]).run()
+    stored = annotations.read(own, key).current
+    assert stored == (Annotation(case, first["id"], ("odd",), "By another person."),)
+    assert at.text_area[0].value == "By another person."
+    press(at, "Undo")
+    assert annotations.read(own, key).current == (replace(stored[0], tags=()),)
+    assert not [button for button in at.button if button.label in ("Undo", "Keep")]
 
 
 def test_a_read_only_dashboard_shows_notes_and_has_no_button(
@@ -213,7 +230,7 @@ def test_a_read_only_dashboard_shows_notes_and_has_no_button(
     at = shown(own, "explore", model=ONE, case=first["id"])
     assert "A note." in words(at)
     assert f"{key}.jsonl, line 1" in at.warning[0].value.replace("\\", "")
-    assert not {"Keep", "Save", "Remove"} & {button.label for button in at.button}
+    assert not {"Undo", "Save", "Remove"} & {button.label for button in at.button}
 
 
 def test_a_view_is_saved_and_removed(shown, own: Store):

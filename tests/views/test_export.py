@@ -15,6 +15,8 @@ import pytest
 from tests.cli.test_main import call
 from vlprobe import views
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
 from vlprobe.views.export_schema import SCHEMA_VERSION, TABLES
@@ -22,7 +24,11 @@ from vlprobe.views.export_schema import SCHEMA_VERSION, TABLES
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "export.md").read_text("utf-8")
 OLD = ROOT / "tests" / "old_cache"
-NAMES = {"runs", "cases", "scores", "estimates", "fronts", "comparisons"}
+NAMES = {"runs", "cases", "scores", "estimates", "fronts", "comparisons", "annotations"}
+ANNOTATIONS = (
+    Annotation(0, "first", ("=1+1", "wrong label"), 'A "note",\non two lines.'),
+    Annotation(1, "second", ("wrong label",)),
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +36,14 @@ def exports(every_probe: Store, tmp_path_factory) -> dict[str, Path]:
     """All forms of an export of every probe's answers, in a folder with a quote in its name."""
     folder = tmp_path_factory.mktemp("an 'export'")
     places = {form: folder / form for form in ("duckdb", "parquet", "csv")}
+    key = every_probe.runs()[0]["case_key"]
+    for annotation in ANNOTATIONS:
+        annotations.write(every_probe, key, annotation)
     counts = {views.export.export(every_probe, place, form) for form, place in places.items()}
     stored = sum(manifest["n_cases"] for manifest in every_probe.runs())
     assert counts == {stored}
+    for annotation in ANNOTATIONS:  # others use the same results
+        annotations.write(every_probe, key, Annotation(annotation.case, annotation.id))
     return places
 
 
@@ -44,7 +55,7 @@ def test_parquet_and_csv_hold_the_rows_of_the_duckdb_file(exports, table):
         expected = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     rows = pq.read_table(exports["parquet"] / f"{table}.parquet").to_pylist()
     for row in rows:
-        row |= {"tags": dict(row["tags"])} if "tags" in row else {}
+        row |= {"tags": dict(row["tags"])} if table == "cases" else {}
     assert len(rows) == len(expected) > 0
     assert sorted(map(repr, rows)) == sorted(map(repr, expected))
     with (exports["csv"] / f"{table}.csv").open(newline="", encoding="utf-8") as handle:
@@ -58,6 +69,21 @@ def test_parquet_and_csv_hold_the_rows_of_the_duckdb_file(exports, table):
                 assert line[name] == defused(value)
             elif isinstance(value, list) and value and isinstance(value[0], str):
                 assert json.loads(line[name]) == value
+
+
+def test_tags_and_notes_are_exported_with_the_cases_that_they_are_about(exports):
+    with duckdb.connect(str(exports["duckdb"]), read_only=True) as connection:
+        query = """SELECT written.tags, written.note, len(cases.texts) > 0
+            FROM annotations written JOIN cases USING (case_key, "case") ORDER BY written."case" """
+        rows = connection.execute(query).fetchall()
+    assert rows == [(list(one.tags), one.note, True) for one in ANNOTATIONS]
+
+
+def test_an_export_without_tags_has_an_empty_table_of_them(every_probe, tmp_path):
+    views.export.export(every_probe, tmp_path / "none.duckdb")
+    with duckdb.connect(str(tmp_path / "none.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM annotations").fetchall() == [(0,)]
+        connection.execute('SELECT case_key, "case", id, tags[1], note FROM annotations')
 
 
 def test_every_column_of_an_export_is_in_its_schema_and_in_the_docs(exports):

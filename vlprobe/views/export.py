@@ -1,6 +1,7 @@
 """All stored results in a form that other programs read: one DuckDB file, or a folder of Parquet or CSV.
 
-The tables are `runs`, `cases`, `scores`, `estimates` and those that probes store beside their scores;
+The tables are `runs`, `cases`, `scores`, `estimates`, those that probes store beside their scores,
+and `annotations`, the tags and notes of people;
 `export_schema` says what is in them, and goes with every export: as the tables `schema_about` and
 `schema_columns` of a DuckDB file, as `schema.json` in a folder.
 """
@@ -9,13 +10,16 @@ import csv
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from vlprobe import __version__
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import load_probe
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
 from vlprobe.views.export_schema import SCHEMA_VERSION, meaning
@@ -24,6 +28,7 @@ from vlprobe.views.runs import runs
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
+    import pyarrow as pa
 
 Form = Literal["duckdb", "parquet", "csv"]
 BATCH_ROWS = 20_000  # of CSV, at a time in memory
@@ -62,8 +67,11 @@ def export(store: Store, output: Path, form: Form = "duckdb") -> int:
             growing.mkdir()
         with duckdb.connect(str(growing) if form == "duckdb" else ":memory:") as connection:
             connection.register("stored", stored)
-            queries = {"runs": "SELECT * FROM stored"} | {
-                name: _query(name, paths) for name, paths in files.items()
+            connection.register("written", _annotations(store, stored["case_key"].unique()))
+            queries = {
+                "runs": "SELECT * FROM stored",
+                **{name: _query(name, paths) for name, paths in files.items()},
+                "annotations": "SELECT * FROM written",
             }
             _write(connection, queries, growing, form, ", ".join(sorted(set(stored["probe"]))))
             count = connection.execute(f"SELECT count(*) FROM ({queries['scores']})").fetchall()
@@ -95,6 +103,22 @@ def _files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str
         key: store.files([key], "cases") for key in stored["case_key"].unique().tolist()
     }
     return files
+
+
+def _annotations(store: Store, case_keys: Iterable[str]) -> "pa.Table":
+    """Return the tags and notes of these question sets, a row a case."""
+    import pyarrow as pa
+
+    rows = [
+        {"case_key": key, **asdict(annotation)}
+        for key in case_keys
+        for annotation in annotations.read(store, key).current
+    ]
+    types = {"case": pa.int64(), "tags": pa.list_(pa.string())}
+    names = ("case_key", *Annotation.__dataclass_fields__)
+    return pa.Table.from_pylist(
+        rows, pa.schema([(name, types.get(name, pa.string())) for name in names])
+    )
 
 
 def _query(name: str, files: dict[str, list[str]]) -> str:

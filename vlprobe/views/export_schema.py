@@ -77,6 +77,13 @@ TABLES: dict[str, dict[str, str]] = {
         "n_cases": "cases it rests on",
         "ties": "cases in which what is compared is equal; they count as failures",
     },
+    "annotations": {
+        "case_key": "of the question set",
+        "case": "number of the case within its question set, from 0",
+        "id": "of the case",
+        "tags": "that people gave the case, sorted",
+        "note": "that people wrote about the case; '' for none",
+    },
     "fronts": {
         "run": RUN,
         "case": CASE,

@@ -3,6 +3,7 @@ model, the way to the next.
 """
 
 import functools
+from dataclasses import replace
 
 import streamlit as st
 
@@ -33,7 +34,7 @@ from vlprobe.render.wall import changed_words, count_text, pattern_words, shorte
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
-from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.annotations import Annotation, Annotations
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import CaseRow, answer_records, records
@@ -45,12 +46,14 @@ MARGIN = (
     "The margin is the score of what should win minus the score of what should lose; where several "
     "comparisons should hold, at the one that comes out worst."
 )
+UNDO = "case_undo_before"  # in the session: question set and annotation before the last change
 LISTED_CAPTION = 60  # characters of a caption on a button
 
 
 def _close() -> None:
     st.query_params.pop("case", None)
-    st.session_state.pop("case_more_open", None)
+    for name in ("case_more_open", UNDO):
+        st.session_state.pop(name, None)
 
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
@@ -63,8 +66,6 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
         size: Cards on one of its pages.
         is_grouped: Whether it has one card a picture; else one a case.
     """
-    if problem := st.session_state.pop("problem", ""):
-        st.error(plain(problem), icon=":material/error:")
     case_id = st.query_params.get("case", "")
     number = view(views.cases.case_number, stored.question_set, case_id)
     if number is None:
@@ -74,7 +75,10 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
     kind = presentations()[stored.probe].kind(card.kind)
     near = view(views.wall.neighbours, stored.question_set, case_filter, number, is_grouped)
     n_cards = near.total_pictures if is_grouped else n_passing(stored, case_filter)
-    _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
+    with st.container(key="case_head", gap="xsmall"):  # stays in view while the rest scrolls
+        _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
+        if problem := st.session_state.pop("problem", ""):
+            st.error(plain(problem), icon=":material/error:")
     draw_pictures(card, kind)
     st.html(drawer.captions(card, kind))
     if kind.body == "rankings":
@@ -259,36 +263,67 @@ def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> Non
 def _draw_annotation(stored: Questions, card: WallCard) -> None:
     """Tags and a note: to read, and to write where that is allowed."""
     written = annotations.read(store(), stored.key)
-    current = next(
-        (annotation for annotation in written.current if annotation.case == card.case),
-        Annotation(card.case, card.id),
-    )
+    current = _annotation(written, card)
     if not changes("Tags and notes cannot be changed here."):
         if current.tags or current.note:
             st.html(html_cards.chips(current.tags, current.note))
         return
-    # What another person has kept since is shown, and nothing typed here before.
-    key = f"{card.case}_{hash(current)}"
-    offered = list(dict.fromkeys([*current.tags, *written.tags, *annotations.SUGGESTED]))
-    with st.form(key=f"annotation_{key}", border=False), st.container(key="case_tags"):
+    fields = {"tags": list(current.tags), "note": current.note}
+    keys = {name: f"case_{name}_{card.case}" for name in fields}
+    for name, value in fields.items():
+        if st.session_state.get(keys[name]) != value:  # another person wrote it, or it was refused
+            st.session_state[keys[name]] = value
+    offered = dict.fromkeys([*current.tags, *written.tags, *annotations.SUGGESTED])
+    with st.container(key="case_tags", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", key="case_saved"):
+            st.html(tag("p", "Your tags", class_="vp-part"), width="stretch")
+            _draw_saved(stored.key, card)
         st.multiselect(
             "Your tags",
-            offered,
-            current.tags,
-            key=f"tags_{key}",
+            list(offered),
+            key=keys["tags"],
+            label_visibility="collapsed",
             max_selections=annotations.MAX_CASE_TAGS,
             accept_new_options=True,
             placeholder="Choose, or type a new one",
+            on_change=_save,
+            args=(stored.key, card, "tags", keys["tags"]),
         )
         st.text_area(
-            "Note", current.note, key=f"note_{key}", max_chars=annotations.NOTE_LENGTH, height=80
-        )
-        st.form_submit_button(
-            "Keep", icon=":material/save:", on_click=_keep, args=(stored.key, current, key)
+            "Note",
+            key=keys["note"],
+            max_chars=annotations.NOTE_LENGTH,
+            height=80,
+            on_change=_save,
+            args=(stored.key, card, "note", keys["note"]),
         )
 
 
-def _keep(case_key: str, current: Annotation, key: str) -> None:
-    tags, note = st.session_state[f"tags_{key}"], st.session_state[f"note_{key}"]
-    annotation = Annotation(current.case, current.id, tuple(tags), note)
-    attempt(annotations.write, store(), case_key, annotation)
+def _annotation(written: Annotations, card: WallCard) -> Annotation:
+    """Return the annotation of a case, an empty one where there is none."""
+    of_case = (annotation for annotation in written.current if annotation.case == card.case)
+    return next(of_case, Annotation(card.case, card.id))
+
+
+def _save(case_key: str, card: WallCard, field: str, widget_key: str) -> None:
+    """Store the tags or the note of a case when the field changes."""
+    value = st.session_state[widget_key]
+    before = _annotation(annotations.read(store(), case_key), card)
+    changed = {"tags": tuple(value)} if field == "tags" else {"note": value}
+    attempt(annotations.write, store(), case_key, replace(before, **changed))
+    if "problem" not in st.session_state:
+        st.session_state[UNDO] = (case_key, before)
+
+
+def _draw_saved(case_key: str, card: WallCard) -> None:
+    """Say that the last change of this case is stored, with a button that takes it back."""
+    saved_key, before = st.session_state.get(UNDO, ("", None))
+    if before is None or (saved_key, before.case) != (case_key, card.case):
+        return
+    st.html(tag("p", "✓ Saved", class_="vp-saved", role="status"), width="content")
+    st.button("Undo", key="case_undo", type="tertiary", on_click=_undo, args=(case_key, before))
+
+
+def _undo(case_key: str, before: Annotation) -> None:
+    attempt(annotations.write, store(), case_key, before)
+    st.session_state.pop(UNDO, None)

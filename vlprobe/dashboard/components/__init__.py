@@ -24,9 +24,10 @@ def component(name: str, *parts: str) -> "ComponentRenderer":
     """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws
     itself on the page.
 
-    The scripts of `parts`, which components share, come first.
+    The scripts of `parts`, which components share, come first. Before them comes history.js, which
+    is for the whole page and starts with the first component on it.
     """
-    script, css = source(name, *parts)
+    script, css = source(name, "history", *parts)
     return declare(f"vlprobe_{name}", html="<div></div>", css=css, js=script)
 
 

@@ -2,20 +2,20 @@
 //
 // data: words (whether there is a way to the Playground). It presses what the drawer has. Letters do nothing while somebody types.
 
+const NOTICE_MS = 4000;
 const KEYS = [["T", "tag", tag], ["L", "copy link", copy], ["P", "try words", play]];
 
 function tag() {
   const fold = document.querySelector(".st-key-case_details details");
   if (!fold) return "";
   if (!fold.open) fold.querySelector("summary").click();
-  setTimeout(() => fold.querySelector("input, textarea, button")?.focus(), 250);
+  setTimeout(() => (fold.querySelector("input") ?? fold.querySelector("button"))?.focus(), 250);
   return "";
 }
 
 function copy() {
-  if (!navigator.clipboard) return "This browser copies nothing here: the address bar has the link";
-  navigator.clipboard.writeText(location.href);
-  return "Link copied";
+  const failed = "Cannot copy. Copy the link from the address bar.";
+  return navigator.clipboard?.writeText(location.href).then(() => "Link copied", () => failed) ?? failed;
 }
 
 function play() {
@@ -27,7 +27,7 @@ class Line {
   constructor(root) {
     this.root = root;
     this.listen = (event) => this.key(event);
-    document.addEventListener("keydown", this.listen);
+    document.addEventListener("keydown", this.listen, true);
   }
 
   draw({ words }) {
@@ -54,6 +54,8 @@ class Line {
   }
 
   key(event) {
+    // The drawer closes on Escape before a field loses the focus; what is typed in a note is stored when it does.
+    if (event.key === "Escape") document.activeElement?.closest(".st-key-case_tags textarea")?.blur();
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
     const found = this.keys.find(([key]) => key === event.key.toUpperCase());
     if (!found) return;
@@ -61,12 +63,15 @@ class Line {
     event.preventDefault();
   }
 
-  act(action) {
-    this.notice.textContent = action();
+  async act(action) {
+    this.notice.textContent = await action();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => (this.notice.textContent = ""), NOTICE_MS);
   }
 
   leave() {
-    document.removeEventListener("keydown", this.listen);
+    document.removeEventListener("keydown", this.listen, true);
+    clearTimeout(this.timer);
   }
 }
 

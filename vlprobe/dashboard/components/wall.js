@@ -123,6 +123,8 @@ class Wall {
     this.size = keptSize();
     this.current = "";
     this.observer = null;
+    this.turn = (event) => (this.isTurned = event.target.closest?.(".st-key-page") !== null);
+    document.addEventListener("click", this.turn);
     root.addEventListener("click", (event) => this.click(event));
     root.addEventListener("keydown", (event) => this.key(event));
     root.addEventListener("focusin", (event) => this.visit(event));
@@ -148,6 +150,9 @@ class Wall {
     if (kept) kept.tabIndex = 0;
     if (hadFocus && kept) kept.focus();
     this.mark();
+    // The numbers of pages are below the wall; another page begins at its top.
+    if (this.isTurned && !data.strip) this.root.scrollIntoView({ block: "start" });
+    this.isTurned = false;
   }
 
   bar(data) {
@@ -265,6 +270,7 @@ class Wall {
 
   leave() {
     this.observer?.disconnect();
+    document.removeEventListener("click", this.turn);
   }
 }
 

@@ -1,0 +1,217 @@
+"""The drawer of one case in a real browser: tags and notes, what stays in view, and the Back button."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.conftest import idle, visit
+from tests.browser.test_walk import EXPLORE
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.store import Store
+
+pytestmark = pytest.mark.browser
+
+TAG_FIELD = ".st-key-case_tags input"
+NOTE_FIELD = ".st-key-case_tags textarea"
+
+
+@pytest.fixture
+def drawer(page, url: str):
+    """The first case of the wall, opened by a press."""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    visit(page, url + EXPLORE)
+    return open_card(page, 0)
+
+
+def open_card(page, number: int):
+    page.locator("ul.wall button.card").nth(number).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text(f"Picture {number + 1} of").wait_for()
+    idle(page)
+    return dialog
+
+
+def case_of(page) -> str:
+    return page.evaluate("new URLSearchParams(location.search).get('case')")
+
+
+@pytest.fixture
+def written(page, stored: Store) -> Iterator[list[Annotation]]:
+    """A function's worth of annotations: what was written is removed afterwards."""
+    yield []
+    for run in stored.runs():
+        for annotation in annotations.read(stored, run["case_key"]).current:
+            annotations.write(stored, run["case_key"], Annotation(annotation.case, annotation.id))
+
+
+def all_written(store: Store) -> list[Annotation]:
+    keys = {run["case_key"] for run in store.runs()}
+    return [one for key in keys for one in annotations.read(store, key).current]
+
+
+def type_tag(page, text: str) -> None:
+    page.keyboard.press("t")
+    page.wait_for_function(f"() => document.activeElement.matches({TAG_FIELD!r})")
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.usefixtures("written")
+def test_a_tag_is_stored_at_enter_and_is_still_there_after_a_reload(page, drawer, stored: Store):
+    case = case_of(page)
+    type_tag(page, "wrong label")
+    for _ in range(3):  # the list of tags takes the first one
+        page.keyboard.press("Escape")
+        idle(page)
+        if not drawer.count():
+            break
+    drawer.wait_for(state="detached")
+    idle(page)
+    assert page.locator("ul.wall button.card").first.get_by_text("wrong label").is_visible()
+    page.reload()
+    idle(page)
+    drawer = open_card(page, 0)
+    page.keyboard.press("t")
+    drawer.locator(".st-key-case_tags").get_by_text("wrong label").wait_for()
+    assert [(one.id, one.tags) for one in all_written(stored)] == [(case, ("wrong label",))]
+
+
+@pytest.mark.usefixtures("written")
+def test_two_tags_are_typed_one_after_the_other_and_the_last_is_undone(page, drawer, stored: Store):
+    type_tag(page, "first")
+    drawer.get_by_text("Saved").wait_for()
+    page.wait_for_function(f"() => document.activeElement.matches({TAG_FIELD!r})")
+    page.keyboard.type("second")
+    page.keyboard.press("Enter")
+    idle(page)
+    assert all_written(stored)[0].tags == ("first", "second")
+    page.keyboard.press("Escape")
+    drawer.get_by_role("button", name="Undo").click()
+    idle(page)
+    assert all_written(stored)[0].tags == ("first",)
+    assert not drawer.get_by_text("Saved").count()
+
+
+@pytest.mark.usefixtures("written")
+def test_a_note_is_stored_when_its_field_is_left_and_when_the_drawer_closes(
+    page, drawer, stored: Store
+):
+    page.keyboard.press("t")
+    drawer.locator(NOTE_FIELD).fill("left with Tab")
+    page.keyboard.press("Tab")
+    drawer.get_by_text("Saved").wait_for()
+    assert all_written(stored)[0].note == "left with Tab"
+    idle(page)
+    drawer.locator(NOTE_FIELD).fill("left with Escape")
+    page.keyboard.press("Escape")
+    drawer.wait_for(state="detached")
+    idle(page)
+    assert all_written(stored)[0].note == "left with Escape"
+    drawer = open_card(page, 0)
+    page.keyboard.press("t")
+    drawer.locator(NOTE_FIELD).fill("left with an arrow")
+    drawer.get_by_role("button", name="Next").click()
+    drawer.get_by_text("Picture 2 of").wait_for()
+    idle(page)
+    assert all_written(stored)[0].note == "left with an arrow"
+    assert drawer.locator(NOTE_FIELD).input_value() == ""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_place_arrows_and_close_stay_in_view_while_the_drawer_scrolls(page, url: str, width: int):
+    page.set_viewport_size({"width": width, "height": 800})
+    visit(page, url + EXPLORE)
+    drawer = open_card(page, 0)
+    drawer.locator(".st-key-case_details summary").click()
+    idle(page)
+    drawer.locator(
+        ".st-key-case_details [data-testid=stDownloadButton]"
+    ).scroll_into_view_if_needed()
+    close = drawer.get_by_role("button", name="Close").bounding_box()
+    place = drawer.get_by_text("Picture 1 of").bounding_box()
+    arrow = drawer.get_by_role("button", name="Next").bounding_box()
+    for box in (close, place, arrow):
+        assert 0 <= box["y"] < 64 and box["x"] + box["width"] <= width
+    assert arrow["x"] + arrow["width"] <= close["x"]
+    # Nothing of the page lies above the head where it is pressed.
+    drawer.get_by_role("button", name="Next").click()
+    drawer.get_by_text("Picture 2 of").wait_for()
+    drawer.get_by_role("button", name="Close").click()
+    drawer.wait_for(state="detached")
+
+
+def test_the_drawer_is_one_step_back_however_many_cases_it_showed(page, drawer):
+    length = page.evaluate("history.length")
+    for place in (2, 3, 4):
+        page.keyboard.press("ArrowRight")
+        drawer.get_by_text(f"Picture {place} of").wait_for()
+        idle(page)
+    assert page.evaluate("history.length") == length
+    page.go_back()
+    drawer.wait_for(state="detached")
+    idle(page)
+    assert "case=" not in page.url and "/explore" in page.url
+
+
+def test_a_closed_drawer_that_is_opened_again_adds_no_second_step(page, drawer):
+    length = page.evaluate("history.length")
+    for number in (1, 2):
+        page.keyboard.press("Escape")
+        drawer.wait_for(state="detached")
+        idle(page)
+        drawer = open_card(page, number)
+    assert page.evaluate("history.length") == length
+    page.go_back()
+    drawer.wait_for(state="detached")
+    idle(page)
+    assert "case=" not in page.url
+
+
+def test_back_from_the_playground_returns_to_the_open_case(page, drawer):
+    page.keyboard.press("ArrowRight")
+    drawer.get_by_text("Picture 2 of").wait_for()
+    idle(page)
+    address = page.url
+    drawer.get_by_role("link", name="Try your own words").click()
+    page.wait_for_url("**/play?*")
+    idle(page)
+    page.go_back()
+    drawer.get_by_text("Picture 2 of").wait_for()
+    idle(page)
+    assert page.url == address
+
+
+def test_a_step_to_another_page_is_one_step_back(page, url: str):
+    visit(page, url + "/")
+    address, length = page.url, page.evaluate("history.length")
+    page.locator("[data-testid=stTopNavLink]").filter(has_text="Explore").click()
+    page.wait_for_url("**/explore?*kind=*")
+    idle(page)
+    assert page.evaluate("history.length") == length + 1
+    page.go_back()
+    idle(page)
+    assert page.url == address
+
+
+def test_another_page_of_the_wall_begins_at_its_top(page, url: str):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    visit(page, url + EXPLORE)
+    first = page.locator("ul.wall button.card").first.get_attribute("aria-label")
+    page.locator(".st-key-page").get_by_role("button", name="Page 2").click()
+    page.wait_for_url("**page=2*")
+    idle(page)
+    card = page.locator("ul.wall button.card").first
+    assert card.get_attribute("aria-label") != first
+    assert 0 < card.bounding_box()["y"] < 450
+    assert page.locator("main h1").first.bounding_box()["y"] > 50  # below the row of pages
+
+
+def test_a_copied_link_is_confirmed_where_it_can_be_seen(page, drawer):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("l")
+    notice = drawer.get_by_text("Link copied")
+    notice.wait_for()
+    box = notice.bounding_box()
+    assert box["y"] >= 0 and box["y"] + box["height"] <= 900
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
