@@ -214,7 +214,7 @@ def test_where_every_model_failed_its_checks_the_failure_says_so(shown, two_phot
     at = shown(two_photographers)
     for case in hero(at)["cases"]:
         assert case["verdict"].endswith(
-            " No model here passed its checks, so these may be guesses."
+            " chose this one. No model here passed its checks, so these may be guesses."
         )
 
 

@@ -285,6 +285,10 @@ def test_hostile_captions_stay_text_and_short(text):
         assert sum(len(part) for part, _ in box.line) <= words.LONGEST_CAPTION + 1
 
 
+def test_two_models_are_both_and_not_all_two():
+    assert words.verdict(shown(2, 2), FLIP, NAMES, MODELS[0]) == "Both models chose this one"
+
+
 def test_the_numbers_have_a_sentence_each():
     phrases = ["a wrong colour", "a wrong object", "a wrong number"]
     assert words.number_sentences(phrases, [4 / 2479, 400 / 2337, 359 / 1291], "Tiny CLIP") == [

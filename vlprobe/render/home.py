@@ -10,7 +10,7 @@ from vlprobe.registry import is_control
 from vlprobe.render import showcase as words
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.sentences import frequency, joined, share, shortened
+from vlprobe.render.sentences import frequency, share, shortened
 from vlprobe.render.wall import BELIEVED
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
 from vlprobe.types import Picture
@@ -89,7 +89,9 @@ def failure(
             {"name": names[name]} | mark_values(model_looks[name]) for name in marked[:MOST_MARKS]
         ],
         "more": len(marked) - MOST_MARKS if len(marked) > MOST_MARKS else 0,
-        "verdict": joined(words.verdict(showcase, kind, names, model), caution(names, credible)),
+        "verdict": ". ".join(
+            filter(None, [words.verdict(showcase, kind, names, model), caution(names, credible)])
+        ),
         "href": href,
     }
 

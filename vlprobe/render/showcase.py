@@ -210,7 +210,9 @@ def verdict(
     """
     if kind.is_movement:
         return f"What {names[model]} answers"
-    subject = f"All {count_word(showcase.n_models)} models"
+    subject = (
+        "Both models" if showcase.n_models == 2 else f"All {count_word(showcase.n_models)} models"
+    )
     if showcase.n_models == 1:
         subject = names[
             next(answer.model for answer in showcase.card.verdicts if answer.model in names)
