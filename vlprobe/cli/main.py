@@ -29,6 +29,7 @@ from vlprobe.cli.output import (
     print_notes,
     print_table,
 )
+from vlprobe.cli.pictures import pictures
 from vlprobe.cli.plugins import require, require_servers
 from vlprobe.cli.report import report
 from vlprobe.cli.results import results_store
@@ -354,6 +355,7 @@ main.add_command(gate)
 main.add_command(influence)
 main.add_command(options)
 main.add_command(perturb)
+main.add_command(pictures)
 main.add_command(remove)
 main.add_command(rename)
 main.add_command(report)

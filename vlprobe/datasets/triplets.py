@@ -2,7 +2,8 @@
 released.
 
     triplets:FILE              texts only
-    triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture is there
+    triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture is there, or
+                               +unpictured to keep the others too, for scores from a file (scores:)
     triplets:DIR[@IMAGEDIR]    all .json and .tsv files of a folder; the tag `subset` is the file's name
 
 An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows that name one picture
@@ -18,6 +19,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
 PREFIX = "triplets"
+OPTIONS = (sources.AVAILABLE, sources.UNPICTURED)
 COLUMNS = {  # what each is called: SugarCrepe++ and SugarCrepe, VISLA generic, VISLA spatial
     "picture": ("filename", "image"),
     "first": ("caption", "sent1"),
@@ -37,12 +39,12 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
-    check_records_head(sources.parse_source(name, [sources.AVAILABLE], [".json", ".tsv"]).files[0])
+    check_records_head(sources.parse_source(name, OPTIONS, [".json", ".tsv"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Rows in the order of the files. Raises InvalidInput."""
-    source = sources.parse_source(name, [sources.AVAILABLE], [".json", ".tsv"])
+    source = sources.parse_source(name, OPTIONS, [".json", ".tsv"])
     rows, notes, without, total = [], [], [], 0
     for file in source.files:
         file_rows, ignored = _read(file)
@@ -51,7 +53,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
         without += [item.id for item, _ in file_rows if not item.foils]
         rows += [(item, pictures) for item, pictures in file_rows if item.foils]
     notes += sources.count_note(without, total, "have no negative and are left out")
-    items, picture_notes = sources.attach_pictures(source, rows)
+    items, picture_notes = sources.attach_pictures(source, rows, knows_unpictured=True)
     same = [item.id for item in items if item.captions[0] in item.foils]
     twice = [item.id for item in items if len(set(item.captions)) < len(item.captions)]
     notes += picture_notes + sources.count_note(

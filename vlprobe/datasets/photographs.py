@@ -1,0 +1,61 @@
+"""Photographs of COCO that a question set shows and this machine lacks: where they are, and their download.
+
+Nothing is downloaded unless somebody asks: with `vlprobe pictures DATASET`, or with the button on
+Explore. Licenses of COCO's photographs differ; they may be looked at, and most may not be passed on.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from vlprobe.datasets.sources import COCO_FILE_NAME
+from vlprobe.errors import InvalidInput
+from vlprobe.scoring import pictures
+from vlprobe.storage import access, downloads
+from vlprobe.storage.downloads import Report
+from vlprobe.types import Item
+
+HOST = "http://images.cocodataset.org"  # as COCO's own `coco_url` has it: its certificate is another host's
+SPLITS = ("val2017", "train2017", "val2014", "train2014")
+
+
+def url(path: Path, host: str = HOST) -> str | None:
+    """Return the address of a photograph, None where it is not one of COCO's.
+
+    >>> url(Path("pictures/coco/val2017/000000000139.jpg"))
+    'http://images.cocodataset.org/val2017/000000000139.jpg'
+    """
+    if path.parent.name not in SPLITS or not COCO_FILE_NAME.fullmatch(path.name):
+        return None
+    return f"{host}/{path.parent.name}/{path.name}"
+
+
+def missing(items: Iterable[Item], host: str = HOST) -> tuple[dict[Path, str], int]:
+    """Return the photographs that are not on this machine.
+
+    Args:
+        items: Of a dataset that keeps questions without a picture.
+        host: Where COCO's folders are.
+
+    Returns:
+        The file of each photograph of COCO to its address, and the number of other absent pictures.
+    """
+    absent = {picture.path for item in items for picture in item.pictures if picture.absent}
+    addresses = {path: address for path in sorted(absent) if (address := url(path, host))}
+    return addresses, len(absent) - len(addresses)
+
+
+def download(addresses: dict[Path, str], on_progress: Callable[[int, int], None]) -> Report:
+    """Download photographs, and write only those that are whole images.
+
+    Raises:
+        InvalidInput: the cache is read-only.
+    """
+    access.refuse_writing()
+    return downloads.download(addresses, _verify, on_progress)
+
+
+def _verify(content: bytes) -> None:
+    try:
+        pictures.decode(content, "the photograph")
+    except InvalidInput as error:
+        raise ValueError(str(error)) from None
