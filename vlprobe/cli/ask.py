@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vlprobe.cli.output import Bar, case_choices, item_choices, parse_pairs
+from vlprobe.cli.output import Bar, case_choices, item_choices, parse_pairs, rejected_labels
 
 
 @click.command()
@@ -40,6 +40,7 @@ def ask(
     from vlprobe.runs.request import Request
     from vlprobe.storage.store import DEFAULT, Store
 
+    choices["errata"] = rejected_labels(choices["errata"])
     request = Request((), dataset, probe, parse_pairs(options), seed, **choices)
     typed(dataset, probe, *request.options.values())
     with Bar() as bar:

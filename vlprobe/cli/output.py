@@ -49,19 +49,10 @@ ITEM_CHOICES = (
 )
 
 
-def _digests(context: click.Context, option: click.Parameter, path: str | None) -> tuple[str, ...]:
-    """The digests of the questions that a file of errata rejects."""
-    from vlprobe.storage import errata
-    from vlprobe.storage.files import parse_path
-
-    return tuple(sorted(errata.rejected(errata.read(parse_path(path))))) if path else ()
-
-
 _CASES = (
     click.option(
         "--errata",
         metavar="FILE",
-        callback=_digests,
         help="Leave out questions whose label reviewers reject in FILE, which `vlprobe errata export` writes.",
     ),
     click.option(
@@ -76,6 +67,14 @@ _CASES = (
 )
 NOTE = 200  # characters of a note that has a line of its own
 WHOLE = "vlprobe show --format json"
+
+
+def rejected_labels(path: str | None) -> tuple[str, ...]:
+    """The digests of the questions that a file of errata rejects. Raises InvalidInput."""
+    from vlprobe.storage import errata
+    from vlprobe.storage.files import parse_path
+
+    return tuple(sorted(errata.rejected(errata.read(parse_path(path))))) if path else ()
 
 
 def case_choices(command: Command) -> Command:

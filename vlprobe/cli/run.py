@@ -14,6 +14,7 @@ from vlprobe.cli.output import (
     parse_pairs,
     print_notes,
     print_table,
+    rejected_labels,
 )
 from vlprobe.cli.plugins import typed
 
@@ -165,6 +166,7 @@ def _requests(
     from vlprobe.runs.request import Request
 
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
+    settings["errata"] = rejected_labels(settings["errata"])
     settings = {name: value for name, value in settings.items() if value is not None}
     typed(*settings["models"], *datasets, *probes, *options.values())
     if settings["executor"] == "ray":
