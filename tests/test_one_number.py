@@ -212,3 +212,19 @@ def test_the_average_of_the_paper_is_a_choice_that_is_named_beside_its_number(
         assert AVERAGED["macro"] in texts["macro"] and AVERAGED["micro"] not in texts["macro"]
         assert AVERAGED["micro"] in texts["micro"] and AVERAGED["macro"] not in texts["micro"]
     assert "89.8 %" in texts["macro"] and "89.8 %" not in texts["micro"]
+
+
+@pytest.mark.parametrize(
+    ("probe", "metric"),
+    [("eqben", "group_score"), ("visla", "i2t_accuracy"), ("prsm", "prsm_local_100")],
+)
+def test_home_and_show_agree_on_every_probe_whose_metric_counts_what_home_counts(
+    probe: str, metric: str, bundled: StoreAboveShipped, monkeypatch: pytest.MonkeyPatch
+):
+    key = next(row.case_key for row in views.runs.question_set_rows(bundled) if row.probe == probe)
+    run = views.runs.question_set(bundled, key).runs[0].key
+    rows = json.loads(call(bundled.root, "show", run, "--format", "json").stdout)
+    values = {row["model"]: 100 * row["value"] for row in rows if row["metric"] == metric}
+    ((_, figures),) = component_values(open_page(monkeypatch, bundled, "home", set=key), "figures")
+    for model in figures["strip"]["models"]:
+        assert rejected(model["value"]) == pytest.approx(values[model["stored"]], abs=0.05 + 1e-9)

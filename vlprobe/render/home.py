@@ -184,7 +184,7 @@ def strip(
 
 
 def caution(models: Collection[str], credible: Collection[str]) -> str:
-    """What to know before a failure is believed; "" where one of the models is fit.
+    """Return a warning where every model is a control or failed its checks, else "".
 
     >>> caution(["m"], ["m"]), caution(["a", "b"], [])
     ('', 'No model here passed its checks, so these may be guesses.')
@@ -200,7 +200,7 @@ def caution(models: Collection[str], credible: Collection[str]) -> str:
 
 
 def remark(model: str, credible: Collection[str]) -> str:
-    """What to know before a model's share is believed; "" of one that is fit.
+    """Return why a model's share may be a guess, "" for a model that passed its checks.
 
     >>> remark("m", ["m"]), remark("m", []), remark("control:random", ["m"])
     ('', 'failed its checks', 'a control')
