@@ -40,7 +40,10 @@ SOURCES = (
     "README.md",
 )
 LOOSE = """
+[global]
+e2eTest = true
 [server]
+allowedHosts = ["*"]
 address = "0.0.0.0"
 maxUploadSize = 5000
 maxMessageSize = 5000
@@ -51,17 +54,21 @@ enableStaticServing = true
 enableAgentApi = true
 [client]
 showErrorDetails = "full"
+allowedOrigins = ["https://evil.example"]
 [browser]
 gatherUsageStats = true
+serverAddress = "evil.example"
 """
 EFFECTIVE = """
 import json, sys
-from streamlit import config
-from streamlit.web import bootstrap, cli
-cli._main_run = lambda file, args, flag_options: bootstrap.load_config_options(flag_options)
-sys.argv[1:] = json.loads(sys.argv[1])
-cli.main(standalone_mode=False)
-print(json.dumps({name: config.get_option(name) for name in json.loads(sys.stdin.read())}))
+import streamlit
+from vlprobe.dashboard import server
+from streamlit.web.server.starlette import starlette_server
+server._prepare = lambda: None
+names = json.loads(sys.stdin.read())
+shown = lambda runner: print(json.dumps({name: streamlit.get_option(name) for name in names}))
+starlette_server.UvicornRunner.run = shown
+server.main(sys.argv[1], json.loads(sys.argv[2]))
 """
 
 
@@ -204,6 +211,9 @@ def serving(installed: Path, home: Path, *options: str) -> Iterator[tuple[int, P
         "STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "5000",
         "STREAMLIT_SERVER_ENABLE_XSRF_PROTECTION": "false",
         "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "true",
+        "STREAMLIT_GLOBAL_E2E_TEST": "true",
+        "STREAMLIT_SERVER_ALLOWED_HOSTS": "*",
+        "STREAMLIT_CLIENT_ALLOWED_ORIGINS": "https://evil.example",
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -292,7 +302,7 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
     assert variables["RAY_USAGE_STATS_ENABLED"] == "0"
     expected = application.settings()
     looked = subprocess.run(
-        [command[0], "-c", EFFECTIVE, json.dumps(command[command.index("run") :])],
+        [command[0], "-c", EFFECTIVE, *command[-2:]],
         cwd=folder,
         env=variables,
         user=stranger(installed),
@@ -302,10 +312,10 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
         check=True,
     )
     effective = json.loads(looked.stdout.splitlines()[-1])
-    effective["client.showErrorLinks"] = (
-        effective["client.showErrorLinks"] == "true"
-    )  # a word there
-    assert effective == expected | {"server.address": "127.0.0.1"}
+    own = {"server.address": "127.0.0.1", "browser.serverAddress": "127.0.0.1"}
+    own["server.allowedHosts"] = ["localhost", "127.0.0.1", "::1"]
+    assert effective == expected | own
+    assert not effective["global.e2eTest"] and effective["client.allowedOrigins"] == []
     assert "Traceback" not in (installed.parent / "log.txt").read_text()
     assert (home / "cache").is_dir()  # of the folder that it was started in
 

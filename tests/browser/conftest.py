@@ -166,20 +166,20 @@ def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
     command = [
         sys.executable,
         "-m",
-        "vlprobe.dashboard.server",
-        "run",
-        "app.py",
-        "--server.port",
+        "vlprobe",
+        "dashboard",
+        "--port",
         str(port),
     ]
     environment = {name: value for name, value in os.environ.items() if name != shipped.SETTING}
     environment |= {
         "VLPROBE_CACHE": str(folder / "cache"),
+        "STREAMLIT_SERVER_HEADLESS": "true",
         "OMP_NUM_THREADS": "1",
     }  # the browser has a core
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            [*command, "--server.headless", "true"],
+            command,
             cwd=ROOT,
             stdout=log,
             stderr=subprocess.STDOUT,

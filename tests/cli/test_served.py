@@ -64,7 +64,7 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *options: str) -> Iterator[Served]:
+def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
     """A dashboard of its own, with a new home and an empty cache; only what was started here is ended."""
     port, log = free_port(), folder / "log.txt"
     command = [
@@ -81,6 +81,7 @@ def serving(folder: Path, *options: str) -> Iterator[Served]:
         "HOME": str(folder),
         "STREAMLIT_SERVER_HEADLESS": "true",
         "OMP_NUM_THREADS": "1",
+        **variables,
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -190,6 +191,63 @@ def test_a_session_that_nobody_has_is_no_way_to_upload(guarded):
         assert upload(guarded, visitor, "a/../b") == 403
 
 
+def status_and_text(served: Served, path: str, **headers: str) -> tuple[int, str]:
+    request = urllib.request.Request(f"{served.url}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_a_site_that_gives_its_name_the_address_of_this_machine_reaches_nothing(guarded):
+    evil = f"evil.example:{guarded.port}"
+    for path in ("/", "/run", "/_stcore/host-config", "/_stcore/health"):
+        status, text = status_and_text(guarded, path, Host=evil)
+        assert status == 403 and "dashboard --host NAME" in text
+    assert status_and_text(guarded, "/", Host=f"localhost:{guarded.port}")[0] == 200
+    for host in (evil, "evil.example", f"localhost@evil.example:{guarded.port}", "127.0.0.1.a.org"):
+        assert not opens_websocket(guarded, host, f"http://{host}")
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        assert opens_websocket(guarded, f"{host}:{guarded.port}", f"http://{host}:{guarded.port}")
+
+
+def test_a_page_of_another_site_is_refused_and_nothing_is_looked_up_on_the_web(guarded):
+    host = f"127.0.0.1:{guarded.port}"
+    for origin in (
+        "http://evil.example",
+        "null",
+        "http://127.0.0.1:1",
+        f"http://{host}.evil.example",
+    ):
+        assert not opens_websocket(guarded, host, origin)
+        assert status_and_text(guarded, "/_stcore/health", Origin=origin)[0] == 403
+    assert "external IP" not in guarded.log.read_text()
+
+
+def opens_websocket(served: Served, host: str, origin: str) -> bool:
+    """Whether Streamlit's websocket opens for a browser that sends these headers."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=120) as connection:
+        headers = {
+            "Host": host,
+            "Origin": origin,
+            "Upgrade": "websocket",
+            "Connection": "Upgrade",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Protocol": "streamlit",
+        }
+        lines = [f"{name}: {value}" for name, value in headers.items()]
+        request = "\r\n".join(["GET /_stcore/stream HTTP/1.1", *lines, "", ""])
+        connection.sendall(request.encode())
+        return b" 101 " in connection.recv(4096).partition(b"\r\n")[0]
+
+
+def test_the_counters_of_the_server_are_served_to_nobody(guarded):
+    assert status_and_text(guarded, "/_stcore/metrics")[0] == 403
+    assert status_and_text(guarded, "/_stcore/health")[0] == 200
+
+
 def test_without_a_sign_in_everybody_who_reaches_the_dashboard_uploads_and_a_signal_ends_it(
     tmp_path,
 ):
@@ -206,6 +264,20 @@ def test_a_signal_ends_the_guarded_dashboard_or_leaves_no_server_on_its_port(tmp
         served.wait()
         ended(served, number)
         assert "Traceback" not in served.log.read_text()
+
+
+def test_the_first_page_opens_in_a_browser_when_the_server_listens(tmp_path):
+    script = tmp_path / "browser"
+    opened = tmp_path / "opened"
+    fetch = "import sys, urllib.request as r; print(sys.argv[1], r.urlopen(sys.argv[1]).status)"
+    script.write_text(f'#!/bin/sh\n{sys.executable} -c "{fetch}" "$1" > {opened}\n')
+    script.chmod(0o755)
+    with serving(tmp_path, STREAMLIT_SERVER_HEADLESS="false", BROWSER=str(script)) as served:
+        served.wait()
+        deadline = time.monotonic() + 120
+        while not (opened.exists() and opened.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert opened.read_text().split() == [served.url, "200"]
 
 
 def ended(served: Served, number: signal.Signals) -> None:

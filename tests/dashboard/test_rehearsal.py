@@ -28,6 +28,7 @@ from vlprobe.dashboard import pictures, rehearsal, state, visits
 from vlprobe.dashboard import server as dashboard_server
 from vlprobe.dashboard.navigation import ROW
 from vlprobe.storage import access, shipped
+from vlprobe.storage.application import app_file
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.shipped import StoreAboveShipped
 
@@ -243,9 +244,10 @@ def test_the_server_multiplies_matrices_in_one_thread_beside_its_visitors(monkey
         before = n_blas_threads()
         monkeypatch.setattr(dashboard_server, "_prepare", lambda: None)
         monkeypatch.setattr(
-            dashboard_server.cli, "main", lambda prog_name: while_serving.append(n_blas_threads())
+            dashboard_server.App, "run", lambda _, config: while_serving.append(n_blas_threads())
         )
-        dashboard_server.main()
+        monkeypatch.setattr(sys, "argv", sys.argv)
+        dashboard_server.main(app_file(), {"server.allowedHosts": []})
     assert before == {2} and while_serving == [{1}]
 
 
@@ -265,13 +267,14 @@ def test_a_version_with_its_script_runner_elsewhere_serves_and_says_that_nothing
     threads: list[threading.Thread] = []
     serves = threading.Event()
 
-    def serve(prog_name: str) -> None:
+    def serve(_: object, config: object) -> None:
         threads.extend(thread for thread in threading.enumerate() if thread.name == starting.AHEAD)
         serves.set()
 
-    monkeypatch.setattr(starting.cli, "main", serve)
+    monkeypatch.setattr(starting.App, "run", serve)
+    monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(starting.ready, "prepare", lambda: serves.wait(300))
-    starting.main()
+    starting.main(app_file(), {"server.allowedHosts": []})
     (preparing,) = threads
     preparing.join(300)
     (line,) = [record.getMessage() for record in caplog.records if record.name == starting.__name__]

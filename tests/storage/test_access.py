@@ -1,11 +1,13 @@
 """Who reaches a served dashboard can read its folders and nothing else, and where it is read-only, change nothing."""
 
 import json
+import socket
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import free_port, make_tiny
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import jobs
@@ -210,36 +212,73 @@ def test_the_server_is_told_its_limits(
         if name in (access.READ_ONLY, access.ROOTS, access.QUIZ, access.REMOTES)
     }
     assert limits == {name: value.format(**places) for name, value in expected.items()}
-    assert "--server.address=127.0.0.1" in told["command"]
-    megabytes = 0 if "--read-only" in given else 20
-    assert f"--server.maxUploadSize={megabytes}" in told["command"]
+    settings = json.loads(told["command"][-1])
+    assert settings["server.address"] == "127.0.0.1"
+    assert settings["server.maxUploadSize"] == (0 if "--read-only" in given else 20)
 
 
-@pytest.mark.parametrize("read_only", [False, True])
-@pytest.mark.parametrize("asked_by", ["option", "secrets"])
-def test_wherever_people_sign_in_uploads_are_guarded(
-    asked_by, read_only, tmp_path: Path, monkeypatch
-):
+def served_settings(monkeypatch: pytest.MonkeyPatch, *options: str) -> dict:
+    """The settings of the server that `vlprobe dashboard` becomes."""
     from click.testing import CliRunner
 
     from vlprobe.cli import serve
     from vlprobe.cli.main import main
 
-    (tmp_path / ".streamlit").mkdir()
-    if asked_by == "secrets":
-        (tmp_path / ".streamlit" / "secrets.toml").write_text("[auth]")
     commands = []
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(serve.os, "chdir", lambda folder: None)
-    monkeypatch.setattr(serve.os, "execve", lambda program, command, env: commands.append(command))
-    options = ["--sign-in", "*"] * (asked_by == "option") + ["--read-only"] * read_only
-    assert (
-        CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", *options]).exit_code == 0
-    )
-    assert commands[0][1:3] == ["-m", "vlprobe.dashboard.uploads"]
-    settings = json.loads(commands[0][4])
-    assert (settings["server.port"], settings["server.address"]) == (8501, "127.0.0.1")
-    assert settings["server.maxUploadSize"] == (0 if read_only else 20)
+    monkeypatch.setattr(serve, "_become", lambda command, *others: commands.append(command))
+    answer = CliRunner().invoke(main, ["dashboard", "--port", str(free_port()), *options])
+    assert answer.exit_code == 0, answer.output
+    return json.loads(commands[0][-1])
+
+
+def test_a_dashboard_answers_to_the_names_of_this_machine_and_to_those_it_is_given(monkeypatch):
+    local = ["localhost", "127.0.0.1", "::1"]
+    assert served_settings(monkeypatch)["server.allowedHosts"] == local
+    named = served_settings(monkeypatch, "--host", "Probe.example.com", "--host", "*.example.org")
+    assert named["server.allowedHosts"] == [*local, "probe.example.com", "*.example.org"]
+    assert named["browser.serverAddress"] == "Probe.example.com"
+    everywhere = served_settings(monkeypatch, "--address", "0.0.0.0", "--read-only")
+    hosts = everywhere["server.allowedHosts"]
+    assert hosts[:4] == [*local, "0.0.0.0"] and socket.gethostname().lower() in hosts
+    for addresses in psutil.net_if_addrs().values():
+        assert {one.address for one in addresses if one.family == socket.AF_INET} <= set(hosts)
+
+
+@pytest.mark.parametrize("name", ["https://a.org", "a.org:443", "a b", "", "a.*.org", "*.", "a/b"])
+def test_a_name_that_no_host_has_is_refused(name: str):
+    from click.testing import CliRunner
+
+    from vlprobe.cli.main import main
+
+    answer = CliRunner().invoke(main, ["dashboard", "--host", name])
+    assert answer.exit_code == 1 and answer.stderr.count("\n") == 1
+    assert "is not a host name" in answer.stderr
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "0"])
+def test_a_port_that_does_not_exist_is_one_line(port: str):
+    from click.testing import CliRunner
+
+    from vlprobe.cli.main import main
+
+    answer = CliRunner().invoke(main, ["dashboard", "--port", port])
+    assert answer.exit_code == 1
+    assert answer.stderr == f"Error: There is no port {port}. Expected 1 to 65535, such as 8501.\n"
+
+
+def test_a_port_that_is_in_use_says_what_to_do():
+    from click.testing import CliRunner
+
+    from vlprobe.cli.main import main
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        answer = CliRunner().invoke(main, ["dashboard", "--port", port])
+    assert answer.exit_code == 1 and answer.stderr.count("\n") == 1
+    assert f"Port {port} is in use" in answer.stderr and "--port" in answer.stderr
+    answer = CliRunner().invoke(main, ["dashboard", "--address", "203.0.113.9", "--read-only"])
+    assert answer.exit_code == 1 and answer.stderr.count("\n") == 1
+    assert "cannot listen on port 8501 of '203.0.113.9'" in answer.stderr
 
 
 @pytest.mark.parametrize("who", ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"])

@@ -1,7 +1,9 @@
 """The command that serves the dashboard, and to whom."""
 
+import errno
 import json
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,11 +13,15 @@ import click
 
 from vlprobe.cli.plugins import require, require_cluster, require_servers
 from vlprobe.errors import InvalidInput
+from vlprobe.registry import endpoints
 from vlprobe.registry.endpoints import is_this_machine
 from vlprobe.storage import access
-from vlprobe.storage.application import app_file, scalars, unpinned
+from vlprobe.storage.application import app_file, settings
 
-QUOTE = '"'  # of a word as JSON, which an argument goes without
+EVERY_INTERFACE = ("0.0.0.0", "::")
+ANY_HOST = "*"
+MAX_PORT = 65535
+HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; the server reads no other variable of Streamlit
 
 
 @click.command()
@@ -25,6 +31,14 @@ QUOTE = '"'  # of a word as JSON, which an argument goes without
     default="127.0.0.1",
     show_default=True,
     help="0.0.0.0 serves everybody who can reach it.",
+)
+@click.option(
+    "--host",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A name that visitors open the dashboard by, such as that of a proxy, *.example.com, or * for any; may be "
+    "given several times [this machine's].",
 )
 @click.option(
     "--root",
@@ -79,6 +93,7 @@ def dashboard(
     ctx: click.Context,
     port: int,
     address: str,
+    names: Sequence[str],
     roots: Sequence[Path],
     remotes: Sequence[str],
     read_only: bool,
@@ -98,24 +113,34 @@ def dashboard(
             f"At {address} others can reach the dashboard and read any file through it. Say which folders they may "
             "read with --root FOLDER, or serve what is stored with --read-only."
         )
+    hosts = _hosts(address, names)
+    _refuse_port_in_use(address, port)
     require(plugins)
     require_servers(apis)
     require_cluster(cluster)
     store = Store(ctx.obj or DEFAULT)
     app = app_file()
-    # A page has no place to upload to where it is read-only, but the server still would take it.
-    limited = {"server.maxUploadSize": 0} if read_only else {}
-    pinned = scalars() | {"server.port": port, "server.address": address} | limited
-    if people or _provider(app.parent):
-        command = ["-m", "vlprobe.dashboard.uploads", str(app), json.dumps(pinned)]
-    else:
-        spoken = [f"--{name}={json.dumps(value).strip(QUOTE)}" for name, value in pinned.items()]
-        command = ["-m", "vlprobe.dashboard.server", "run", str(app), *spoken]
+    pinned = settings() | {
+        "server.port": port,
+        "server.address": address,
+        "server.allowedHosts": hosts,
+        "browser.serverAddress": _opened_by(address, names),
+    }
+    if read_only:  # the page has no button to upload, but the server would still take a file
+        pinned["server.maxUploadSize"] = 0
+    if HEADLESS in os.environ:
+        pinned["server.headless"] = os.environ[HEADLESS].lower() not in ("", "0", "false", "no")
+    if not is_this_machine(address) and ANY_HOST not in hosts:
+        click.echo(
+            f"This dashboard answers to {', '.join(hosts)}. Add other names with --host NAME.",
+            err=True,
+        )
+    command = ["-m", "vlprobe.dashboard.server", str(app), json.dumps(pinned)]
     limits = access.settings(
         read_only, [*roots, store.root] if roots else [], people, quiz, remotes
     )
     # Streamlit reads its settings from the folder that it is started in.
-    environment = unpinned(processes.environment()) | limits | {"VLPROBE_CACHE": str(store.root)}
+    environment = processes.environment() | limits | {"VLPROBE_CACHE": str(store.root)}
     if MIRROR in environment:
         environment[MIRROR] = str(Path(environment[MIRROR]).resolve())
     _become([sys.executable, *command], app.parent, environment)
@@ -133,8 +158,58 @@ def _become(command: list[str], folder: Path, environment: Mapping[str, str]) ->
     os.execve(command[0], command, environment)
 
 
-def _provider(folder: Path) -> bool:
-    """Whether there are Streamlit secrets, which may configure a provider: then people have to
-    sign in, too.
+def _hosts(address: str, names: Sequence[str]) -> list[str]:
+    """Return the host names and addresses that the dashboard answers to.
+
+    A request for any other name is refused: a web site can give its own name the address of this
+    machine. Raises InvalidInput for a name that cannot be one.
     """
-    return any((root / ".streamlit" / "secrets.toml").exists() for root in (folder, Path.home()))
+    hosts = ["localhost", "127.0.0.1", "::1", address.lower()]
+    if address in EVERY_INTERFACE:
+        name = socket.gethostname().lower()
+        hosts += [name, f"{name}.local", *_own_addresses()]
+    for text in names:
+        host = text.lower().strip("[]")
+        if host != ANY_HOST and not endpoints.HOST.fullmatch(host.removeprefix("*.")):
+            raise InvalidInput(
+                f"'{text}' is not a host name. Expected one without scheme and port, such as probe.example.com."
+            )
+        hosts.append(host)
+    return list(dict.fromkeys(hosts))
+
+
+def _own_addresses() -> list[str]:
+    """Return the addresses of this machine's network interfaces."""
+    import psutil
+
+    return [
+        entry.address.partition("%")[0].lower()
+        for entries in psutil.net_if_addrs().values()
+        for entry in entries
+        if entry.family in (socket.AF_INET, socket.AF_INET6)
+    ]
+
+
+def _opened_by(address: str, names: Sequence[str]) -> str:
+    """Return the host of the URL that is printed and opened in a browser."""
+    named = [name for name in names if "*" not in name]
+    host = named[0] if named else "localhost" if address in EVERY_INTERFACE else address
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _refuse_port_in_use(address: str, port: int) -> None:
+    """Raise InvalidInput unless the server can listen there."""
+    if not 0 < port <= MAX_PORT:
+        raise InvalidInput(f"There is no port {port}. Expected 1 to {MAX_PORT}, such as 8501.")
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        socket.create_server((address, port), family=family).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InvalidInput(
+                f"Port {port} is in use, perhaps by another dashboard. Stop it, or choose another port with --port."
+            ) from None
+        raise InvalidInput(
+            f"The dashboard cannot listen on port {port} of '{address}' ({error.strerror or error}). Choose others "
+            "with --address and --port."
+        ) from None

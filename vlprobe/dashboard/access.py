@@ -3,7 +3,7 @@
 import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
-from vlprobe.dashboard import uploads
+from vlprobe.dashboard import guard
 from vlprobe.dashboard.state import plain, quiet
 from vlprobe.storage import access
 
@@ -17,11 +17,11 @@ def admit() -> None:
     """
     signed_in = st.user.get("is_logged_in")
     if signed_in is None and not access.sign_in():
-        uploads.allow()
+        guard.allow()
         return
     email = str(st.user.get("email", ""))
     if not signed_in:
-        uploads.refuse()
+        guard.refuse()
         st.title("vlprobe")
         st.markdown("This dashboard is for people who sign in.")
         st.button(
@@ -31,7 +31,7 @@ def admit() -> None:
             st.error(plain(problem), icon=":material/error:")
         st.stop()
     if not access.allowed(email, st.user.get("email_verified") is True):
-        uploads.refuse()
+        guard.refuse()
         st.title("vlprobe")
         st.error(
             f"{plain(email) or 'This account'} may not see this dashboard. Ask whoever serves it "
@@ -39,7 +39,7 @@ def admit() -> None:
         )
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()
-    uploads.allow()
+    guard.allow()
     with st.container(horizontal=True, horizontal_alignment="right"):
         st.button(
             "Sign out", key="sign_out", type="tertiary", on_click=st.logout, help=plain(email)

@@ -1,7 +1,6 @@
 """Where the dashboard's application is: `app.py` with its pages and settings beside it."""
 
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
 Setting = str | int | float | bool
@@ -22,28 +21,13 @@ def app_file() -> Path:
 
 
 def settings() -> dict[str, Setting | list | dict]:
-    """The application's own Streamlit settings but its theme: `server.maxUploadSize` and so on."""
+    """Return the application's own Streamlit settings without its theme: `server.maxUploadSize` and
+    so on.
+    """
     text = (app_file().parent / ".streamlit" / "config.toml").read_text(encoding="utf-8")
     sections = tomllib.loads(text)
     return {
         f"{section}.{name}": value
         for section in PINNED
         for name, value in sections[section].items()
-    }
-
-
-def scalars() -> dict[str, Setting]:
-    """Those that an argument of `streamlit run` can say; lists and tables stand in the file alone,
-    which is read after a user's.
-    """
-    return {name: value for name, value in settings().items() if not isinstance(value, list | dict)}
-
-
-def unpinned(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without variables that would say another value for one of these settings."""
-    pinned = {f"STREAMLIT{name.replace('.', '').upper()}" for name in settings()}
-    return {
-        name: value
-        for name, value in environment.items()
-        if name.replace("_", "").upper() not in pinned
     }
