@@ -9,7 +9,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
-from vlprobe.storage import cells, containers, tars
+from vlprobe.storage import columnar_files, containers, tars
 from vlprobe.types import Picture
 
 
@@ -116,7 +116,7 @@ def test_a_group_of_rows_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     file = write_cells(tmp_path / "x.parquet", [png()])
-    monkeypatch.setattr(cells, "MOST_GROUP_BYTES", 10)
+    monkeypatch.setattr(columnar_files, "MOST_BYTES", 10)
     with pytest.raises(InvalidInput, match="write it with smaller row groups"):
         pictures.read_bytes(file / "Photo" / "0")
 

@@ -6,7 +6,8 @@ A column is text, or lists of texts, or pictures that stay in the file and are k
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from vlprobe.datasets.csv import DELIMITERS
 from vlprobe.datasets.file_formats import read_head, read_json, read_json_lines
 from vlprobe.datasets.tables import documents, shards
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import cells, files
+from vlprobe.storage import cells, columnar_files, files
 from vlprobe.storage.access import refuse_outside
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ TEXTUAL = (*SEPARATED, ".json", *JSON_LINES)
 SUFFIXES = (*SEPARATED, ".json", *JSON_LINES, ".parquet", ".arrow", ".feather", ".ipc", ".tar")
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".7z")
 MOST_BYTES = 4 << 30  # of a table's texts in memory
-BATCH_ROWS = 8192
+MOST_ROWS = 50_000_000
+BATCH_ROWS = 8192  # that are written out at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +94,14 @@ def read(file: Path, cache: Path | None = None) -> Table:
     suffix = file.suffix.lower()
     try:
         if suffix in SEPARATED:
-            return _of_arrow(file, _separated(file))
+            return _separated(file)
         if suffix == ".json":
             return of_rows(file, documents.rows_of(file, read_json(file)))
         if suffix in JSON_LINES:
             return of_rows(file, documents.rows_of(file, read_json_lines(file)))
         if suffix == ".tar":
             return of_rows(file, shards.rows_of(file, cache))
-        return _of_arrow(file, _columnar(file))
+        return _columnar(file)
     except OSError as error:
         raise InvalidInput(
             f"'{file}' cannot be read ({error.strerror}). Expected a table."
@@ -182,7 +184,7 @@ def header_of(file: Path) -> tuple[str, list[str]]:
     return delimiter, header
 
 
-def _separated(file: Path) -> "pa.Table":
+def _separated(file: Path) -> Table:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -198,12 +200,15 @@ def _separated(file: Path) -> "pa.Table":
             ),
         )
     except pa.ArrowInvalid as error:
-        raise _faulty_line(file, delimiter, len(header)) or cells.damaged(file, error) from None
+        raise _faulty_line(file, delimiter, len(header)) or columnar_files.damaged(
+            file, error
+        ) from None
     # Arrow forgives quotes that would swallow rows; Python's reader does not.
     if _has_quotes(file) and (fault := _faulty_line(file, delimiter, len(header))):
         raise fault
-    named = [column for column in names if header[int(column)].strip()]
-    return table.select(named).rename_columns([header[int(column)].strip() for column in named])
+    _refuse_twins(file, header)
+    columns = dict(zip(header, table.columns, strict=True))
+    return Table(file, _lower(file, columns), {}, (), len(table))
 
 
 def _has_quotes(file: Path) -> bool:
@@ -243,50 +248,92 @@ def _no_utf8(file: Path) -> InvalidInput | None:
     return None
 
 
-def _columnar(file: Path) -> "pa.Table":
-    """Parquet or Arrow without its pictures. Raises InvalidInput."""
+def _columnar(file: Path) -> Table:
+    """Read Parquet or Arrow without its pictures.
+
+    Raises:
+        InvalidInput: it is damaged, or has more than MOST_BYTES of text or MOST_ROWS rows. Text is
+            measured as it is unpacked, piece by piece: what a file claims of its size is not trusted.
+    """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        if file.suffix.lower() == ".parquet":
-            parquet = pq.ParquetFile(file)
-            schema = parquet.schema_arrow
-            wanted = [name for name in schema.names if name not in cells.bytes_columns(schema)]
-            _refuse_large(file, _unpacked(parquet, set(wanted)))
-            batches = _bounded(file, parquet.iter_batches(BATCH_ROWS, columns=wanted))
-        else:
-            reader = pa.ipc.open_file(pa.memory_map(str(file)))
-            schema = reader.schema
-            wanted = [name for name in schema.names if name not in cells.bytes_columns(schema)]
-            each = (reader.get_batch(n).select(wanted) for n in range(reader.num_record_batches))
-            batches = _bounded(file, each)
-    except (pa.ArrowException, EOFError) as error:
-        raise cells.damaged(file, error) from None
-    table = pa.Table.from_batches(batches, pa.schema([schema.field(name) for name in wanted]))
-    return table.replace_schema_metadata(
-        {"pictures": "\n".join(cells.bytes_columns(schema)), "rows": str(len(table))}
-    )
-
-
-def _unpacked(parquet: Any, wanted: set[str]) -> int:
-    groups = [parquet.metadata.row_group(n) for n in range(parquet.num_row_groups)]
-    return sum(
-        group.column(n).total_uncompressed_size
-        for group in groups
-        for n in range(group.num_columns)
-        if group.column(n).path_in_schema.split(".")[0] in wanted
-    )
+    with columnar_files.whole(file):
+        opened = columnar_files.open_columnar(file)
+        n_rows = sum(opened.row_counts)
+        if n_rows > MOST_ROWS:
+            raise InvalidInput(
+                f"'{file}' has {n_rows:,} rows. Expected at most {MOST_ROWS:,}; divide it."
+            )
+        _refuse_twins(file, opened.schema.names)
+        inside = [name for name in cells.bytes_columns(opened.schema) if name.strip()]
+        fields = [field for field in opened.schema if field.name.strip()]
+        empty = pa.schema([field for field in fields if field.name not in inside]).empty_table()
+        names = list(_flattened(empty))
+        wanted = [
+            name
+            for name in empty.column_names
+            if any(_as_text(c) is not None for c in _flattened(empty.select([name])).values())
+        ]
+        groups = range(len(opened.row_counts) if wanted else 0)
+        columns = _texts(file, opened.batches(wanted, groups), empty.select(wanted))
+        if any(len(column) != n_rows for column in columns.values()):
+            raise EOFError("columns of different lengths")
+    _refuse_twins(file, [*names, *inside])
+    skipped = tuple(name for name in names if name not in columns)
+    pictures = {name: name for name in inside}
+    return Table(file, _lower(file, columns), _lower(file, pictures), skipped, n_rows)
 
 
-def _bounded(file: Path, batches: Iterable[Any]) -> list[Any]:
-    """The batches, as long as they have at most MOST_BYTES together. Raises InvalidInput."""
-    kept, n_bytes = [], 0
+def _texts(
+    file: Path, batches: "Iterable[pa.RecordBatch]", empty: "pa.Table"
+) -> "dict[str, pa.ChunkedArray]":
+    """The columns of batches as text, by name; one that has a value without a text is left out."""
+    import pyarrow as pa
+
+    columns: dict[str, list[pa.Array] | None] = {}
+    n_bytes = 0
+    for piece in itertools.chain([empty], _pieces(batches)):
+        for name, column in _flattened(piece).items():
+            _refuse_large(file, n_bytes + sum(map(_written_out, column.chunks)))
+            text = _as_text(column)
+            chunks = columns.setdefault(name, [])
+            if text is None or chunks is None:
+                columns[name] = None
+                continue
+            n_bytes += text.nbytes
+            _refuse_large(file, n_bytes)
+            chunks.append(text.combine_chunks())  # copied: a slice would keep the whole batch
+    return {name: pa.chunked_array(chunks) for name, chunks in columns.items() if chunks}
+
+
+def _pieces(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Table]":
+    import pyarrow as pa
+
     for batch in batches:
-        n_bytes += batch.nbytes
-        _refuse_large(file, n_bytes)
-        kept.append(batch)
-    return kept
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield pa.Table.from_batches([batch.slice(start, BATCH_ROWS)])
+
+
+def _flattened(table: "pa.Table") -> "dict[str, pa.ChunkedArray]":
+    """Columns by name, with the fields of a struct as columns of their own."""
+    flat = table.flatten()
+    return dict(zip(flat.column_names, flat.columns, strict=True))
+
+
+def _written_out(array: "pa.Array") -> int:
+    """The bytes of the values of an array, those of a dictionary each time that they are used."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if pa.types.is_dictionary(kind) and not pa.types.is_primitive(kind.value_type):
+        lengths = pc.call_function("binary_length", [array.dictionary])
+        return pc.call_function("sum", [pc.take(lengths, array.indices)]).as_py() or 0
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _written_out(array.flatten())
+    if pa.types.is_struct(kind):
+        return sum(map(_written_out, array.flatten()))
+    return array.nbytes
 
 
 def _refuse_large(file: Path, n_bytes: int) -> None:
@@ -296,41 +343,40 @@ def _refuse_large(file: Path, n_bytes: int) -> None:
         )
 
 
-def _of_arrow(file: Path, table: "pa.Table") -> Table:
-    columns, skipped = {}, []
-    inside = (table.schema.metadata or {}).get(b"pictures", b"").decode()
-    table = table.flatten()
-    _refuse_twins(file, [*table.column_names, *inside.split("\n")])
-    for name in table.column_names:
-        column = _as_text(table.column(name))
-        if column is None:
-            skipped.append(name)
-        else:
-            columns[name] = column
-    pictures = _lower(file, {name: name for name in inside.split("\n") if name})
-    return Table(file, _lower(file, columns), pictures, tuple(skipped), len(table))
-
-
 def _as_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
-    """A column of texts or lists of texts; None of any other type."""
+    """A column as texts or lists of texts; None of any other type."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        inner = kind.value_type
-        if pa.types.is_struct(inner) and inner.get_field_index("raw") >= 0:
-            return of_rows(Path(), [{"x": value} for value in column.to_pylist()]).columns["x"]
-        is_text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
-        return column if is_text else None
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return column if not column.null_count else pc.fill_null(column, "")
-    if pa.types.is_nested(kind) or pa.types.is_null(kind):
-        return None
     try:
-        return pc.fill_null(column.cast(pa.string()), "")
+        if pa.types.is_dictionary(kind) and not pa.types.is_nested(kind.value_type):
+            column = column.cast(kind.value_type)
+            kind = column.type
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            inner = kind.value_type
+            if pa.types.is_struct(inner) and inner.get_field_index("raw") >= 0:
+                return _raw_texts(column)
+            if pa.types.is_dictionary(inner):
+                inner = inner.value_type
+            is_text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
+            return column.cast(pa.list_(pa.string())) if is_text else None
+        if pa.types.is_nested(kind) or pa.types.is_null(kind):
+            return None
+        column = column.cast(pa.string())
+        return pc.fill_null(column, "") if column.null_count else column
     except pa.ArrowException:
         return None
+
+
+def _raw_texts(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
+    """The texts `raw` of lists of objects, as in Karpathy's sentences; None where one is missing."""
+    import pyarrow as pa
+
+    lists = [
+        [""] if objects is None else [one and one["raw"] for one in objects]
+        for objects in column.to_pylist()
+    ]
+    if any(text is None for texts in lists for text in texts):
+        return None
+    return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 KEYS = ("id", "key", "label", "picture", "image", "file", "text", "caption")
 VECTORS = ("embedding", "vector")
+BATCH_ROWS = 1024  # of Parquet, read at a time
+MOST_BYTES = 16 * MAX_CELLS  # of Parquet, with the keys
 NUMBERED = re.compile(r"([a-z]*_?)([0-9]{1,5})")
 EXPECTED = "an id and an embedding; say which columns these are: +key=COLUMN+vector=COLUMN"
 
@@ -170,13 +172,13 @@ def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
 def _parquet(
     path: Path, mapping: Mapping[str, str], with_vectors: bool = True
 ) -> tuple[np.ndarray, list[str]]:
-    """As `read_vectors`, of a Parquet file; the room that it claims is counted before it is read."""
+    """As `read_vectors`, of a Parquet file, read in pieces as long as they are not too large together."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     damaged = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, MemoryError)
     try:
-        with pq.ParquetFile(path, memory_map=True) as opened:
+        with pq.ParquetFile(path) as opened:
             names = {name.lower(): name for name in opened.schema_arrow.names}
             if with_vectors:
                 key, columns = _columns(path, list(names), mapping)
@@ -186,20 +188,23 @@ def _parquet(
                 raise InvalidInput(
                     f"'{path}' has the columns {', '.join(names)}. Expected one that is called id."
                 )
-            metadata = opened.metadata
             wanted = [names[name] for name in (key, *columns)]
-            n_values = sum(
-                metadata.row_group(group).column(column).num_values
-                for group in range(metadata.num_row_groups)
-                for column in range(metadata.num_columns)
-                if metadata.row_group(group).column(column).path_in_schema.split(".")[0] in wanted
-            )
-            if not 0 <= metadata.num_rows <= MAX_ROWS or n_values > MAX_CELLS + MAX_ROWS:
+            n_rows = opened.metadata.num_rows
+            if not 0 <= n_rows <= MAX_ROWS:
                 raise InvalidInput(
-                    f"'{path}' says that it has {metadata.num_rows:,} rows and {n_values:,} numbers. Expected at most "
-                    f"{MAX_CELLS:,}; save embeddings as .npy in a folder."
+                    f"'{path}' says that it has {n_rows:,} rows. Expected at most {MAX_ROWS:,}."
                 )
-            table = opened.read(columns=wanted)
+            batches, n_bytes = [], 0
+            for batch in opened.iter_batches(BATCH_ROWS, columns=wanted):
+                batches.append(batch)
+                n_bytes += batch.nbytes
+                if n_bytes > MOST_BYTES:
+                    raise InvalidInput(
+                        f"'{path}' has more than {MOST_BYTES:,} bytes. Expected at most {MAX_CELLS:,} numbers; "
+                        "save embeddings as .npy in a folder."
+                    )
+            fields = [opened.schema_arrow.field(name) for name in wanted]
+            table = pa.Table.from_batches(batches, pa.schema(fields))
         keys = [
             _key(path, number, value) for number, value in enumerate(table[wanted[0]].to_pylist())
         ]

@@ -1,0 +1,305 @@
+"""Parquet and Arrow files that somebody made to break us: one line each, in bounded memory."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.storage.test_containers import png
+from vlprobe.datasets import table
+from vlprobe.datasets.tables import reader
+from vlprobe.errors import InvalidInput
+from vlprobe.scoring import pictures
+from vlprobe.storage import columnar_files
+
+CAPTIONS = [f"A photo of {number} dogs." for number in range(8)]
+PICTURES = [png(color) for color in ("red", "green", "blue", "black")] * 2
+LABELS = pa.array(["cat", "dog"] * 4).dictionary_encode()
+
+# What a child process prints of each file: the line of an error, or how many rows and pictures it read.
+READ = """
+import sys
+from pathlib import Path
+from vlprobe.datasets import table
+from vlprobe.errors import VlprobeError
+from vlprobe.scoring import pictures
+
+for name in sys.argv[2:]:
+    try:
+        items = table.load(f"table:{name}", Path(sys.argv[1])).items
+        sizes = {pictures.open_picture(item.image).size for item in items}
+        print("read", len(items), *sizes, flush=True)
+    except VlprobeError as error:
+        print("one line:", error, flush=True)
+"""
+
+
+def lines_of_a_child(folder: Path, *files: Path, code: str = READ) -> list[str]:
+    """The lines that a child process prints of files; it may not die."""
+    command = [sys.executable, "-c", code, str(folder / "cache"), *map(str, files)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, (ended.returncode, ended.stderr[-2000:])
+    return ended.stdout.splitlines()
+
+
+def arrow(file: Path, compression: str | None = None) -> bytes:
+    columns = {
+        "caption": pa.array(CAPTIONS),
+        "image": pa.array([{"bytes": content, "path": "x"} for content in PICTURES]),
+        "label": LABELS,
+        "words": pa.array([caption.split() for caption in CAPTIONS]),
+    }
+    content = pa.table(columns)
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_file(file, content.schema, options=options) as writer:
+        writer.write_table(content)
+    return file.read_bytes()
+
+
+def offsets(texts: list) -> bytes:
+    return np.cumsum([0, *map(len, texts)]).astype("<i4").tobytes()
+
+
+def changed(content: bytes, texts: list, place: int, value: int) -> bytes:
+    """The file with another value in the offsets of a column."""
+    before = offsets(texts)
+    assert content.count(before) == 1
+    after = np.frombuffer(before, "<i4").copy()
+    after[place] = value
+    return content.replace(before, after.tobytes())
+
+
+LIES = {
+    "the end of a text": (CAPTIONS, 8, 2**31 - 1),
+    "a text that ends before it begins": (CAPTIONS, 3, -5),
+    "texts that end before they begin": (CAPTIONS, 4, 2**30),
+    "the end of a picture": (PICTURES, 8, 2**31 - 1),
+    "a picture before the buffer": (PICTURES, 0, -3_000),
+    "a picture that ends before it begins": (PICTURES, 2, 2**30),
+    "the end of a list": ([caption.split() for caption in CAPTIONS], 8, 2**30),
+}
+
+
+def test_an_arrow_file_whose_offsets_lie_ends_in_one_line(tmp_path: Path):
+    content = arrow(tmp_path / "good.arrow")
+    files = [tmp_path / "good.arrow"]
+    for number, lie in enumerate(LIES.values()):
+        files.append(tmp_path / f"{number}.arrow")
+        files[-1].write_bytes(changed(content, *lie))
+    indices = LABELS.indices.to_numpy().tobytes()
+    files.append(tmp_path / "label.arrow")
+    files[-1].write_bytes(content.replace(indices, np.full(8, 2**30, "<i4").tobytes()))
+    files.append(tmp_path / "latin.arrow")
+    files[-1].write_bytes(content.replace(CAPTIONS[2].encode(), b"\xff" * len(CAPTIONS[2])))
+    good, *refused = lines_of_a_child(tmp_path, *files)
+    assert good == "read 8 (8, 8)"
+    assert len(refused) == len(LIES) + 2
+    for line in refused:
+        assert line.startswith("one line: ") and "is no whole table" in line
+
+
+def test_bytes_changed_anywhere_in_an_arrow_file_end_in_one_line_or_are_data(tmp_path: Path):
+    content, rng = arrow(tmp_path / "good.arrow"), np.random.default_rng(0)
+    files = []
+    for number in range(60):
+        broken = bytearray(
+            content[: rng.integers(40, len(content))] if number % 4 == 0 else content
+        )
+        for place in rng.integers(0, len(broken), 1 + number % 5):
+            broken[place] = rng.integers(256)
+        files.append(tmp_path / f"{number}.arrow")
+        files[-1].write_bytes(broken)
+    for line in lines_of_a_child(tmp_path, *files):
+        assert line.startswith(("read ", "one line: "))
+
+
+CHANGES = {
+    "truncated": "os.truncate(file, 9)",
+    "overwritten": "file.write_bytes(os.urandom(file.stat().st_size))",
+    "deleted": "file.unlink()",
+}
+READ_THEN_CHANGE = """
+import os, sys
+from pathlib import Path
+from vlprobe.datasets import table
+from vlprobe.datasets.tables import reader
+from vlprobe.errors import VlprobeError
+from vlprobe.scoring import pictures
+from vlprobe.storage import cells
+
+file = Path(sys.argv[2])
+columns = reader.read(file)
+first = table.load(f"table:{file}", Path(sys.argv[1])).items[0]
+pictures.open_picture(first.image)
+remembered = cells._group(str(file), *cells._stamp(file), "image", 0)
+CHANGE
+print(columns.values("caption")[7], len(remembered[7]["bytes"].as_py()))
+try:
+    pictures.open_picture(first.image)
+except VlprobeError as error:
+    print("one line:", error)
+"""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_changes_after_it_was_read_does_not_end_the_process(
+    change: str, tmp_path: Path
+):
+    arrow(tmp_path / "a.arrow")
+    code = READ_THEN_CHANGE.replace("CHANGE", CHANGES[change])
+    kept, told = lines_of_a_child(tmp_path, tmp_path / "a.arrow", code=code)
+    assert kept == f"{CAPTIONS[7]} {len(PICTURES[7])}"
+    assert told.startswith("one line: ")
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_a_small_arrow_file_that_unpacks_to_gigabytes_is_refused_before_it_does(
+    compression: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    arrow(tmp_path / "good.arrow", compression)
+    assert len(table.load(f"table:{tmp_path / 'good.arrow'}", tmp_path / "cache").items) == 8
+    file = tmp_path / "x.arrow"
+    columns = {"caption": pa.array(["a" * 50_000_000]), "image": pa.array([b"a" * 50_000_000])}
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_file(file, pa.table(columns).schema, options=options) as writer:
+        writer.write_table(pa.table(columns))
+    assert file.stat().st_size < 1_000_000
+    monkeypatch.setattr(columnar_files, "MOST_BYTES", 60_000_000)
+    before = pa.default_memory_pool().bytes_allocated()
+    with pytest.raises(InvalidInput, match=r"unpacks to 100,000,0\d\d bytes at a time"):
+        reader.read(file)
+    with pytest.raises(InvalidInput, match="write it with smaller batches"):
+        pictures.read_bytes(file / "image" / "0")
+    assert pa.default_memory_pool().bytes_allocated() - before < 1_000_000
+
+
+READ_AND_MEASURE = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from vlprobe.datasets.tables import reader
+from vlprobe.errors import VlprobeError
+
+reader.MOST_BYTES = 100_000_000
+for name in sys.argv[2:]:
+    try:
+        reader.read(Path(name))
+        print("read")
+    except VlprobeError as error:
+        print(error)
+print(pa.default_memory_pool().max_memory())
+"""
+
+
+def test_a_small_parquet_file_that_becomes_much_text_is_refused_before_it_does(tmp_path: Path):
+    """Each of these has 300 MB of text where 100 MB are allowed."""
+    long = "x" * 1_000_000
+    shared = pa.DictionaryArray.from_arrays(np.zeros(300, np.int32), [long])
+    texts = {
+        "text": (pa.table({"caption": shared}), {}),
+        "list": (pa.table({"caption": pa.ListArray.from_arrays([0, 300], shared)}), {}),
+        "delta": (
+            pa.table({"caption": [f"{long}{number}" for number in range(300)]}),
+            {"use_dictionary": False, "column_encoding": {"caption": "DELTA_BYTE_ARRAY"}},
+        ),
+    }
+    files = [tmp_path / f"{name}.parquet" for name in texts]
+    for file, (content, options) in zip(files, texts.values(), strict=True):
+        pq.write_table(content, file, compression="zstd", **options)
+        assert file.stat().st_size < 3_000
+    *lines, peak = lines_of_a_child(tmp_path, *files, code=READ_AND_MEASURE)
+    assert "has 300,0" in lines[0] and "bytes of text when it is unpacked" in lines[0]
+    assert "has 300,0" in lines[1] and "in a delta encoding" in lines[2]
+    assert int(peak) < 50_000_000
+
+
+def test_a_parquet_file_whose_statistics_do_not_fit_its_columns_ends_in_one_line(tmp_path: Path):
+    """pyarrow 26 ends the process where the metadata of such a column are looked at."""
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"caption": CAPTIONS, "image": PICTURES}), file)
+    content = file.read_bytes()
+    optional, required = b"\x25\x02\x18\x07caption", b"\x25\x00\x18\x07caption"
+    assert content.count(optional) == 1
+    file.write_bytes(content.replace(optional, required))
+    (line,) = lines_of_a_child(tmp_path, file)
+    assert line.startswith("one line: ")
+    code = READ.replace(
+        'table.load(f"table:{name}", Path(sys.argv[1])).items', "read_vectors(Path(name), {})"
+    )
+    code = "from vlprobe.models.from_files.vector_table import read_vectors\n" + code
+    (line,) = lines_of_a_child(tmp_path, file, code=code)
+    assert line.startswith("one line: ")
+
+
+def test_a_picture_that_many_rows_share_is_read_once(tmp_path: Path):
+    """As plain values the pictures of this file take 300 MB."""
+    content = b"BM" + bytes(1_000_000)
+    shared = pa.DictionaryArray.from_arrays(np.zeros(300, np.int32), [content])
+    pq.write_table(pa.table({"image": shared}), tmp_path / "x.parquet", store_schema=False)
+    code = "import sys; from pathlib import Path; import pyarrow as pa; from vlprobe.storage import containers\n"
+    code += "print(len(containers.read(Path(sys.argv[2]) / 'image' / '299')))\n"
+    code += "print(pa.default_memory_pool().max_memory())"
+    size, peak = lines_of_a_child(tmp_path, tmp_path / "x.parquet", code=code)
+    assert int(size) == len(content) and int(peak) < 50_000_000
+
+
+def test_rows_that_take_no_bytes_are_refused_by_their_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reader, "MOST_ROWS", 999)
+    content = pa.table({"caption": ["a"] * 1_000, "image": ["b"] * 1_000})
+    pq.write_table(content, tmp_path / "x.parquet")
+    with pa.ipc.new_file(tmp_path / "x.arrow", content.schema) as writer:
+        writer.write_table(content)
+    for name in ("x.parquet", "x.arrow"):
+        with pytest.raises(InvalidInput, match=r"has 1,000 rows\. Expected at most 999"):
+            reader.read(tmp_path / name)
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_of_every_type_are_read_from_both_formats(text: pa.DataType, tmp_path: Path):
+    """Compared with the lists that they were written from."""
+    captions = [*CAPTIONS, None, "ü\u200b"] * 1_000
+    words = [(caption or "").split() for caption in captions]
+    columns = {
+        "caption": pa.array(captions, text),
+        "words": pa.array(words, pa.large_list(pa.large_string())),
+        "said": pa.array([[{"raw": word, "n": 1} for word in row] for row in words]),
+        "number": pa.array(range(len(captions))),
+        "by": pa.array([{"name": "x", "n": [1]} for _ in captions]),
+        "image": pa.array([b"x"] * len(captions)),
+    }
+    content = pa.table(columns)
+    pq.write_table(content, tmp_path / "x.parquet", row_group_size=3_000)
+    with pa.ipc.new_file(tmp_path / "x.arrow", content.schema) as writer:
+        writer.write_table(content, max_chunksize=7_000)
+    for name in ("x.parquet", "x.arrow"):
+        read = reader.read(tmp_path / name)
+        assert read.values("caption") == [caption or "" for caption in captions]
+        assert read.values("words") == words == read.values("said")
+        assert read.values("number") == [str(number) for number in range(len(captions))]
+        assert set(read.values("by.name")) == {"x"} and read.skipped == ("by.n",)
+        assert len(read.values("image")) == read.n_rows == len(captions)
+
+
+def test_an_empty_table_has_its_columns(tmp_path: Path):
+    content = pa.table({"caption": pa.array([], pa.string()), "image": pa.array([], pa.binary())})
+    pq.write_table(content, tmp_path / "x.parquet")
+    with pa.ipc.new_file(tmp_path / "x.arrow", content.schema) as writer:
+        writer.write_table(content)
+    for name in ("x.parquet", "x.arrow"):
+        read = reader.read(tmp_path / name)
+        assert read.names == {"caption", "image"} and read.n_rows == 0
+        assert read.values("caption") == [] == read.values("image")
+
+
+def test_the_descriptor_of_an_arrow_file_is_closed(tmp_path: Path):
+    arrow(tmp_path / "x.arrow")
+    reader.read(tmp_path / "x.arrow")
+    open_files = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.exists()]
+    assert str(tmp_path / "x.arrow") not in open_files
