@@ -57,10 +57,11 @@ def compare(
 ) -> None:
     """Compare runs B, C and D with run A on the same questions: what may be said, and paired differences.
 
-    A run is the beginning of its key, or a model's name, which stands for its newest run. A
+    A run is the beginning of its key, or a model's stored or display name, which stands for its newest run. A
     difference counts where its p, adjusted for all rows (Holm), is below .05.
     """
     from vlprobe import views
+    from vlprobe.render.model_lookup import find_model
     from vlprobe.render.verdict import verdict
     from vlprobe.render.words import presentations
     from vlprobe.storage import display_names
@@ -68,6 +69,7 @@ def compare(
     if len(names) > MOST:
         raise InvalidInput(f"{len(names)} runs are too many to compare. Name two to {MOST}.")
     store = results_store(ctx)
+    names = [find_model(store, name) for name in names]
     question_set = views.selection.select(store, names, [probe] if probe else None)
     kind = views.kinds.choose_kind(store, question_set, kind)
     comparison = views.believed.comparison(store, question_set, question_set.models, kind, unit)
@@ -152,11 +154,13 @@ def gate(
     import pandas as pd
 
     from vlprobe import views
+    from vlprobe.render.model_lookup import find_model
 
     store = results_store(ctx)
     max_drops = _limits(limits)
     probes = views.gate.probes_with(max_drops)
-    question_set = views.selection.select(store, [against, run], probes)
+    names = [find_model(store, name) for name in (against, run)]
+    question_set = views.selection.select(store, names, probes)
     promises = views.gate.promises(store, question_set, max_drops, averaging, strict)
     broken = [promise for promise in promises if promise.is_broken]
     if how:

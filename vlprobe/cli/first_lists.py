@@ -13,21 +13,22 @@ from vlprobe.cli.results import results_store
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
 def first_lists(ctx: click.Context, before: str, after: str, size: int, how: str) -> None:
-    """The first five pictures before and after: keys of two runs of rococo over the same questions."""
+    """Print the first five pictures before and after: two runs of rococo over the same questions, by key or model."""
     import pandas as pd
 
     from vlprobe import views
     from vlprobe.errors import InvalidInput
+    from vlprobe.render.model_lookup import find_model
 
     store = results_store(ctx)
-    first, second = store.find(before), store.find(after)
-    if first["case_key"] != second["case_key"] or first["run"]["probe"] != "rococo":
+    names = [find_model(store, name) for name in (before, after)]
+    question_set = views.selection.select(store, names, ["rococo"])
+    if question_set.probe != "rococo":
         raise InvalidInput(
-            f"'{before}' and '{after}' are no two runs of rococo over the same questions. "
-            "Take two of one row of `vlprobe show`."
+            f"'{before}' and '{after}' are runs of {question_set.probe}. Expected two runs of rococo over the same "
+            "questions: `vlprobe show` lists them."
         )
-    question_set = views.runs.question_set(store, first["case_key"])
-    models = first["run"]["model"], second["run"]["model"]
+    first, second = question_set.models
     rows = [
         (
             row.caption,
@@ -36,8 +37,8 @@ def first_lists(ctx: click.Context, before: str, after: str, size: int, how: str
             row.place_after,
             *map(" ".join, (row.before, row.after)),
         )
-        for row in views.first_lists.first_lists(store, question_set, *models, size)
+        for row in views.first_lists.first_lists(store, question_set, first, second, size)
     ]
     columns = ["caption", "item", "place_before", "place_after", "first_before", "first_after"]
-    click.echo("A place of 6 is beyond the first five.", err=True)
+    click.echo('Rank 6 means "not in the top five".', err=True)
     print_table(pd.DataFrame(rows, columns=pd.Index(columns)), how)

@@ -7,6 +7,7 @@ import click
 
 from vlprobe.cli.output import FORMATS, Bar, item_choices, print_table
 from vlprobe.cli.plugins import typed
+from vlprobe.cli.results import loadable_names
 
 
 @click.command()
@@ -52,6 +53,7 @@ def influence(
     from vlprobe.storage.store import DEFAULT, Store
 
     typed(dataset, *models)
+    models = loadable_names(ctx, models)
     with Bar() as bar:
         bar.update("Reading the data", 0, 1)
         loaded = registry.load_dataset(dataset, Store(ctx.obj or DEFAULT).root)

@@ -11,6 +11,7 @@ import click
 from vlprobe.cli.altered import write_altered
 from vlprobe.cli.output import FORMATS, Bar, item_choices, print_table, text_output
 from vlprobe.cli.plugins import typed
+from vlprobe.cli.results import loadable_names
 
 
 @click.command()
@@ -186,6 +187,7 @@ def doctor(
     from vlprobe.views import totals
 
     typed(model, dataset)
+    (model,) = loadable_names(ctx, [model])
     root = Store(ctx.obj or DEFAULT).root
     with Bar() as bar:
         tried_on = registry.load_dataset(dataset, root)

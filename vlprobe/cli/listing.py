@@ -79,9 +79,10 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
 
     from vlprobe import views
     from vlprobe.errors import InvalidInput
+    from vlprobe.render.model_lookup import find_run
     from vlprobe.views.published import SOURCES
 
-    manifest = store.find(key) if key else None
+    manifest = find_run(store, key) if key else None
     names = [paper] if paper else list(SOURCES)
     if manifest:
         probe = manifest["run"]["probe"]

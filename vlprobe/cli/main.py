@@ -178,12 +178,13 @@ def list_(
 def show(
     ctx: click.Context, key: str | None, slice_by: str, averaging: str, unit: str, how: str
 ) -> None:
-    """Show what is stored, and what came with vlprobe; with the KEY of a run, the numbers of every model
-    over the same questions.
+    """Show what is stored, and what came with vlprobe; with the KEY of a run, or the name of a model with one, the
+    numbers of every model over the same questions.
 
     A run of an older version is marked as such, and stands beside runs of that version only.
     """
     from vlprobe import views
+    from vlprobe.render.model_lookup import find_run
 
     store = results_store(ctx)
     if key is None and how == "model-index":
@@ -197,7 +198,7 @@ def show(
                 f"{n_shipped} of these came with vlprobe; VLPROBE_SHIPPED= hides them.", err=True
             )
     else:
-        manifest = store.find(key)
+        manifest = find_run(store, key)
         question_set = views.runs.question_set(
             store, manifest["case_key"], version_of=manifest["key"]
         )
@@ -252,12 +253,13 @@ def show(
 def failures(
     ctx: click.Context, key: str, page: int, size: int, how: str, **conditions: str
 ) -> None:
-    """List the cases in which the model of run KEY is fooled, worst first."""
+    """List the cases in which the model of run KEY is fooled, worst first; a model's name stands for its newest run."""
     from vlprobe import views
     from vlprobe.render.case_lines import CHOICES
+    from vlprobe.render.model_lookup import find_run
 
     store = results_store(ctx)
-    manifest = store.find(key)
+    manifest = find_run(store, key)
     model = manifest["run"]["model"]
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
     kind = views.kinds.choose_kind(store, question_set, conditions.pop("kind"), (model,))

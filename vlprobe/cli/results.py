@@ -1,5 +1,6 @@
 """The results that commands show."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,3 +15,20 @@ def results_store(ctx: click.Context) -> "Store":
     from vlprobe.storage.store import DEFAULT
 
     return shipped.opened(ctx.obj or DEFAULT)
+
+
+def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
+    """Return names that models are loaded by: a name without a family of models in front may be
+    the display name of a stored model.
+
+    Raises:
+        InvalidInput: Several stored models have this display name.
+    """
+    from vlprobe import registry
+    from vlprobe.render.model_lookup import find_model
+
+    families = registry.families("models")
+    return [
+        name if name.partition(":")[0] in families else find_model(results_store(ctx), name)
+        for name in names
+    ]

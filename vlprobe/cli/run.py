@@ -17,6 +17,7 @@ from vlprobe.cli.output import (
     rejected_labels,
 )
 from vlprobe.cli.plugins import typed
+from vlprobe.cli.results import loadable_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,6 +138,8 @@ def run(
 
     if threads:
         frozen.use_threads(threads)
+    typed(*settings["models"], *datasets, *probes, *parse_pairs(options).values())
+    settings["models"] = tuple(loadable_names(ctx, settings["models"]))
     requests = _requests(datasets, probes, parse_pairs(options), settings)
     store = Store(ctx.obj or DEFAULT)
     clock: Profile | None = None
@@ -168,7 +171,6 @@ def _requests(
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings["errata"] = rejected_labels(settings["errata"])
     settings = {name: value for name, value in settings.items() if value is not None}
-    typed(*settings["models"], *datasets, *probes, *options.values())
     if settings["executor"] == "ray":
         from vlprobe.runs import ray_pool
 

@@ -41,17 +41,19 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
 @click.argument("name")
 @click.pass_context
 def rename(ctx: click.Context, stored: str, name: str) -> None:
-    """Call a model or a dataset NAME on pages and in sentences; an empty NAME takes the name away.
+    """Set the display name of a model or dataset. An empty NAME removes it.
 
-    STORED is its stored name, or the beginning of a run's key, which stands for the run's model. No key and no
-    number depends on it.
+    STORED is the stored or the present display name, or the beginning of a run's key, which stands for the run's
+    model. No key and no number depends on it.
     """
     from vlprobe import views
+    from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
 
     store = results_store(ctx)
     rows = views.runs.run_rows(store)
     subjects = {subject: row.shipped for row in rows for subject in (row.model, row.dataset)}
+    stored = find_model(store, stored)
     if stored not in subjects:
         try:
             stored = store.find(stored)["run"]["model"]
@@ -59,7 +61,7 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
             raise NotFound("stored model or dataset", stored, sorted(subjects)) from None
     if subjects[stored]:
         raise InvalidInput(
-            f"'{stored}' stands in results that came with vlprobe alone, and is not renamed. Run it first."
+            f"'{stored}' only appears in the bundled results, which are read-only. Run it once to rename it."
         )
     display_names.rename(store, stored, name)
     words = f"is called {' '.join(name.split())}" if name.strip() else "has its own name again"

@@ -1,12 +1,14 @@
 """The commands that train: a fine-tuning of any OpenCLIP model, and the demo models from nothing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from vlprobe.cli.output import FORMATS, Bar, print_table
 from vlprobe.cli.plugins import typed
+from vlprobe.cli.results import loadable_names
 from vlprobe.training.request import TrainRequest as Default
 
 
@@ -105,6 +107,7 @@ def train(
 
     request = Default(datasets=tuple(datasets), freeze=freeze or "", **given)
     typed(request.model, *request.datasets)
+    request = replace(request, model=loadable_names(ctx, [request.model])[0])
     with Bar() as bar:
         card = tune(request, Store(ctx.obj or DEFAULT).root, bar.update)
     trained, judged = weights(request.loss), card["held_out"]

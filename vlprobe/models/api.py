@@ -12,7 +12,7 @@
     +fingerprint=TEXT        which model or system_fingerprint every answer must have [that of the first]
     +timeout=SECONDS +parallel=N
                              how long a server may be silent [120], requests at the same time [4]
-    +as=NAME                 what it is called on pages
+    +as=NAME                 its display name: up to 60 letters, all but "+"
 
 Which servers may be asked, and whose keys go where: `registry.endpoints`.
 """

@@ -6,7 +6,7 @@
     +partial                 cases without a vector are unknown; else they are refused
     +key=COLUMN +vector=COLUMN +pictures=ARRAY +texts=ARRAY +picture_ids=ARRAY +text_ids=ARRAY
                              which column or array is what
-    +as=NAME                 what it is called on pages
+    +as=NAME                 its display name: up to 60 letters, all but "+"
 
 A picture or text is found by the keys of `scoring.inputs`; rows without keys are in the order in
 which `vlprobe ask` writes them. A text is the same wherever it stands, and so is a picture.
@@ -31,7 +31,7 @@ from vlprobe.types import Capabilities
 
 PREFIX = "embeddings"
 OPTION = re.compile(
-    r"(normalise|partial)|as=[^+/]{1,60}|(key|vector|pictures|texts|picture_ids|text_ids)=(.+)"
+    r"(normalise|partial)|as=[^+]{1,60}|(key|vector|pictures|texts|picture_ids|text_ids)=(.+)"
 )
 EXPECTED = "normalise, partial, as=NAME, key=COLUMN, vector=COLUMN or texts=ARRAY"
 

@@ -13,7 +13,7 @@
     +t0_t1=COLUMN +t0_t2=COLUMN +t1_t2=COLUMN
     +correct=COLUMN +correct_first=COLUMN +correct_second=COLUMN
                                      which column is what
-    +as=NAME                         what it is called on pages
+    +as=NAME                         its display name: up to 60 letters, all but "+"
 
 A case is found by its own id, or by its item's id where that has no other one; either may leave
 out the name of the data's file, up to the first slash, where that is not ambiguous.
@@ -49,7 +49,7 @@ ASKED_TWICE = (
     "case counts as fooled where either answer is wrong"
 )
 OPTION = re.compile(
-    r"(probability|cosine|logit|verdict|partial|matrix)|as=[^+/]{1,60}|"
+    r"(probability|cosine|logit|verdict|partial|matrix)|as=[^+]{1,60}|"
     r"(key|score|caption|image|correct(?:_first|_second)?|t0_t1|t0_t2|t1_t2|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
 )
 EXPECTED = (

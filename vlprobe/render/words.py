@@ -153,6 +153,8 @@ def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
     'Ours'
     >>> model_name("scores:/data/blip.csv+probability"), model_name("scores:/data/a.csv+key=x/y+as=ALBEF")
     ('blip', 'ALBEF')
+    >>> model_name("scores:a.csv+as=CLIP ViT-B/32, COCO+logit"), model_name("http:https://a.de/v1#m+as=Ours")
+    ('CLIP ViT-B/32, COCO', 'Ours')
     >>> model_name("embeddings:/data/clip.npy+normalise")
     'clip'
     """
@@ -160,8 +162,10 @@ def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
         return renamed[name]
     if name in SHIPPED_MODELS:
         return SHIPPED_MODELS[name][0]
+    if called := _display_option(name):
+        return called
     if name.startswith(("scores:", "embeddings:")):
-        return _scores_name(name)
+        return _last_part(re.sub(r"\.\w+(\+.*)?$", "", name.partition(":")[2]))
     bare = name.partition(":")[2] or name
     return _last_part(bare) if bare.startswith(("/", "./", "../", "~")) else bare
 
@@ -248,10 +252,12 @@ def _source_file(path: str) -> str:
     return re.sub(r"\.(jsonl?|csv|tsv|parquet|arrow|tar)$", "", bare[0] or bare[2])
 
 
-def _scores_name(name: str) -> str:
-    """What a file of scores is called: as it says itself, or as the file is called."""
-    called = re.search(r"\+as=([^+/]+)", name)
-    return called[1] if called else _last_part(re.sub(r"\.\w+(\+.*)?$", "", name.partition(":")[2]))
+def _display_option(name: str) -> str:
+    """Return what the option `+as=` of a file's or a server's model says; "" without one."""
+    if not name.startswith(("scores:", "embeddings:", "http:")):
+        return ""
+    _, option, called = name.rpartition("+as=")
+    return called.partition("+")[0] if option else ""
 
 
 def _last_part(path: str) -> str:

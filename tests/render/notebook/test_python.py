@@ -253,14 +253,17 @@ def test_the_page_about_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for number, (_, _, *captions) in enumerate(CAPTIONS):
         (tmp_path / "photos" / f"{number}.txt").write_text("\n".join(captions))
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
-    scope: dict[str, object] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for block in blocks:
-            exec(compile(block, str(DOCS), "exec"), scope)
-    printed = capsys.readouterr().out
-    assert (
-        printed.startswith("lgip ('demo:softmax', 'demo:sigmoid'") and "flip flip:color" in printed
-    )
-    assert list(scope["watch"].history) == [0, 50, 100]  # type: ignore[attr-defined] - of the page
-    assert len(blocks) >= 6 and scope["photos"].items  # type: ignore[attr-defined]
+    assert len(blocks) >= 6
+    printed = []
+    for _ in range(2):  # a notebook is run again from its top, in the same cache
+        scope: dict[str, object] = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for block in blocks:
+                exec(compile(block, str(DOCS), "exec"), scope)
+        printed.append(capsys.readouterr().out)
+        assert list(scope["watch"].history) == [0, 50, 100]  # type: ignore[attr-defined] - of the page
+        assert scope["photos"].items  # type: ignore[attr-defined]
+    assert printed[0].startswith("lgip ('demo:softmax', 'demo:sigmoid'")
+    assert "flip flip:color" in printed[0]
+    assert printed[0] == printed[1]

@@ -9,7 +9,7 @@ from vlprobe.registry import endpoints
 from vlprobe.registry.endpoints import Address
 
 OPTION = re.compile(
-    r"(chat|pictures|normalise|probability)|as=[^+/]{1,60}|(fingerprint)=([^+]{1,200})|"
+    r"(chat|pictures|normalise|probability)|as=[^+]{1,60}|(fingerprint)=([^+]{1,200})|"
     r"(dimensions|side|top|timeout|parallel)=([0-9]{1,5})"
 )
 EXPECTED = (

@@ -11,6 +11,7 @@ from vlprobe import registry
 from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lgip
+from vlprobe.render.model_lookup import find_model, find_run
 from vlprobe.render.notebook.objects import (
     Compared,
     EditedCaption,
@@ -184,21 +185,33 @@ def run(
     return Results(store, QuestionSet(rows[0].case_key, rows[0].probe, rows))
 
 
-def results(key: str = "", cache: Cache = None) -> Results:
-    """Stored results: of the newest questions, or of those with this key, or of the run with it.
+def results(key: str = "", cache: Cache = None, *, models: str | Sequence[str] = ()) -> Results:
+    """Return stored results: of the newest questions, of those with this key, or of the run with it.
 
-    Results that came with vlprobe are below one's own. Raises NotFound where nothing is stored.
+    Bundled results are included, after your own.
+
+    Args:
+        key: Of a question set or a run, or the beginning of one.
+        cache: The folder of results.
+        models: Only questions that all these models answered, by stored or display name.
+
+    Raises:
+        NotFound: Nothing is stored, or nothing with this key or these models.
     """
     root = cache or stores.DEFAULT
     store = shipped.opened(root)
-    sets = views_runs.question_sets(store)
-    keys = sets["case_key"].tolist()
-    if not key and not keys:
+    wanted = {find_model(store, name) for name in ([models] if isinstance(models, str) else models)}
+    sets = views_runs.question_set_rows(store)
+    keys = [row.case_key for row in sets if wanted <= set(row.models)]
+    if not sets:
         raise NotFound("stored results", str(root), [], "Run a probe first: vlprobe.run(...).")
+    if not keys:
+        known = dict.fromkeys(model for row in sets for model in row.models)
+        raise NotFound("stored results of", " and ".join(sorted(wanted)), known)
     matching = [full for full in keys if full.startswith(key)]
     if len(matching) == 1 or not key:
         return Results(store, views_runs.question_set(store, matching[0]))
-    manifest = store.find(key)
+    manifest = find_run(store, key)
     version_of = str(manifest["key"])
     return Results(
         store, views_runs.question_set(store, manifest["case_key"], version_of=version_of)

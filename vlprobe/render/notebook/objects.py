@@ -17,6 +17,7 @@ from vlprobe.models.doctor.passport import read_passport
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render import verdict as render_verdict
 from vlprobe.render.html.tables import metrics
+from vlprobe.render.model_lookup import find_model
 from vlprobe.render.notebook import drawing
 from vlprobe.render.wall import heading
 from vlprobe.render.words import dataset_name, model_name, presentations
@@ -209,9 +210,7 @@ class Results:
     def value(self, metric: str, model: str = "") -> float:
         """One number, of the first model where none is named. Raises NotFound."""
         table = self.table
-        rows = table.loc[
-            (table["metric"] == metric) & (table["model"] == (model or self.models[0]))
-        ]
+        rows = table.loc[(table["metric"] == metric) & (table["model"] == self._model(model))]
         if rows.empty:
             raise NotFound("metric", metric, list(self.question_set.metrics))
         return float(rows["value"].iloc[0])
@@ -221,7 +220,7 @@ class Results:
     ) -> "Failures":
         """The cases in which a model is fooled: see `vlprobe.failures`."""
         presentation = presentations()[self.question_set.probe]
-        model = model or self.models[0]
+        model = self._model(model)
         kind = views.kinds.choose_kind(self.store, self.question_set, kind, (model,))
         unknown = sorted(set(conditions) - set(CONDITIONS))
         if unknown:
@@ -238,10 +237,15 @@ class Results:
 
     def compare(self, model: str = "", other: str = "", kind: str = "") -> "Compared":
         """Two models on these questions: see `vlprobe.compare`."""
-        names = list(dict.fromkeys([*filter(None, (model, other)), *self.models]))[:2]
+        named = [self._model(name) for name in (model, other) if name]
+        names = list(dict.fromkeys([*named, *self.models]))[:2]
         compared = names[0], names[-1]
         kind = views.kinds.choose_kind(self.store, self.question_set, kind, compared)
         return Compared(self, compared, kind)
+
+    def _model(self, name: str) -> str:
+        """Return the stored name of a model by its stored or display name; "" means the first."""
+        return find_model(self.store, name) if name else self.models[0]
 
     def __repr__(self) -> str:
         run = self.question_set.runs[0]
