@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.metrics.resampling import every_resample
 from vlprobe.types import Estimate
 
@@ -94,13 +95,13 @@ def estimate(
         measure: Of the summed table.
 
     Returns:
-        An interval of NaN where resampling shows no spread: with fewer than two groups, or where all agree.
+        An interval of NaN with fewer than FEWEST_ITEMS groups, or if all agree.
     """
     value, used = measure(tables.sum(axis=0)), tables.any(axis=(1, 2))
     codes = np.asarray(groups)[used]
     _, members = np.unique(codes, return_inverse=True)
     n_groups = len(np.unique(codes))
-    if math.isnan(value) or n_groups < 2:
+    if math.isnan(value) or n_groups < FEWEST_ITEMS:
         return Estimate(value, n_items=n_groups)
     sums = np.zeros((n_groups, *tables.shape[1:]))
     np.add.at(sums, members, tables[used])

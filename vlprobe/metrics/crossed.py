@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vlprobe.metrics.estimate import LEVEL, NO_SPREAD, without_spread
+from vlprobe.metrics.estimate import FEWEST_ITEMS, LEVEL, NO_SPREAD, without_spread
 
 RESAMPLES = 4000
 RESAMPLE_BLOCK = 500  # resamples held in memory at once
@@ -35,7 +35,8 @@ def crossed_means(
 ) -> list[CrossedMean]:
     """The mean of each column with an interval that minds people and pictures.
 
-    A single person, or a single picture, is not resampled: the interval then is about this one.
+    A single person is not resampled: the interval then is about this one. Fewer than FEWEST_ITEMS
+    pictures have no interval.
     Where all answers agree it is `without_spread` for as many people or pictures as there are,
     whichever are fewer.
 
@@ -48,6 +49,8 @@ def crossed_means(
     if not len(people):
         return [CrossedMean() for _ in columns]
     n_people, n_pictures = int(people.max()) + 1, int(pictures.max()) + 1
+    if n_pictures < FEWEST_ITEMS:
+        return [CrossedMean(float(column.mean())) for column in columns]
     cells = people.astype(np.int64) * n_pictures + pictures
     tables = [
         np.bincount(cells, weights, n_people * n_pictures).reshape(n_people, n_pictures)
@@ -61,7 +64,7 @@ def crossed_means(
         blocks.append([((person_counts @ table) * picture_counts).sum(axis=1) for table in tables])
     weights, *totals = np.concatenate(blocks, axis=1)
     drawn = weights > 0
-    n_agreeing = min((n for n in (n_people, n_pictures) if n > 1), default=0)
+    n_agreeing = min(n_people, n_pictures) if n_people > 1 else n_pictures
     return [
         _mean(float(column.mean()), total[drawn] / weights[drawn], n_agreeing, lowest)
         for column, total in zip(columns, totals, strict=True)
@@ -76,8 +79,6 @@ def _counts(generator: np.random.Generator, n: int) -> np.ndarray:
 
 
 def _mean(value: float, resampled: np.ndarray, n_agreeing: int, lowest: float) -> CrossedMean:
-    if not n_agreeing:
-        return CrossedMean(value)
     low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     sides = (resampled <= 0).sum(), (resampled >= 0).sum()
     p = min(1.0, 2 * (int(min(sides)) + 1) / (len(resampled) + 1))

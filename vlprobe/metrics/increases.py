@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vlprobe.metrics.estimate import LEVEL, resampled_sums
+from vlprobe.metrics.estimate import FEWEST_ITEMS, LEVEL, resampled_sums
 from vlprobe.metrics.resampling import every_resample
 from vlprobe.types import Estimate, Measure
 
@@ -24,7 +24,7 @@ def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Es
 
     Returns:
         One estimate a pair, of the items that count for either; unknown where a mean is unknown or
-        the second is 0, without interval with fewer than two items.
+        the second is 0, without interval with fewer than FEWEST_ITEMS items.
 
     Source: LGIP, table 4 (Adv %); the interval is ours.
     """
@@ -67,7 +67,7 @@ def _estimate(value: float, drawn: np.ndarray, n_items: int) -> Estimate:
     increases_drawn = drawn[~np.isnan(drawn)]
     if math.isnan(value):
         return Estimate()
-    if n_items < 2 or not len(increases_drawn):
+    if n_items < FEWEST_ITEMS or not len(increases_drawn):
         return Estimate(value, n_items=n_items)
     low, high = np.quantile(increases_drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(value, float(low), float(high), n_items)

@@ -49,6 +49,8 @@ class Judge:
         self._slices: list[Slices] = [
             defaultdict(dict, {"all": {"": np.zeros(2, dtype=np.int64)}}) for _ in metrics
         ]  # of each metric
+        # Of each metric that is even over a column: the measures of that column's values.
+        self._strata: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._by_item = {
             (metric.name, averaging): np.zeros((2, n_items))
             for metric in metrics
@@ -76,15 +78,22 @@ class Judge:
         if not metric.model_free:
             value = np.where(rows["margin"].isna(), np.nan, value)
         weight = metric.weight(rows) if metric.weight else np.ones(len(rows))
+        has_weight = weight > 0
         is_tied = metric.tied(rows) if metric.tied else np.zeros(len(rows), dtype=bool)
         items, item = np.unique(rows["item_code"].to_numpy(), return_inverse=True)
         groups = pd.factorize(rows["group_code"])[0]
         n_items, n_groups = len(items), int(groups.max()) + 1
+        if metric.even_over:
+            self._add_strata(metric, rows[metric.even_over], value, item, items)
         for column, code, names in self._sliced(metric, slices, rows):
             in_slice = code >= 0
             code = code[in_slice]
             counts = np.stack(
-                [np.bincount(code), np.bincount(code, is_tied[in_slice])], axis=1
+                [
+                    np.bincount(code, has_weight[in_slice]),
+                    np.bincount(code, (is_tied & has_weight)[in_slice]),
+                ],
+                axis=1,
             ).astype(np.int64)
             for name, cases_and_ties in zip(names, counts, strict=True):
                 slices[column][name] = slices[column].get(name, 0) + cases_and_ties
@@ -112,6 +121,27 @@ class Judge:
                 if column == "all":
                     self._by_item[metric.name, averaging][:, items] += totals[0], weights[0]
 
+    def _add_strata(
+        self,
+        metric: Metric,
+        column: pd.Series,
+        value: np.ndarray,
+        item: np.ndarray,
+        items: np.ndarray,
+    ) -> None:
+        """Adds rows to the strata of a metric that counts the values of a column alike."""
+        code, names = pd.factorize(column)
+        cell = code * len(items) + item
+        is_known = ~np.isnan(value)
+        total, weight, cases = (
+            np.bincount(cell, summand, len(names) * len(items)).reshape(len(names), -1)
+            for summand in (np.where(is_known, value, 0.0), is_known, np.ones(len(value)))
+        )
+        values = [(metric.name, name) for name in names]
+        self._sums.add(values, total, weight, items)
+        self._sums.add([(*stratum, "cases") for stratum in values], cases, cases, items)
+        self._strata[metric.name].update(values)
+
     def _sliced(
         self, metric: Metric, slices: Slices, rows: pd.DataFrame
     ) -> Iterator[tuple[str, np.ndarray, list]]:
@@ -137,9 +167,16 @@ class Judge:
         """One row for each metric, averaging and slice.
 
         Returns:
-            `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`,
-            `ties` (cases in which what this metric compares is equal).
+            `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`
+            (those with a weight above 0), `ties` (of these, cases in which what this metric
+            compares is equal).
         """
+        for metric in self.metrics:
+            for averaging in metric.averaging if metric.name in self._strata else ():
+                strata = [
+                    (values, (*values, "cases")) for values in sorted(self._strata[metric.name])
+                ]
+                self._sums.count_evenly((metric.name, averaging, "all", ""), strata)
         table = []
         for metric, slices in zip(self.metrics, self._slices, strict=True):
             for column in ["all", *self._columns]:

@@ -268,7 +268,7 @@ def _metric(
 ) -> Metric:
     return Metric(
         name=name,
-        version=2,
+        version=3,
         label=label,
         help=help,
         unit="rate",
@@ -343,7 +343,7 @@ METRICS = (
     ),
     Metric(
         name="average_score",
-        version=2,
+        version=3,
         label="Average",
         help="Mean of the three scores with every subset counted alike.",
         unit="rate",
@@ -353,12 +353,13 @@ METRICS = (
         kinds=("pair",),
         value=_average,
         weight=_evenly_over_subsets,
+        even_over="subtype",
         averaging=("micro",),
         tied=_either_tied,
     ),
     Metric(
         name="equivariance_deviation",
-        version=2,
+        version=3,
         label="Equivariance deviation",
         help="How unequally the score answers to equal changes; 0 is perfectly even. Compare models in spread units.",
         unit="cosine",

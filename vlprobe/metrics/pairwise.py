@@ -99,7 +99,7 @@ def _by_strength(rows: pd.DataFrame) -> np.ndarray:
 METRICS = (
     Metric(
         name="invariance_error",
-        version=2,
+        version=3,
         label="Invariance error",
         help="How much the similarity moves when a caption is only reworded; 0 says little "
         "where paraphrases are erased.",
@@ -113,7 +113,7 @@ METRICS = (
     ),
     Metric(
         name="erased_share",
-        version=1,
+        version=2,
         label="Erased paraphrases",
         help="Share of paraphrases that get the embedding of their original: these have an invariance error of 0.",
         unit="rate",
@@ -126,7 +126,7 @@ METRICS = (
     ),
     Metric(
         name="sensitivity_gap",
-        version=1,
+        version=2,
         label="Sensitivity gap",
         help="How much better the true caption fits than one made wrong (a colour, a number, an object).",
         unit="cosine",
@@ -138,7 +138,7 @@ METRICS = (
     ),
     Metric(
         name="positive_rate",
-        version=2,
+        version=3,
         label="Positive rate",
         help="Share of wrong captions that score below the true one. A coin gets one half; a tie counts as wrong.",
         unit="rate",
@@ -150,7 +150,7 @@ METRICS = (
     ),
     Metric(
         name="combined_gap",
-        version=1,
+        version=2,
         label="Combined gap",
         help="As the sensitivity gap, but the wrong caption is also reworded.",
         unit="cosine",
@@ -162,7 +162,7 @@ METRICS = (
     ),
     Metric(
         name="combined_positive_rate",
-        version=2,
+        version=3,
         label="Combined positive rate",
         help="As the positive rate, but the wrong caption is also reworded.",
         unit="rate",
@@ -174,7 +174,7 @@ METRICS = (
     ),
     Metric(
         name="weighted_gap",
-        version=1,
+        version=2,
         label="Strength-weighted gap",
         help="The sensitivity gap with every flip counted by how strongly it contradicts its caption.",
         unit="cosine",
@@ -188,7 +188,7 @@ METRICS = (
     ),
     Metric(
         name="weighted_positive_rate",
-        version=2,
+        version=3,
         label="Strength-weighted positive rate",
         help="The positive rate with every flip counted by how strongly it contradicts its caption.",
         unit="rate",

@@ -229,7 +229,7 @@ def _column(name: str):
 METRICS = (
     Metric(
         name="prsm_global",
-        version=1,
+        version=2,
         label="Rank correlation",
         help="How alike the whole ranking stays when the query is reworded: 1 is the same order, 0 no relation.",
         unit="correlation",
@@ -243,7 +243,7 @@ METRICS = (
     *(
         Metric(
             name=f"prsm_local_{k}",
-            version=2,
+            version=3,
             label=f"Top-{k} overlap",
             help=f"Share of the first {k} pictures that two wordings of a query share; chance is {k} over the gallery.",
             unit="rate",
@@ -258,7 +258,7 @@ METRICS = (
     ),
     Metric(
         name="prsm_global_idlist",
-        version=1,
+        version=2,
         label="Id-list correlation (not a stability)",
         help="Correlation of the lists of picture numbers, a reading that gives numbers like "
         "the paper's. Do not use it.",

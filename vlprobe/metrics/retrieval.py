@@ -74,7 +74,7 @@ def _metric(
     """
     return Metric(
         name=f"{kind}_{name}",
-        version=2,
+        version=3,
         label=label,
         help=help,
         unit="rate",

@@ -37,7 +37,7 @@ def sampled_correlation(values: np.ndarray) -> float:
 
 METRIC = Metric(
     name="prsm_global_sampled",
-    version=1,
+    version=2,
     label="Rank correlation, estimated",
     help="Rank correlation over candidates that each query draws at random: an estimate of the one over all. "
     "Its interval covers the drawing.",

@@ -82,7 +82,7 @@ def _order_metric(
     }
     return Metric(
         name=name,
-        version=1,
+        version=2,
         label=label,
         help=help,
         kinds=("order",),
@@ -94,7 +94,7 @@ def _order_metric(
 METRICS = (
     Metric(
         name="boundary_accuracy",
-        version=1,
+        version=2,
         label="Boundaries found",
         help="Share of boundaries found within 0.1 to 3 seconds: the mean over the paper's eight distances.",
         unit="rate",
@@ -108,7 +108,7 @@ METRICS = (
     *(
         Metric(
             name=f"boundary_within_{seconds:g}",
-            version=1,
+            version=2,
             label=f"Within {seconds:g} s",
             help=f"Share of boundaries whose predicted time is at most {seconds:g} seconds from the true one.",
             unit="rate",

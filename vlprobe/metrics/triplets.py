@@ -82,7 +82,7 @@ def _metric(
 ) -> Metric:
     return Metric(
         name=name,
-        version=2,
+        version=3,
         label=label,
         help=help,
         unit="rate",

@@ -2,15 +2,18 @@
 
 A word is exchanged only where it is surely the color, the count or the thing that it looks like;
 the article before it, and for "one" the noun and verb after it, follow. Counts only go up: "one
-dog" is still true of two dogs.
+dog" is still true of two dogs. Words after a negation stay: a street without cars is a street
+without boats, too.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 from vlprobe.perturb import lexicon
 from vlprobe.perturb.draws import draw, shuffled
 from vlprobe.perturb.flips import MIN_LENGTH, VOCABULARY, Flip
 from vlprobe.perturb.idioms import bad_color, bad_number, bad_object, fits, same_class_only
+from vlprobe.perturb.kinds.changes import NEGATIVE
 from vlprobe.perturb.lexicon import ADJECTIVE, PLURALS, PRESENT, SINGULAR, TAGS, VERBS
 from vlprobe.perturb.tokens import Reading, like, takes_an, words
 from vlprobe.perturb.truths import Truths
@@ -40,6 +43,9 @@ def _flippable() -> dict[str, tuple[str, str, bool]]:
 
 # Word in lower case -> flip type, vocabulary entry, whether it is a plural.
 FLIPPABLE = _flippable()
+_NEGATIONS = (NEGATIVE - words("empty hardly barely")) | words("lack lacks lacking")
+_NEGATIONS_WITH_OF = words("empty emptied free clear devoid void bare instead")
+_AFTER_NEGATION = words("but . ;")
 _OFFERS = {
     kind: [word for word in words if kind != "number" or word != "one"]
     for kind, words in VOCABULARY.items()
@@ -86,11 +92,31 @@ def flips(
 def _why_not(reading: Reading, at: int, kind: str, source: str, plural: bool) -> str:
     if reading.words[at][:1].isupper() and at and not reading.text.isupper():
         return "part of a name"
+    if _is_negated(reading.lower, at):
+        return "under a negation"
     if kind == "color":
         return bad_color(reading.lower, at, source)
     if kind == "number":
         return bad_number(reading.lower, at)
     return bad_object(reading.lower, at, source, plural)
+
+
+def _is_negated(lower: Sequence[str], at: int) -> bool:
+    """Whether the word follows a negation, with no word between them that surely ends it.
+
+    >>> _is_negated("a street empty of people".split(), 4)
+    True
+    >>> _is_negated("no people but a dog".split(), 4)
+    False
+    """
+    for place in range(at - 1, -1, -1):
+        if lower[place] in _AFTER_NEGATION:
+            return False
+        if lower[place] in _NEGATIONS or lower[place].endswith(("n't", "n’t")):
+            return True
+        if lower[place] in _NEGATIONS_WITH_OF and lower[place + 1] == "of":
+            return True
+    return False
 
 
 def _flip(

@@ -111,7 +111,7 @@ class Lgip(Probe):
     """Invariance to paraphrases and sensitivity to flips of colour, number and object."""
 
     name = "lgip"
-    version = 2
+    version = 3
     needs = "pictures"
     dataset = "demo"
     presentation = PRESENTATION

@@ -179,6 +179,8 @@ class Metric:
     model_free: bool = (
         False  # computed from the questions alone: it has a value where the model has no answer
     )
+    # Column whose values count alike: `weight` is 1 over the number of cases of the row's value.
+    even_over: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ def compare(
     alike.
 
     Both sides rest on the same items: one of which the two models answered different numbers of
-    cases is left out, and so is one that only one of them could answer. Else a model that gives no
+    cases is left out, and so is one that only one of them could answer, or that counts for only one
+    of them (a drop rate counts what a model finds in the clean gallery). Else a model that gives no
     answer to the harder half would look better than itself. Where both answered as many of an
     item's cases, they are taken to be the same ones.
 
@@ -82,21 +83,18 @@ def compare(
         averaged = averagings[name]
         baseline_measure = measures[baseline.key][name, averaged]
         base_alone = _mean(baseline_measure) / scales[baseline.key]
-        base_items = np.bincount(baseline_measure.item, baseline_measure.weight, n_items) > 0
+        base_items = _answer_counts(baseline_measure, n_items) > 0
         for run in others:
-            answered = np.array([counts[run.key, name], counts[baseline.key, name]])
-            answered_alike = (answered[0] == answered[1]) & (answered[0] > 0)
+            counted = base_items, _answer_counts(measures[run.key][name, averaged], n_items) > 0
+            answered_alike = counts[run.key, name] == counts[baseline.key, name]
+            selected = answered_alike & counted[0] & counted[1]
             value, base = (
-                _select_items(
-                    measures[side.key][name, averaged],
-                    answered_alike,
-                    scales[side.key],
-                )
+                _select_items(measures[side.key][name, averaged], selected, scales[side.key])
                 for side in (run, baseline)
             )
             rows.append((name, averaged, baseline.model, run.model, _mean(base), _mean(value)))
             pairs.append((value, base))
-            left_out = int(answered.any(axis=0).sum() - answered_alike.sum())
+            left_out = int((counted[0] | counted[1]).sum() - selected.sum())
             item_counts.append((left_out, base_alone, int(base_items.sum())))
     differences = estimate_cache.differences(
         pairs,

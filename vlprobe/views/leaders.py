@@ -2,8 +2,9 @@
 be chance.
 """
 
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,8 +21,8 @@ from vlprobe.views.records import DifferenceRow, EstimateRow, PointRow, records
 from vlprobe.views.runs import QuestionSet
 
 State = Literal["leads", "tied", "chance", "alone", "unknown"]
-# Models to whether the first is better; None: they were not compared.
-PairedTest = Callable[[str, str], bool | None]
+# Two models to whether a paired test says that the first is better; False if none was made.
+PairedTest = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True)
@@ -40,36 +41,29 @@ class Contender:
 class Leader:
     """The best model at one metric, if there is one.
 
-    state: "leads": `models` is one model that is ahead of every other credible one by more than
-        chance; "tied":
+    state: "leads": `models` is one model that is better than every other credible one in a paired
+        test; "tied":
     `models` are the best one and those that may be as good; "chance": no value is above what
-    guessing gets, `models` is the best of them; "alone": one model is credible; "unknown": nothing
-    can be said.
+    guessing gets, `models` is the best of them; "alone": one model is credible; "unknown": no value
+    is known, or no interval that could be compared with guessing.
     """
 
     state: State
     models: tuple[str, ...] = ()
 
 
-def _not_compared(better: str, worse: str) -> None:
-    return None
-
-
 def leader(
-    contenders: Sequence[Contender],
-    direction: str,
-    chance: float,
-    paired: PairedTest = _not_compared,
+    contenders: Sequence[Contender], direction: str, chance: float, is_better: PairedTest
 ) -> Leader:
-    """The leader among these models.
+    """Find the leader among these models.
 
     Args:
-        contenders: A value a model.
+        contenders: One value per model.
         direction: Which way is better: "up", "down" or "none".
-        chance: What guessing gets; NaN where that is not defined. Only a model above it with the
-            whole interval leads.
-        paired: Whether the first model is better than the second in a comparison on the same items;
-            where none was made, the two intervals must not overlap.
+        chance: The value of a model that guesses; NaN if not defined. Only a model above it with
+            the whole interval leads.
+        is_better: The paired test of two models on the same items. Intervals that do not overlap
+            are not a test.
     """
     sign = {"up": 1.0, "down": -1.0}.get(direction)
     credible = [
@@ -77,49 +71,33 @@ def leader(
         for contender in contenders
         if contender.credible and not math.isnan(contender.value)
     ]
-    if sign is None or not credible:
+    has_chance = not math.isnan(chance)
+    if (
+        sign is None
+        or not credible
+        or (has_chance and all(math.isnan(contender.low) for contender in credible))
+    ):
         return Leader("unknown")
     ranked = sorted(credible, key=lambda contender: (-sign * contender.value, contender.model))
-    guessing = Contender("", chance, chance, chance)
     above_chance = [
         contender
         for contender in ranked
-        if math.isnan(chance)
-        or clearly_better(
-            contender,
-            guessing,
-            sign,
-        )
+        if not has_chance or _above_chance(contender, chance, sign)
     ]
     if not above_chance:
         return Leader("chance", (ranked[0].model,))
     if len(ranked) == 1:
         return Leader("alone", (ranked[0].model,))
-    best = above_chance[0]
+    best = above_chance[0].model
     rivals = [
-        rival.model
-        for rival in ranked
-        if rival is not best and not _ahead(best, rival, sign, paired)
+        rival.model for rival in ranked if rival.model != best and not is_better(best, rival.model)
     ]
-    return Leader("tied", (best.model, *rivals)) if rivals else Leader("leads", (best.model,))
+    return Leader("tied", (best, *rivals)) if rivals else Leader("leads", (best,))
 
 
-def clearly_better(contender: Contender, rival: Contender, sign: float) -> bool:
-    """Whether the whole interval of the contender lies on the better side of the rival's; not where
-    one is unknown.
-
-    Args:
-        contender: Which one.
-        rival: The one that it is held against.
-        sign: 1 where higher is better, -1 where lower is.
-    """
-    ends = (contender.low, rival.high) if sign > 0 else (rival.low, contender.high)
-    return ends[0] > ends[1]
-
-
-def _ahead(contender: Contender, rival: Contender, sign: float, paired: PairedTest) -> bool:
-    is_better = paired(contender.model, rival.model)
-    return clearly_better(contender, rival, sign) if is_better is None else is_better
+def _above_chance(contender: Contender, chance: float, sign: float) -> bool:
+    """Whether the whole interval is better than guessing; not if it is unknown."""
+    return contender.low > chance if sign > 0 else contender.high < chance
 
 
 def credible_models(store: Store, question_set: QuestionSet) -> set[str]:
@@ -137,10 +115,10 @@ def credible_models(store: Store, question_set: QuestionSet) -> set[str]:
 def leaders(
     store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
 ) -> dict[str, Leader]:
-    """The leader at each metric of a question set, by the metric's name.
+    """Find the leader at each metric of a question set, by the metric's name.
 
-    Where the intervals of two models overlap, the paired comparison of the two on the same items
-    decides (Holm's p over all that are compared with the same model).
+    The paired test of the best model against every other credible one on the same items decides
+    (Holm's p over all tests against the same model).
 
     Args:
         store: Where results are.
@@ -156,84 +134,87 @@ def leaders(
         if row.metric in contenders:
             contender = Contender(row.model, row.value, row.low, row.high, row.model in credible)
             contenders[row.metric].append(contender)
-    by_intervals = {
-        name: leader(
-            contenders[name],
-            metric.direction,
-            chance_levels[name],
-        )
-        for name, metric in metrics.items()
-    }
-    is_better = _paired_tests(store, question_set, by_intervals, averaging, unit)
-    return {
-        name: leader(
-            contenders[name],
-            metric.direction,
-            chance_levels[name],
-            lambda best, rival, name=name: is_better.get((name, best, rival)),
-        )
-        for name, metric in metrics.items()
-    }
 
+    def leaders_by(is_better: Callable[[str, str, str], bool]) -> dict[str, Leader]:
+        return {
+            name: leader(
+                contenders[name],
+                metric.direction,
+                chance_levels[name],
+                functools.partial(is_better, name),
+            )
+            for name, metric in metrics.items()
+        }
 
-def _paired_tests(
-    store: Store,
-    question_set: QuestionSet,
-    by_intervals: Mapping[str, Leader],
-    averaging: str,
-    unit: str,
-) -> dict[tuple[str, str, str], bool]:
-    """Whether the best model is better than each whose interval overlaps its interval: by metric,
-    best and rival.
-    """
-    # Of each best model the metrics and the rivals.
-    undecided: dict[str, tuple[list[str], set[str]]] = {}
-    for name, tied in by_intervals.items():
+    # Best model: its metrics, and the other models at any of them.
+    tests: dict[str, tuple[list[str], set[str]]] = {}
+    for name, tied in leaders_by(lambda *_: False).items():
         if tied.state == "tied" and name not in NOT_OF_MODELS:
-            names, rivals = undecided.setdefault(tied.models[0], ([], set()))
+            names, rivals = tests.setdefault(tied.models[0], ([], set()))
             names.append(name)
             rivals.update(tied.models[1:])
-    is_better: dict[tuple[str, str, str], bool] = {}
-    for best, (names, rivals) in undecided.items():
-        table = compare(store, question_set, (best, *sorted(rivals)), averaging, unit, tuple(names))
-        for row in records(DifferenceRow, table):
-            if row.verdict:
-                is_better[row.metric, best, row.model] = row.verdict == "worse"
-    return is_better
+    won: set[tuple[str, str, str]] = set()
+    for best, (names, rivals) in tests.items():
+        others = tuple(sorted(rivals))
+        won |= wins(store, question_set, best, others, averaging, unit, tuple(names))
+    return leaders_by(lambda *test: test in won)
 
 
-def pareto_front(points: pd.DataFrame, credible: set[str], chance: float) -> pd.Series:
-    """Which models make a trade-off that nothing else here makes as well, whatever the intervals
-    hide.
+def wins(
+    store: Store,
+    question_set: QuestionSet,
+    model: str,
+    rivals: tuple[str, ...],
+    averaging: str,
+    unit: str,
+    metrics: tuple[str, ...],
+) -> set[tuple[str, str, str]]:
+    """Find where a model is better than a rival in the paired test on the same items.
 
-    Such a model is credible, above chance on y, and against every other credible model clearly
-    lower on x or clearly higher on y: no other beats it on both.
+    Returns:
+        Metric, model and rival of each significant test (Holm's p over all of these tests).
+    """
+    if not rivals:
+        return set()
+    table = compare(store, question_set, (model, *rivals), averaging, unit, metrics)
+    return {
+        (row.metric, model, row.model)
+        for row in records(DifferenceRow, table)
+        if row.verdict == "worse"
+    }
+
+
+def pareto_front(
+    points: pd.DataFrame, credible: set[str], chance: float, lower: PairedTest, higher: PairedTest
+) -> pd.Series:
+    """Find the models whose trade-off no other model here beats for certain.
+
+    Such a model is credible, above chance on y, and better than every other credible model on x or
+    on y in the paired test: no other beats it on both.
 
     Args:
         points: The columns of `PointRow`; lower is better on x, higher on y.
         credible: Names of credible models.
-        chance: What guessing gets on y; NaN where that is not defined.
+        chance: The value of a model that guesses on y; NaN if not defined.
+        lower: The paired test of two models on x.
+        higher: The paired test of two models on y.
 
     Returns:
         bool, by the index of `points`.
     """
     candidates = {
-        index: (
-            Contender(row.model, row.x, row.x_low, row.x_high),
-            Contender(row.model, row.y, row.y_low, row.y_high),
-        )
+        index: Contender(row.model, row.y, row.y_low, row.y_high)
         for index, row in zip(points.index, records(PointRow, points), strict=True)
         if row.model in credible and not math.isnan(row.x) and not math.isnan(row.y)
     }
-    guessing = Contender("", chance, chance, chance)
     on_front = {
-        index: (math.isnan(chance) or clearly_better(y, guessing, 1.0))
+        index: (math.isnan(chance) or _above_chance(y, chance, 1.0))
         and all(
-            clearly_better(x, rival_x, -1.0) or clearly_better(y, rival_y, 1.0)
-            for rival, (rival_x, rival_y) in candidates.items()
-            if rival != index
+            lower(y.model, rival.model) or higher(y.model, rival.model)
+            for rival in candidates.values()
+            if rival.model != y.model
         )
-        for index, (x, y) in candidates.items()
+        for index, y in candidates.items()
     }
     return pd.Series(
         [on_front.get(index, False) for index in points.index],

@@ -13,7 +13,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.types.presentation import TradeOff
 from vlprobe.views import estimates, runs
-from vlprobe.views.leaders import credible_models, pareto_front
+from vlprobe.views.leaders import credible_models, pareto_front, wins
 from vlprobe.views.papers import chances, rescaled
 from vlprobe.views.runs import QuestionSet
 
@@ -47,7 +47,19 @@ def trade_off(
     table = estimates.estimates(store, question_set, "all", averaging, unit)
     points = _points(table.loc[table["metric"] == sides.down], table.loc[table["metric"] == up])
     credible, chance = credible_models(store, question_set), chances(store, question_set)[up]
-    return points.assign(front=pareto_front(points, credible, chance))
+    models = [model for model in points["model"] if model in credible]
+    won: set[tuple[str, str, str]] = set()
+    for model in models:
+        rivals = tuple(rival for rival in models if rival != model)
+        won |= wins(store, question_set, model, rivals, averaging, unit, (sides.down, up))
+    front = pareto_front(
+        points,
+        credible,
+        chance,
+        lambda *pair: (sides.down, *pair) in won,
+        lambda *pair: (up, *pair) in won,
+    )
+    return points.assign(front=front)
 
 
 def trade_off_sides(probe: str) -> TradeOff:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import estimate
+from vlprobe.metrics import clustered, estimate
+from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.metrics.resampling import resample_counts
 from vlprobe.models.doctor import passport
 from vlprobe.scoring import pictures
@@ -20,7 +21,6 @@ from vlprobe.types import (
     Estimate,
     Item,
     Lookup,
-    Measure,
     Model,
     PairScorer,
     Picture,
@@ -292,12 +292,16 @@ def matching(similarity: Similarities) -> list[Check]:
         ("r1_forth", nearest.format(columns, rows)),
         ("r1_back", nearest.format(rows, columns)),
     ]
-    if n < 2 or similarity.not_finite:
-        reason = NOT_FINITE if n > 1 else "Not judged: fewer than two items to compare."
+    if n < FEWEST_ITEMS or similarity.not_finite:
+        reason = f"Not judged: fewer than {FEWEST_ITEMS} items to compare."
+        if n >= FEWEST_ITEMS:
+            reason = NOT_FINITE
         return [Check(name, meaning, None, detail=reason) for name, meaning in plan]
-    hits = [_top1_hits(similarity.scores), _top1_hits(similarity.scores.T)]
-    recalls = [Measure(hit, np.ones(n), np.arange(n)) for hit in hits]
-    measured = [auc(similarity.scores), *estimate.estimates(recalls, n, are_rates=True)]
+    measured = [
+        auc(similarity.scores),
+        recall_at_1(similarity.scores),
+        recall_at_1(similarity.scores.T),
+    ]
     return [
         Check(
             name,
@@ -315,6 +319,20 @@ def matching(similarity: Similarities) -> list[Check]:
             strict=True,
         )
     ]
+
+
+def recall_at_1(scores: np.ndarray) -> Estimate:
+    """Share of rows whose own column is above all others, with its exact binomial interval.
+
+    Wilson's lower end is too high for a rate as low as chance, 1 / n.
+
+    Args:
+        scores: Shape (n, n); matched pairs on the diagonal.
+    """
+    n, hits = len(scores), _top1_hits(scores)
+    rates = clustered.group_rates(np.zeros(n, dtype=np.int64), np.arange(n), hits)
+    low, high = clustered.rate_interval(rates)
+    return Estimate(float(hits.mean()), float(low[0]), float(high[0]), n)
 
 
 def _top1_hits(scores: np.ndarray) -> np.ndarray:
