@@ -185,6 +185,15 @@ def test_what_one_model_did_not_answer_is_unknown_and_one_item_says_nothing_of_c
     assert estimate.differences([], 3) == []
 
 
+@pytest.mark.parametrize("is_rate", [True, False])
+def test_a_difference_on_fewer_than_five_pictures_has_a_p_and_no_interval(is_rate: bool):
+    for n_items in range(2, 7):
+        pair = measure(np.ones(n_items)), measure(np.zeros(n_items))
+        (found,) = estimate.differences([pair], n_items, [is_rate])
+        assert math.isnan(found.low) == math.isnan(found.high) == (n_items < 5)
+        assert found.p == pytest.approx(2 / 2**n_items, abs=0.01)  # all exchanges, both signs
+
+
 def test_what_only_one_model_answered_tells_nothing_of_the_two():
     value = np.repeat([1.0, 0.0], 50)
     easy = measure(value[:50])
@@ -224,8 +233,8 @@ def test_rates_that_agree_on_all_items_may_differ_on_others():
     alike, apart = estimate.differences(
         [(measure(right), measure(right)), (measure(right), measure(wrong))], 12, [True, True]
     )
-    # none of twelve items tells the two apart: the share that does is below the exact bound of 0 of 12
-    bound = stats.binomtest(0, 12).proportion_ci(0.95, method="exact").high
+    # none of twelve items tells the two apart: the share that does is below Wilson's bound of 0 of 12
+    bound = stats.binomtest(0, 12).proportion_ci(0.95, method="wilson").high
     assert (alike.value, alike.low, alike.high, alike.p) == (
         0,
         pytest.approx(-bound),
@@ -233,7 +242,7 @@ def test_rates_that_agree_on_all_items_may_differ_on_others():
         1,
     )
     # all twelve do: at worst the others say the opposite
-    share = stats.binomtest(12, 12).proportion_ci(0.95, method="exact").low
+    share = stats.binomtest(12, 12).proportion_ci(0.95, method="wilson").low
     assert (apart.value, apart.low, apart.high) == (1, pytest.approx(share - (1 - share)), 1)
     cosines = difference(right, right)
     assert (cosines.low, cosines.high) == (0, 0)

@@ -1,5 +1,7 @@
 """Judging block by block against judging all at once, and against a plain loop."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from vlprobe.metrics import estimate, judge
 from vlprobe.metrics.judge import Judge
 from vlprobe.metrics.resampling import resample_counts
-from vlprobe.types import Metric
+from vlprobe.types import Metric, zero_margin
 
 RATE = Metric(
     name="rate",
@@ -87,6 +89,16 @@ def test_every_line_is_that_of_a_plain_loop():
         grouped = won.groupby(flips["group_code"]).mean()
         assert found.loc[("rate", "macro", by, name), "value"] == pytest.approx(grouped.mean())
         assert found.loc[("rate", "macro", by, name), "n_items"] == flips["item_code"].nunique()
+        assert found.loc[("gap", "micro", by, name), "n_cases"] == len(
+            own[own["kind"].isin(["flip", "pair"])].dropna(subset="strength")
+        ) + len(
+            rows[
+                rows["margin"].isna()
+                & rows["kind"].isin(["flip", "pair"])
+                & (rows["strength"] > 0)
+                & ((rows[by] == name) if by != "all" else True)
+            ]
+        )
         asked = rows[(rows["kind"] == "flip") & ((rows[by] == name) if by != "all" else True)]
         assert found.loc[("rate", "micro", by, name), "n_cases"] == len(asked)
         assert found.loc[("rate", "micro", by, name), "ties"] == (asked["margin"] == 0).sum()
@@ -108,8 +120,55 @@ def test_the_interval_is_that_of_resampled_items():
         for weights in ((rows["margin"] > 0).astype(float), np.ones(len(rows)))
     )
     counts = resample_counts(40, 0, estimate.RESAMPLES).astype(float)
-    low, high = np.quantile((counts @ won) / (counts @ asked), [0.025, 0.975])
-    assert (line["low"], line["high"]) == pytest.approx((low, high))
+    variance = np.var((counts @ won) / (counts @ asked))
+    assert 0 < line["low"] < line["value"] < line["high"] < 1
+    assert (line["low"], line["high"]) == pytest.approx(
+        estimate.rate_interval(line["value"], float(variance), line["n_items"])
+    )
+
+
+def test_a_case_of_no_weight_is_neither_counted_nor_tied():
+    rows = cases().dropna(subset="margin").query("kind == 'flip'")
+    rows["strength"] = np.where(rows["subtype"] == "color", np.nan, rows["strength"])
+    tied_gap = replace(GAP, tied=zero_margin)
+    found = Judge([tied_gap], 40, [])
+    found.add(rows)
+    whole = found.estimates().set_index(["by", "slice"])
+    counted = rows[rows["strength"] > 0]
+    assert whole.loc[("all", ""), "n_cases"] == len(counted)
+    assert whole.loc[("all", ""), "ties"] == (counted["margin"] == 0).sum()
+    assert whole.loc[("subtype", "color"), ["n_cases", "ties", "n_items"]].tolist() == [0, 0, 0]
+
+
+def test_a_metric_that_counts_subsets_alike_resamples_the_mean_of_each_subset():
+    """Easy and hard subsets of other sizes: which of them a resample draws more of is no error."""
+    rng = np.random.default_rng(15)
+    sizes = {"easy": 30, "hard": 170, "medium": 100}
+    subset = np.repeat(list(sizes), list(sizes.values()))
+    right = rng.random(300) < np.repeat([0.9, 0.05, 0.5], list(sizes.values()))
+    order = rng.permutation(300)
+    rows = pd.DataFrame({"subtype": subset, "margin": np.where(right, 1.0, -1.0)}).iloc[order]
+    rows = rows.assign(kind="flip", rule="", item_code=np.arange(300), group_code=np.arange(300))
+    even = replace(
+        RATE,
+        weight=lambda rows: 1 / rows["subtype"].map(sizes).to_numpy(float),
+        averaging=("micro",),
+        even_over="subtype",
+    )
+    blocks = [rows[:100], rows[100:]]
+    found, fixed = Judge([even], 300, []), Judge([replace(even, even_over="")], 300, [])
+    for block in blocks:
+        found.add(block)
+        fixed.add(block)
+    line, of_fixed = (
+        judge.estimates().set_index(["by", "slice"]).loc[("all", "")] for judge in (found, fixed)
+    )
+    assert line["value"] == pytest.approx(of_fixed["value"])
+    assert line["value"] == pytest.approx(np.mean([right[subset == s].mean() for s in sizes]))
+    # Second route: the standard error of a mean of independent means.
+    error = np.sqrt(sum(right[subset == s].var(ddof=1) / n for s, n in sizes.items())) / 3
+    assert line["high"] - line["low"] == pytest.approx(2 * 1.96 * error, rel=0.08)
+    assert of_fixed["high"] - of_fixed["low"] > 1.25 * 2 * 1.96 * error
 
 
 def test_a_slice_with_too_many_values_is_given_up_in_whatever_block_they_come():

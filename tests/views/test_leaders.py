@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import component_values
 from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.render.words import model_name
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 from vlprobe.views.leaders import Contender, Leader, leader
 
@@ -30,61 +33,71 @@ NEAR = Contender("near", 0.86, 0.80, 0.92)  # its interval overlaps a's
 CONTROL = Contender("control:random", 0.99, 0.98, 1.0, credible=False)
 
 
+def ordered_by(*models: str):
+    """A paired test: each of these models is better than all that follow, and ties with others."""
+    return lambda model, rival: (
+        model in models and rival in models and models.index(model) < models.index(rival)
+    )
+
+
+A_FIRST, B_FIRST = ordered_by("a", "b", "c"), ordered_by("b", "a")
+
+
+def untested(model: str, rival: str) -> bool:
+    return False
+
+
 @pytest.mark.parametrize(
-    ("contenders", "direction", "chance", "expected"),
+    ("contenders", "direction", "chance", "is_better", "expected"),
     [
-        ([A, B, C], "up", 0.5, Leader("leads", ("a",))),
-        ([C, B, A], "up", 0.5, Leader("leads", ("a",))),
-        ([A, NEAR, C], "up", 0.5, Leader("tied", ("a", "near"))),
-        ([A, B], "down", NAN, Leader("leads", ("b",))),
-        ([A, NEAR], "down", NAN, Leader("tied", ("near", "a"))),
-        ([A, B], "up", NAN, Leader("leads", ("a",))),
-        ([A, B], "none", NAN, Leader("unknown")),
-        ([], "up", 0.5, Leader("unknown")),
-        ([A], "up", 0.5, Leader("alone", ("a",))),
-        ([C], "up", 0.5, Leader("chance", ("c",))),
-        ([A, B], "up", 0.97, Leader("chance", ("a",))),
-        ([A, B], "down", 0.6, Leader("chance", ("b",))),
-        ([A, B], "down", 0.99, Leader("leads", ("b",))),
-        ([C, Contender("d", 0.52, 0.44, 0.6)], "up", 0.5, Leader("chance", ("c",))),
-        # Whoever knows nothing neither leads nor keeps others from leading.
-        ([A, B, CONTROL], "up", 0.5, Leader("leads", ("a",))),
-        ([CONTROL, A], "up", 0.5, Leader("alone", ("a",))),
-        ([CONTROL, Contender("x", 0.9, 0.8, 0.95, credible=False)], "up", 0.5, Leader("unknown")),
+        ([A, B, C], "up", 0.5, A_FIRST, Leader("leads", ("a",))),
+        ([C, B, A], "up", 0.5, A_FIRST, Leader("leads", ("a",))),
+        ([A, NEAR, C], "up", 0.5, A_FIRST, Leader("tied", ("a", "near"))),
+        ([A, NEAR], "up", 0.5, ordered_by("a", "near"), Leader("leads", ("a",))),
+        ([A, B], "down", NAN, B_FIRST, Leader("leads", ("b",))),
+        ([A, NEAR], "down", NAN, B_FIRST, Leader("tied", ("near", "a"))),
+        ([A, B], "up", NAN, A_FIRST, Leader("leads", ("a",))),
+        ([A, B], "none", NAN, A_FIRST, Leader("unknown")),
+        ([], "up", 0.5, untested, Leader("unknown")),
+        ([A], "up", 0.5, untested, Leader("alone", ("a",))),
+        ([C], "up", 0.5, untested, Leader("chance", ("c",))),
+        ([A, B], "up", 0.97, A_FIRST, Leader("chance", ("a",))),
+        ([A, B], "down", 0.6, B_FIRST, Leader("chance", ("b",))),
+        ([A, B], "down", 0.99, B_FIRST, Leader("leads", ("b",))),
+        ([C, Contender("d", 0.52, 0.44, 0.6)], "up", 0.5, A_FIRST, Leader("chance", ("c",))),
+        # Intervals that do not overlap are not a test.
+        ([A, B, C], "up", 0.5, untested, Leader("tied", ("a", "b", "c"))),
+        ([A, B, C], "up", 0.5, ordered_by("a", "b"), Leader("tied", ("a", "c"))),
+        # A model that failed its checks neither leads nor keeps others from leading.
+        ([A, B, CONTROL], "up", 0.5, A_FIRST, Leader("leads", ("a",))),
+        ([CONTROL, A], "up", 0.5, untested, Leader("alone", ("a",))),
+        (
+            [CONTROL, Contender("x", 0.9, 0.8, 0.95, credible=False)],
+            "up",
+            0.5,
+            untested,
+            Leader("unknown"),
+        ),
         # The best value is not above chance, a steadier one is: these two are tied.
-        ([Contender("wide", 0.7, 0.4, 0.9), B], "up", 0.5, Leader("tied", ("b", "wide"))),
+        (
+            [Contender("wide", 0.7, 0.4, 0.9), B],
+            "up",
+            0.5,
+            untested,
+            Leader("tied", ("b", "wide")),
+        ),
         # What is unknown neither leads nor is led.
-        ([Contender("a", NAN, NAN, NAN), B], "up", 0.5, Leader("alone", ("b",))),
-        ([Contender("a", 0.9, NAN, NAN), B], "up", 0.5, Leader("tied", ("b", "a"))),
-        (
-            [Contender("a", 0.9, NAN, NAN), Contender("b", 0.1, NAN, NAN)],
-            "up",
-            NAN,
-            Leader("tied", ("a", "b")),
-        ),
-        ([Contender("a", 0.9, NAN, NAN)], "up", 0.5, Leader("chance", ("a",))),
-        # Equal values, and intervals that only touch.
-        ([Contender("b", 1, 1, 1), Contender("a", 1, 1, 1)], "up", 0.5, Leader("tied", ("a", "b"))),
-        (
-            [Contender("a", 0.8, 0.7, 0.9), Contender("b", 0.6, 0.5, 0.7)],
-            "up",
-            NAN,
-            Leader("tied", ("a", "b")),
-        ),
+        ([Contender("a", NAN, NAN, NAN), B], "up", 0.5, untested, Leader("alone", ("b",))),
+        ([Contender("a", 0.9, NAN, NAN), B], "up", 0.5, untested, Leader("tied", ("b", "a"))),
+        # Without intervals nothing can be compared with guessing.
+        ([Contender("a", 0.9, NAN, NAN)], "up", 0.5, untested, Leader("unknown")),
+        ([Contender("a", 0.9, NAN, NAN)], "up", NAN, untested, Leader("alone", ("a",))),
     ],
 )
 def test_who_is_named_best(
-    contenders: list[Contender], direction: str, chance: float, expected: Leader
+    contenders: list[Contender], direction: str, chance: float, is_better, expected: Leader
 ):
-    assert leader(contenders, direction, chance) == expected
-
-
-@pytest.mark.parametrize(("better", "state"), [(True, "leads"), (False, "tied"), (None, "tied")])
-def test_a_paired_comparison_decides_where_there_is_one(better: bool | None, state: str):
-    assert (
-        leader([A, NEAR], "up", 0.5, lambda *pair: better if pair == ("a", "near") else None).state
-        == state
-    )
+    assert leader(contenders, direction, chance, is_better) == expected
 
 
 intervals = st.tuples(*[st.floats(0, 1)] * 3).map(sorted)
@@ -92,33 +105,39 @@ intervals = st.tuples(*[st.floats(0, 1)] * 3).map(sorted)
 
 @given(
     st.lists(st.tuples(intervals, st.booleans()), max_size=5),
+    st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4))),
     st.sampled_from(["up", "down"]),
     st.floats(0, 1),
 )
-def test_who_leads_is_credible_above_chance_and_apart_from_every_credible_other(
-    values, direction: str, chance: float
+def test_who_leads_is_credible_above_chance_and_better_than_every_credible_other(
+    values, wins: set[tuple[int, int]], direction: str, chance: float
 ):
     contenders = [
         Contender(str(place), value, low, high, credible)
         for place, ((low, value, high), credible) in enumerate(values)
     ]
-    found = leader(contenders, direction, chance)
-    able = {str(place): range_ for place, (range_, credible) in enumerate(values) if credible}
-    leads = [
-        name
-        for name, (low, _, high) in able.items()
+    found = leader(
+        contenders,
+        direction,
+        chance,
+        lambda model, rival: (int(model), int(rival)) in wins,
+    )
+    able = {place: range_ for place, (range_, credible) in enumerate(values) if credible}
+    sure = [
+        place
+        for place, (low, _, high) in able.items()
         if (low > chance if direction == "up" else high < chance)
-        and len(able) > 1
-        and all(
-            low > other[2] if direction == "up" else high < other[0]
-            for elsewhere, other in able.items()
-            if elsewhere != name
-        )
     ]
-    assert ([found.models[0]] if found.state == "leads" else []) == leads
+    if found.state != "leads":
+        return
+    best = int(found.models[0])
+    assert best in sure and len(able) > 1
+    assert all((best, rival) in wins for rival in able if rival != best)
+    top = max if direction == "up" else min
+    assert able[best][1] == top(able[place][1] for place in sure)
 
 
-def test_the_front_holds_who_is_ahead_of_every_credible_other_on_one_side():
+def test_the_front_holds_who_is_better_than_every_credible_other_on_one_side():
     points = pd.DataFrame(
         [
             ("steady", 1.0, 0.9, 1.1, 0.70, 0.66, 0.74),
@@ -131,12 +150,38 @@ def test_the_front_holds_who_is_ahead_of_every_credible_other_on_one_side():
         index=list("vwxyz"),
     )
     trusted = {"steady", "alert", "beaten", "unknown"}
-    names = points["model"]
-    assert set(names[views.leaders.pareto_front(points, trusted, 0.5)]) == {"steady", "alert"}
-    assert set(names[views.leaders.pareto_front(points, trusted, 0.8)]) == {"alert"}
-    tied = points.assign(x_high=4.0, y_low=0.5)
-    assert not views.leaders.pareto_front(tied, trusted, NAN).any()
-    assert list(views.leaders.pareto_front(points[:0], trusted, 0.5)) == []
+    lower, higher = ordered_by("steady", "alert", "beaten"), ordered_by("alert", "beaten", "steady")
+
+    def front(chance: float, on_x=lower, on_y=higher) -> set[str]:
+        is_front = views.leaders.pareto_front(points, trusted, chance, on_x, on_y)
+        return set(points["model"][is_front])
+
+    assert front(0.5) == {"steady", "alert"}
+    assert front(0.8) == {"alert"}
+    assert front(NAN, untested, untested) == set()
+    assert front(0.5, lower, untested) == {"steady"}
+    assert list(views.leaders.pareto_front(points[:0], trusted, 0.5, lower, higher)) == []
+
+
+def test_on_two_pictures_no_model_leads_and_none_is_on_the_front(tmp_path: Path):
+    """Their intervals were apart, and a model led, where the paired test says p = .5."""
+    steady, alert = "control:random", "control:constant"
+    store = Store(tmp_path / "cache")
+    execute(Request((steady, alert), make_tiny(tmp_path / "tiny"), "lgip", limit=2), store)
+    key = views.runs.question_sets(store)["case_key"].iloc[0]
+    question_set = views.runs.question_set(store, key)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (views.leaders, views.tradeoff):
+            patch.setattr(module, "credible_models", lambda *given: {steady, alert})
+        leaders = views.leaders.leaders(store, question_set)
+        front = views.tradeoff.trade_off(store, question_set, "positive_rate")["front"]
+    table = views.estimates.estimates(store, question_set).set_index(["metric", "model"])
+    errors = table.loc["invariance_error"]
+    assert errors["value"].nunique() == 2 and set(errors["n_items"]) == {2}
+    assert errors[["low", "high"]].isna().all().all()
+    assert leaders["invariance_error"].state == "tied"
+    assert {found.state for found in leaders.values()} <= {"tied", "unknown"}
+    assert not front.any()
 
 
 def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(
@@ -168,9 +213,7 @@ def examine(store: Store, model: str, dataset: str, failed: str) -> None:
     )
 
 
-def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(
-    filled: Store, key: str
-):
+def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: str):
     found = views.leaders.leaders(filled, views.runs.question_set(filled, key))
     metrics = views.runs.metrics("lgip")
     assert set(found) == set(metrics)
@@ -189,9 +232,10 @@ def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(
                 only=(name,),
             )
             assert (own.state == "tied") == bool(rivals)
-            if own.state == "tied" and paired["verdict"].iloc[0]:
+            if own.state == "tied":
                 assert paired["verdict"].iloc[0] != "worse"
             else:
+                assert paired["verdict"].iloc[0] == "worse"
                 assert values[best] == (max if metrics[name].direction == "up" else min)(
                     values.values()
                 )
