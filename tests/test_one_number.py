@@ -25,7 +25,7 @@ from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
-KEY = "0f8fb90eb6d5977b"  # captions of drawn scenes, reworded and made wrong
+KEY = "caca69741f742f8b"  # captions of drawn scenes, reworded and made wrong
 Shares = Iterator[
     tuple[str, float]
 ]  # a model's display name, per cent of wrong captions that fool it

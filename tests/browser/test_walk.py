@@ -23,7 +23,7 @@ ONCE = {
     "slides": (390, "dark"),
 }  # parts of a page
 SETS = {
-    "lgip": "0f8fb90eb6d5977b",
+    "lgip": "caca69741f742f8b",
     "rococo": "994512b8534b18e3",
     "eqben": "f48bdd995cda2f2a",
     "visla": "eb366819f3e89ca3",

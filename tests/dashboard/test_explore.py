@@ -22,7 +22,7 @@ from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.pattern_groups import pattern_groups, words_of
 from vlprobe.views.patterns import Pattern, Patterns
 
-SHIPPED_LGIP = "0f8fb90eb6d5977b"
+SHIPPED_LGIP = "caca69741f742f8b"
 
 ONE, OTHER = "control:random", "guess"
 SIZE = 12  # cards on a page, so that few cases are several pages

@@ -310,7 +310,8 @@ def test_the_breakdown_shows_the_numbers_of_the_views(
     text = words(at)
     for row in table.itertuples():
         cells = numbers.number(row.value, "rate") + (
-            numbers.interval(row.low, row.high, "rate") or "-"
+            numbers.interval(row.low, row.high, "rate")
+            or ("- (fewer than 5 pictures)" if row.n_items else "-")
         )
         assert model_name(row.model) + cells + f"{row.n_items}{row.n_cases}{row.ties}" in text
 

@@ -3,6 +3,7 @@ screens scroll.
 """
 
 import html
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,14 +18,14 @@ from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import breakable, mark, tag
 from vlprobe.render.html.tables import BOLD
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.words import AGREED, AVERAGED
+from vlprobe.render.words import AVERAGED, INTERVALS
 from vlprobe.types import Metric
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts
 
 READING = (
     f"{BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
-    f"pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates "
+    f"pictures it rests on. {INTERVALS} Tied: cases in which right and wrong score the same; rates "
     "count them as wrong."
 )
 
@@ -86,7 +87,8 @@ def slices(
             if estimate is not None:
                 values = [
                     render_numbers.number(estimate.value, value_unit),
-                    render_numbers.interval(estimate.low, estimate.high, value_unit) or "-",
+                    render_numbers.interval(estimate.low, estimate.high, value_unit)
+                    or ("-" if math.isnan(estimate.value) else f"- ({render_numbers.TOO_FEW})"),
                 ]
                 values += [
                     f"{count:,}" for count in (estimate.n_items, estimate.n_cases, estimate.ties)

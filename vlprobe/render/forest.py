@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
+from vlprobe.render.numbers import TOO_FEW
 from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
@@ -244,6 +245,8 @@ def accessible_row(
     between = f", difference {signed(row.difference, unit)}"
     if not math.isnan(row.low):
         between += f", 95 % interval {signed(row.low, unit)} to {signed(row.high, unit)}"
+    else:
+        between += f", no interval ({TOO_FEW})"
     base = names[comparison.baseline.model]
     written = [
         f"{100 * value:.1f} %" if unit == "rate" else f"{value:.4f}"

@@ -2,8 +2,10 @@
 
 import math
 
+from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.types import Metric
 
+TOO_FEW = f"fewer than {FEWEST_ITEMS} pictures"  # why a known value has no interval
 WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
@@ -37,3 +39,14 @@ def interval(low: float, high: float, unit: str) -> str:
     if math.isnan(low) or math.isnan(high):
         return ""
     return f"{number(low, unit).removesuffix(' %')} to {number(high, unit)}"
+
+
+def with_interval(value: float, low: float, high: float, unit: str) -> str:
+    """A value with its 95 % interval, or with the reason why there is none.
+
+    >>> with_interval(0.4, 0.25, 0.5, "rate"), with_interval(0.4, math.nan, math.nan, "rate")
+    ('40.0 % (25.0 to 50.0 %)', '40.0 % (-, fewer than 5 pictures)')
+    """
+    if math.isnan(value):
+        return "-"
+    return f"{number(value, unit)} ({interval(low, high, unit) or f'-, {TOO_FEW}'})"

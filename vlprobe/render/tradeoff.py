@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from vlprobe.registry import is_control
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.numbers import interval, number
+from vlprobe.render.numbers import TOO_FEW, interval, number, with_interval
 from vlprobe.render.sentences import listed
 from vlprobe.types import Picture
 from vlprobe.views.changes import word_runs
@@ -154,9 +154,8 @@ def described(point: PointRow, name: str, x_unit: str, y_unit: str) -> str:
     """A mark as a sentence, for those who do not see it and for a tooltip."""
     if math.isnan(point.x) or math.isnan(point.y):
         return f"{name}: not asked about both."
-    y_interval = interval(point.y_low, point.y_high, y_unit)
-    x_interval = interval(point.x_low, point.x_high, x_unit)
-    value = labels(y_unit).value.format(f"{number(point.y, y_unit)} ({y_interval})")
+    value = labels(y_unit).value.format(with_interval(point.y, point.y_low, point.y_high, y_unit))
+    x_interval = interval(point.x_low, point.x_high, x_unit) or f"-, {TOO_FEW}"
     unit = " of its own spread" if x_unit == "spread" else ""
     return f"{name}: {value}; a rewording moves its score by {number(point.x, x_unit)}{unit} ({x_interval})."
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from vlprobe import registry
 from vlprobe.render.dataset_names import DATASETS
+from vlprobe.render.numbers import TOO_FEW
 from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.types.presentation import Presentation
 from vlprobe.views import caption_bins
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What stands beside intervals from resampling.
-AGREED = "Where all pictures agree, as at 0 % or 100 %, the interval of a rate is the exact bound for so many pictures."
+INTERVALS = f"The interval of a rate is Wilson's. There is none with {TOO_FEW}."
 AVERAGED = {  # how the numbers beside it were averaged, as a sentence
     POOLED: "All cases are pooled.",
     AS_PAPER: "Averaged as the papers do: the mean of each caption's own mean, so every caption counts once.",

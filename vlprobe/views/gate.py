@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.views import runs
@@ -46,7 +47,8 @@ class Promise:
     def sentence(self) -> str:
         """One line."""
         if self.outcome == "unknown":
-            return f"{self.metric}: unknown; promised to get worse by at most {self.max_drop:g}"
+            reason = "" if math.isnan(self.drop) else f" on fewer than {FEWEST_ITEMS} pictures"
+            return f"{self.metric}: unknown{reason}; promised to get worse by at most {self.max_drop:g}"
         return (
             f"{self.metric}: {self.outcome}; worse by {self.drop:.4f} ({self.low:.4f} to {self.high:.4f}) on "
             f"{self.n_items:,} items, from {self.base:.4f} to {self.value:.4f}; promised: at most {self.max_drop:g}"

@@ -37,7 +37,7 @@ def draw_page() -> None:
         quiet(
             "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few "
             "pictures, and where "
-            f"arms overlap the order may be chance. {words.AVERAGED[averaging]} {words.AGREED}"
+            f"arms overlap the order may be chance. {words.AVERAGED[averaging]} {words.INTERVALS}"
         )
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
     table = _sliced(stored, metric, slicing, of_metric, unit)

@@ -7,7 +7,7 @@ from vlprobe.dashboard import case_links, export
 from vlprobe.dashboard.state import Questions, model_name, quiet, view
 from vlprobe.dashboard.tables import show
 from vlprobe.render.html.elements import breakable, column_heads, mark, tag
-from vlprobe.render.numbers import interval, number
+from vlprobe.render.numbers import with_interval
 from vlprobe.render.words import value_label
 from vlprobe.views.crossed import OUTCOMES, PICTURES, TEXTS
 from vlprobe.views.filter import Filter
@@ -73,6 +73,4 @@ def _cell(
             model, PICTURES, subtype=subset, outcome=pictures, crossed=f"{TEXTS}={texts}"
         )
         words = f'<a href="{case_links.address(stored, of_cell)}">{words}</a>'.replace("&", "&amp;")
-    ends = interval(low, high, "rate")
-    lines = number(share, "rate") + (f" ({ends})" if ends else "")
-    return f"<td>{words}<br><small>{lines}</small></td>"
+    return f"<td>{words}<br><small>{with_interval(share, low, high, 'rate')}</small></td>"

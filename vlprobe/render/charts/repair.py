@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, named_rows, safe, wrapped
-from vlprobe.render.numbers import interval, number
+from vlprobe.render.numbers import with_interval
 from vlprobe.views.records import LevelRow, records
 
 TRAINING, HELD_OUT = "#0072B2", "#D55E00"
@@ -77,8 +77,7 @@ def dumbbells(
 
 
 def _hover(level: LevelRow, label: str, unit: str, name: str) -> str:
-    bounds = interval(level.low, level.high, unit)
-    value = number(level.value, unit) + (f" ({bounds})" if bounds else "")
+    value = with_interval(level.value, level.low, level.high, unit)
     return f"<b>{safe(name)}</b><br>{label}<br>{value}<br>{level.n_items:,} pictures"
 
 

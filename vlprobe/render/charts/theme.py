@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import DARK
-from vlprobe.render.numbers import WAYS, interval, number, unit_of
+from vlprobe.render.numbers import WAYS, unit_of, with_interval
 from vlprobe.types import Metric
 from vlprobe.views.records import BinRow, SliceRow
 
@@ -89,7 +89,7 @@ def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
 
 def mean_text(row: SliceRow, unit: str) -> str:
     """What stands beside the mark of a mean: its value, its interval and its counts."""
-    value = f"{number(row.value, unit)} ({interval(row.low, row.high, unit)})"
+    value = with_interval(row.value, row.low, row.high, unit)
     return f"{value}<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
 
 

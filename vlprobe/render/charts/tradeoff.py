@@ -19,7 +19,7 @@ from vlprobe.render.charts.theme import (
     ticks,
     wrapped,
 )
-from vlprobe.render.numbers import interval, number, unit_of
+from vlprobe.render.numbers import number, unit_of, with_interval
 from vlprobe.types import Metric
 from vlprobe.views.records import PointRow, PrintedRow, PrintedSliceRow, SliceRow, records
 
@@ -243,9 +243,7 @@ def _mark(
 
 def _hover_line(metric: Metric, bounds: tuple[float, float, float], unit: str) -> str:
     """A metric, its value and its interval; `bounds` are value, low and high."""
-    value, low, high = bounds
-    value_unit = unit_of(metric, unit)
-    return f"{metric.label}: {number(value, value_unit)} ({interval(low, high, value_unit)})"
+    return f"{metric.label}: {with_interval(*bounds, unit_of(metric, unit))}"
 
 
 def _hollow(

@@ -14,8 +14,8 @@ from vlprobe.render.charts.compare import between, chance, signed
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import column_heads, mark, metric_row, model_label, table, tag
 from vlprobe.render.html.tables import explained
-from vlprobe.render.numbers import number, unit_of
-from vlprobe.render.words import AGREED, value_label
+from vlprobe.render.numbers import TOO_FEW, number, unit_of
+from vlprobe.render.words import INTERVALS, value_label
 from vlprobe.types import Metric
 from vlprobe.views.believed import Comparison
 from vlprobe.views.records import DifferenceRow, records
@@ -35,7 +35,7 @@ def how_to_read(compared: pd.DataFrame) -> str:
     n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
     sentences = [
         "Below each value: how far it is from the baseline, with the 95 % interval of that "
-        f"difference from resampling pictures. {AGREED} p: how often a difference as large comes "
+        f"difference from resampling pictures. {INTERVALS} p: how often a difference as large comes "
         "about by luck, if the models are alike and a fair coin exchanges their two answers to "
         f"each picture; raised, because {n_compared:,} comparisons are made "
         "at once (Holm's method). From p = .05 up, these are tied. The interval minds its own "
@@ -47,7 +47,8 @@ def how_to_read(compared: pd.DataFrame) -> str:
     counts = ", ".join(f"{model} up to {count:,}" for model, count in left_out.items() if count)
     if counts:
         sentences.append(
-            "Only pictures of which both models answered the same questions are compared. "
+            "Only pictures of which both models answered the same questions are compared, and for a "
+            "drop rate those on which both find the right candidate in the clean gallery. "
             f"Left out against {counts}."
         )
     return " ".join(sentences)
@@ -188,7 +189,7 @@ def rows_table(comparison: Comparison, names: Mapping[str, str]) -> str:
         titles = ("Kind of edit", "Model", "Cases", "Moved", f"{base} moved", "Difference", "p", "")
     rows = []
     for row in comparison.rows:
-        interval = between(row.low, row.high, unit)
+        interval = "" if math.isnan(row.difference) else _bounds(row.low, row.high, unit)
         cells = [
             names[row.model],
             f"{row.n_lies:,}",
@@ -204,14 +205,18 @@ def rows_table(comparison: Comparison, names: Mapping[str, str]) -> str:
     return table("Differences from the baseline", column_heads(titles), rows)
 
 
+def _bounds(low: float, high: float, unit: str) -> str:
+    """The interval of a known difference, or the reason why there is none."""
+    return between(low, high, unit) or f"-, {TOO_FEW}"
+
+
 def _cell(row: DifferenceRow, unit: str) -> str:
     if math.isnan(row.difference):
         return "<td>-</td>"
     value = tag("span", number(row.value, unit), class_="value")
     word = tag("span", WORDS[row.verdict], class_=f"vp-verdict {CSS.get(row.verdict, 'vp-quiet')}")
-    interval = between(row.low, row.high, unit)
     lines = [
-        signed(row.difference, unit) + (f" ({interval})" if interval else ""),
+        f"{signed(row.difference, unit)} ({_bounds(row.low, row.high, unit)})",
         chance(row.p_holm),
     ]
     if row.left_out:

@@ -11,7 +11,7 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.compare import CSS, WORDS
 from vlprobe.render.html.elements import breakable, column_heads, mark, metric_row, table, tag
 from vlprobe.render.html.tables import explained
-from vlprobe.render.numbers import interval, number, unit_of
+from vlprobe.render.numbers import TOO_FEW, interval, number, unit_of
 from vlprobe.types import Metric
 from vlprobe.views.records import LevelRow, MoveRow, SeedsRow, records
 
@@ -130,7 +130,8 @@ def _level(row: LevelRow | None, unit: str) -> str:
     if row is None or math.isnan(row.value):
         return "<td>-</td>"
     value = tag("span", number(row.value, unit), class_="value")
-    return f"<td>{value}<br>{tag('small', interval(row.low, row.high, unit))}</td>"
+    bounds = interval(row.low, row.high, unit) or f"- ({TOO_FEW})"
+    return f"<td>{value}<br>{tag('small', bounds)}</td>"
 
 
 def _move(row: MoveRow, unit: str) -> str:
@@ -139,7 +140,8 @@ def _move(row: MoveRow, unit: str) -> str:
     text = "tied" if row.verdict == "tied" else WORDS[row.verdict]
     word = tag("span", text, class_=CSS.get(row.verdict, "vp-quiet"))
     left_out = f"{row.left_out:,} pictures left out" if row.left_out else ""
-    remarks = [between(row.low, row.high, unit), chance(row.p_holm), left_out]
+    bounds = between(row.low, row.high, unit) or f"- ({TOO_FEW})"
+    remarks = [bounds, chance(row.p_holm), left_out]
     small = tag("small", " · ".join(filter(None, remarks)))
     value = tag("span", signed(row.difference, unit), class_="value")
     return f"<td>{value} {word}<br>{small}</td>"

@@ -125,7 +125,7 @@ def _cell(estimate: EstimateRow | None, unit: str, is_best: bool, has_ties: bool
     if estimate.ties and has_ties:
         counts += f" · {estimate.ties:,} tied"
     interval = render_numbers.interval(estimate.low, estimate.high, unit)
-    small = f"{interval}<br>{counts}" if interval else counts
+    small = f"{interval or f'- ({render_numbers.TOO_FEW})'}<br>{counts}"
     return f"<td>{value}<br><small>{small}</small></td>"
 
 

@@ -276,9 +276,11 @@ class Results:
             for model in self.models:
                 cell = cells.get((name, model))
                 unit = render_numbers.unit_of(metric, "cosine")
-                text = render_numbers.number(cell["value"], unit) if cell else "-"
-                span = render_numbers.interval(cell["low"], cell["high"], unit) if cell else ""
-                row.append(f"{text} ({span})" if span else text)
+                row.append(
+                    render_numbers.with_interval(cell["value"], cell["low"], cell["high"], unit)
+                    if cell
+                    else "-"
+                )
             lines.append(row)
         return lines
 

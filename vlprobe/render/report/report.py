@@ -22,7 +22,7 @@ from vlprobe.render.report.front import first_page
 from vlprobe.render.report.page import commands, page, remark, table
 from vlprobe.render.report.subject import LARGE, SMALL, UNIT, Subject
 from vlprobe.render.sentences import counted
-from vlprobe.render.words import AGREED, AVERAGED, presentations, slice_order, value_label
+from vlprobe.render.words import AVERAGED, INTERVALS, presentations, slice_order, value_label
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
@@ -120,8 +120,8 @@ def _numbers(subject: Subject) -> list[htpy.Node]:
         embed(headline),
         remark(
             f"{tables.BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
-            f"pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates count them as "
-            f"wrong. {AVERAGED[POOLED]}"
+            f"pictures it rests on. {INTERVALS} Tied: cases in which right and wrong score the same; "
+            f"rates count them as wrong. {AVERAGED[POOLED]}"
         ),
         map(remark, views.runs.version_notes(store, question_set)),
         unknown and remark(f"Not asked here, or unknown for these models: {', '.join(unknown)}."),
