@@ -23,7 +23,8 @@ from vlprobe.perturb.tokens import Reading
 
 GOLD = Path(__file__).parent / "gold.jsonl"
 REAL = sorted({json.loads(row)["caption"] for row in GOLD.read_text(encoding="utf-8").splitlines()})
-# Of the default edits of all captions of the gold file, made before there was any kind but LGIP's.
+# Of the default edits of the first captions of the gold file, made before there was any kind but LGIP's.
+N_BEFORE = 338
 BEFORE = {"strict": "f70d28d8dc344329", "paper": "62c5333423472bf8"}
 
 
@@ -45,7 +46,7 @@ def word_counts(text: str) -> Counter[str]:
 def test_the_default_edits_are_those_of_before_to_the_byte(rules: str):
     digest = hashlib.sha256()
     rows = [json.loads(row) for row in GOLD.read_text(encoding="utf-8").splitlines()]
-    for number, row in enumerate(rows):
+    for number, row in enumerate(rows[:N_BEFORE]):
         edited = lgip.edits([row["caption"]], str(number), rules=rules)
         digest.update(repr(edited.edits).encode())
         digest.update(repr(sorted(edited.dropped.items())).encode())

@@ -224,7 +224,7 @@ def test_a_wrong_call_is_told_in_one_line(wrong, error, says):
     ("caption", "reasons"),
     [
         ("The couch is tidy but empty of people.", ["flip:object"]),
-        ("A red freeway without any cars or black dogs.", ["flip:object"] * 2 + ["flip:color"]),
+        ("A red freeway without any cars or black dogs.", ["flip:object"] * 2),
         ("A bus that isn’t red", ["flip:color"]),
     ],
 )
@@ -234,6 +234,6 @@ def test_a_word_after_a_negation_is_counted_and_not_flipped_but_by_the_rules_of_
     strict, paper = (edits([caption], "x", rules=rules, kinds=("flip",)) for rules in RULES)
     dropped = {f"{reason}, under a negation": reasons.count(reason) for reason in reasons}
     assert dropped.items() <= dict(strict.dropped).items()
-    negated = {word for word in ("people", "cars", "dogs", "black") if word in caption}
+    negated = {word for word in ("people", "cars", "dogs") if word in caption}
     assert all(word in text for text, _ in strict.edits[0] for word in negated)
     assert "under a negation" not in " ".join(paper.dropped)
