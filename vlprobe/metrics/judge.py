@@ -84,7 +84,7 @@ class Judge:
         groups = pd.factorize(rows["group_code"])[0]
         n_items, n_groups = len(items), int(groups.max()) + 1
         if metric.even_over:
-            self._add_strata(metric, rows[metric.even_over], value, item, items)
+            self._add_strata(metric, rows[metric.even_over].to_numpy(), value, item, items)
         for column, code, names in self._sliced(metric, slices, rows):
             in_slice = code >= 0
             code = code[in_slice]
@@ -124,7 +124,7 @@ class Judge:
     def _add_strata(
         self,
         metric: Metric,
-        column: pd.Series,
+        column: np.ndarray,
         value: np.ndarray,
         item: np.ndarray,
         items: np.ndarray,
