@@ -25,7 +25,7 @@ from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 
-CLIP = "demo:softmax"
+CLIP, WEAK = "demo:softmax", "demo:weak"
 PAGES = [name for name in {**ROW, **BELOW} if name != "home"]
 
 
@@ -240,9 +240,7 @@ def test_tags_on_shipped_cases_go_to_the_own_store(shown, come_along):
 
 
 def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, come_along, tmp_path):
-    execute(
-        Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root)
-    )
+    execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root))
     at = shown(come_along)
     assert "Your results ·" in words(at)
     options = at.selectbox(key="set").options
@@ -255,14 +253,28 @@ def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, come_along
 def test_results_that_come_while_one_looks_are_shown(shown, come_along, tmp_path):
     at = shown(come_along)
     assert "Shipped results" in words(at)
-    execute(
-        Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root)
-    )
+    execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root))
     at.run()
     assert "Your results ·" in words(at)
     at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
     at.run()
     assert "Shipped results: six small models" in words(at)
+
+
+def test_a_control_or_a_smaller_run_that_comes_while_one_looks_does_not_take_over(
+    shown, come_along, tmp_path
+):
+    tiny, store = make_tiny(tmp_path / "tiny"), Store(come_along.root)
+    at = shown(come_along)
+    execute(Request(("control:random",), tiny, "lgip", limit=2), store)
+    at.run()
+    assert "Shipped results" in words(at)
+    execute(Request((WEAK,), tiny, "lgip"), store)
+    at.run()
+    assert ", 6 pictures · one model" in words(at)
+    execute(Request((WEAK,), tiny, "lgip", limit=3), store)
+    at.run()
+    assert ", 6 pictures · one model" in words(at)
 
 
 def test_without_any_results_one_button_fills_the_page(shown, store: Store):

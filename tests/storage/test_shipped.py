@@ -17,7 +17,7 @@ from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
-RANDOM, CONSTANT = "control:random", "control:constant"
+RANDOM, CONSTANT, WEAK = "control:random", "control:constant", "demo:weak"
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +63,20 @@ def test_an_empty_store_shows_what_is_shipped_and_says_so(empty):
 
 def test_own_runs_come_first_and_stand_beside_shipped_ones_of_the_same_questions(empty, tiny):
     version = empty.version()
-    execute(Request((CONSTANT,), tiny, "lgip", limit=4), Store(empty.root))
+    execute(Request((WEAK,), tiny, "lgip", limit=4), Store(empty.root))
     assert empty.version() != version
     sets = views.runs.question_sets(empty)
     assert list(sets["shipped"]) == [False, True]
-    assert sets["models"][0] == [CONSTANT, RANDOM]
+    assert sets["models"][0] == [WEAK, RANDOM]
     question_set = views.runs.question_set(empty, sets["case_key"][0])
     assert [(run.model, run.shipped) for run in question_set.runs] == [
-        (CONSTANT, False),
+        (WEAK, False),
         (RANDOM, True),
     ]
     assert not question_set.shipped
     answers = views.cases.answers(empty, question_set, range(5))
-    assert set(answers["model"]) == {RANDOM, CONSTANT}
-    differences = views.compare.compare(empty, question_set, (RANDOM, CONSTANT))
+    assert set(answers["model"]) == {RANDOM, WEAK}
+    differences = views.compare.compare(empty, question_set, (RANDOM, WEAK))
     assert len(differences)
 
 

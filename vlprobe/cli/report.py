@@ -11,7 +11,11 @@ from vlprobe.errors import InvalidInput
 @click.command()
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--set", "key", default="", metavar="KEY", help="The question set, or a run of it [the newest]."
+    "--set",
+    "key",
+    default="",
+    metavar="KEY",
+    help="The question set, or a run of it [the most complete].",
 )
 @click.pass_context
 def report(ctx: click.Context, output: Path, key: str) -> None:

@@ -16,7 +16,7 @@ from vlprobe.errors import InvalidInput
     "keys",
     multiple=True,
     metavar="KEY",
-    help="A question set, or a run of it; several times: these, the first shown first [the newest].",
+    help="A question set, or a run of it; several times: these, the first shown first [the most complete].",
 )
 @click.option(
     "--cases",

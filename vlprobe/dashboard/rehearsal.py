@@ -2,7 +2,7 @@
 away; then those that a choice of models changes, once for each choice; and all again after a run.
 
 So a visitor's first look at a page of a fresh server costs what the second one does: what pages
-import, the opened files, the answers about the newest results and the encoded pictures are there.
+import, the opened files, the answers about the first results and the encoded pictures are there.
 It waits for visitors (`visits`). It has no lower priority: a thread that holds the interpreter and
 is not given a processor would keep all others waiting.
 
@@ -84,7 +84,7 @@ def renewed(version: str) -> str:
 
 
 def draw_all() -> None:
-    """Draws the pages in the row at the top, then the choices of models of the newest results, then
+    """Draws the pages in the row at the top, then the choices of models of the first results, then
     the pages that Lab leads to, which fewer people open.
     """
     for name in navigation.ROW:
@@ -97,7 +97,7 @@ def draw_all() -> None:
 
 
 def choices() -> Iterator[tuple[str, str]]:
-    """Names of pages and choices in their addresses: in turn each model of the newest results and
+    """Names of pages and choices in their addresses: in turn each model of the first results and
     each as the baseline that is chosen on Compare; then each beside all others.
     """
     sets: list[QuestionSetRow] = []

@@ -22,7 +22,7 @@ def by_released_file(
     """RoCOCO's numbers by the released file that they are of; None where captions were altered here.
 
     Beside the file of the question set stand the other files that the same models answered about the
-    same pictures with the same options: of each the newest.
+    same pictures with the same options: of each the most complete.
 
     Args:
         store: Where results are.
@@ -66,7 +66,9 @@ def _by_file(
 
 
 def _siblings(store: Store, question_set: QuestionSet) -> Iterator[QuestionSet]:
-    """Other question sets about the same pictures, asked and answered in the same way, newest first."""
+    """Yield the other question sets about the same pictures, asked and answered in the same way, the
+    most complete first.
+    """
     key = question_set.key
     identity = _identity(store, question_set)
     for row in views_runs.question_set_rows(store):

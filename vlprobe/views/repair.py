@@ -42,8 +42,8 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """By probe, the key of the newest question set that all these models answered; probes without
-    one are absent.
+    """By probe, the key of the most complete question set that all these models answered; probes
+    without one are absent.
     """
     keys: dict[str, str] = {}
     for row in question_set_rows(store):

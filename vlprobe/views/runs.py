@@ -206,17 +206,20 @@ def models(store: Store) -> dict[str, str]:
 
 
 def question_set_rows(store: Store) -> list[QuestionSetRow]:
-    """What models were asked, newest first.
+    """Return the question sets, the most complete comparison first: every surface opens on it.
 
-    What came with vlprobe stands last, in the order of probes. The models are those of
-    `question_set`: the label says so where their answers are of an older version.
+    A set is ranked by its pictures times its models, without controls and models that failed a
+    check on these pictures; of equal sets the newest is first. Bundled sets follow in the order of
+    probes, and then sets that only controls answered. The models are those of `question_set`: the
+    label says so where their answers are of an older version.
     """
     return list(store.listing_fact("question_set_rows", lambda: _question_set_rows(store)))
 
 
 def _question_set_rows(store: Store) -> list[QuestionSetRow]:
     manifests_by_key = _manifests_by_case_key(store)
-    rows = []
+    warnings = store.listing_fact("warnings", lambda: examine.warnings(store))
+    ranked = []
     for key, manifests in sorted(manifests_by_key.items(), key=_newest, reverse=True):
         manifests = versions.same_version(manifests)
         newest, run = manifests[-1], manifests[-1]["run"]
@@ -228,19 +231,25 @@ def _question_set_rows(store: Store) -> list[QuestionSetRow]:
             _describe_options(run),
             versions.describe_older(run),
         )
-        rows.append(
-            QuestionSetRow(
-                key,
-                f"{SHIPPED} · {label}" if shipped else label,
-                run["dataset"],
-                run["probe"],
-                list(dict.fromkeys(manifest["run"]["model"] for manifest in reversed(manifests))),
-                newest["n_items"],
-                newest["n_cases"],
-                shipped,
-            )
+        models = {manifest["run"]["model"]: manifest["run"] for manifest in manifests}
+        rated = [model for name, model in models.items() if not registry.is_control(name)]
+        n_failed = sum(
+            bool(warnings.get((model["model_digest"], model["dataset_digest"]))) for model in rated
         )
-    return sorted(rows, key=lambda row: (row.shipped, _position(row) if row.shipped else 0))
+        row = QuestionSetRow(
+            key,
+            f"{SHIPPED} · {label}" if shipped else label,
+            run["dataset"],
+            run["probe"],
+            list(dict.fromkeys(manifest["run"]["model"] for manifest in reversed(manifests))),
+            newest["n_items"],
+            newest["n_cases"],
+            shipped,
+        )
+        size = (len(rated) - n_failed) * row.n_items, len(rated) * row.n_items
+        rank = (1, _position(row), 0) if shipped else (0 if rated else 2, -size[0], -size[1])
+        ranked.append((rank, row))
+    return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def question_sets(store: Store) -> pd.DataFrame:

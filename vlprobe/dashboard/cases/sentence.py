@@ -1,7 +1,7 @@
 """The sentence above the wall: which model, fooled by what, in which pictures.
 
 The URL names the question set, the model and the kind; a choice of another kind or dataset leads to
-the newest question set that has it.
+the most complete question set that has it.
 """
 
 from collections import Counter
@@ -61,7 +61,7 @@ class Subject:
 
 
 def stored_sets() -> list[StoredSet]:
-    """All question sets, newest first; labels tell apart those that look alike."""
+    """All question sets, most complete first; labels tell apart those that look alike."""
     rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
     labels = [row.label for row in rows]
     return [
@@ -77,8 +77,8 @@ def stored_sets() -> list[StoredSet]:
 
 
 def subject() -> Subject:
-    """What the URL names, else what was looked at last, else the newest. Stops the page where
-    nothing is stored, and where a link is about results that are not.
+    """What the URL names, else what was looked at last, else the most complete. Stops the page
+    where nothing is stored, and where a link is about results that are not.
     """
     sets = stored_sets()
     if not sets:
@@ -258,7 +258,7 @@ def _other_kinds(about: Subject) -> tuple[dict[str, str], dict[str, str]]:
 
     Returns:
         Those about the same pictures, and those about others. Of several sets of a probe about the
-        same pictures one is listed: the newest with this model, else the newest.
+        same pictures one is listed: the most complete with this model, else of all.
     """
     sets = sorted(stored_sets(), key=lambda stored: about.model not in stored.models)
     nearest: dict[tuple[str, str], StoredSet] = {}
@@ -310,7 +310,7 @@ def _change_kind() -> None:
 
 
 def pick_dataset(about: Subject, suffix: str = "") -> None:
-    """The pictures that were asked about; others lead to the newest questions about them."""
+    """The pictures that were asked about; others lead to the most complete questions about them."""
     sets = stored_sets()
     names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
     dataset = next(stored.dataset for stored in sets if stored.key == about.questions.key)

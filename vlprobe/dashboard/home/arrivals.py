@@ -1,4 +1,4 @@
-"""Results that come while Home is looked at: they are shown as soon as the first model is done."""
+"""Results that come while Home is looked at: they are shown where they are the most complete."""
 
 import streamlit as st
 
@@ -7,22 +7,20 @@ from vlprobe.dashboard.state import picked, store, view
 from vlprobe.runs import jobs
 
 EVERY_SECONDS = 2
-KNOWN = "home_sets"  # question sets that this visitor has had the chance to see
+LEADING = "home_leading"  # in the session: the most complete question set at the last look
 
 
 def show_new_results() -> None:
-    """Leads to one's own newest results where they came since this visitor's last look;
-    looks again during a run.
+    """Show the most complete question set where it has changed since the last look, unless the
+    visitor chose another one; look again during a run.
     """
-    sets = view(views.runs.question_sets)
-    own_keys = sets[~sets["shipped"].astype(bool)]["case_key"].tolist()
-    earlier_keys = st.session_state.setdefault(KNOWN, own_keys)
-    new = [key for key in own_keys if key not in earlier_keys]
-    if new:
+    leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
+    earlier = st.session_state.get(LEADING, leading)
+    if leading != earlier and st.query_params.get("set", earlier) == earlier:
         picked()
         st.query_params.clear()
-        st.query_params["set"] = new[0]
-    st.session_state[KNOWN] = own_keys
+        st.query_params["set"] = leading
+    st.session_state[LEADING] = leading
     if jobs.going(store()):
         st.fragment(_look, run_every=EVERY_SECONDS)(store().version())
 

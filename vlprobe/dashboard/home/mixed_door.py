@@ -42,7 +42,7 @@ def mixed_door(about: Subject) -> MixedDoor | None:
 
 
 def _searched(about: Subject) -> QuestionSet | None:
-    """The newest searches among mixed pictures: of what Home is about, else of the
+    """The most complete searches among mixed pictures: of what Home is about, else of the
     same pictures, else of any.
     """
     home_set = about.questions.question_set

@@ -10,7 +10,7 @@ from vlprobe.render.words import presentations
 
 
 def prepare() -> None:
-    """Keeps the answers that Home asks for of the newest results, and the
+    """Keeps the answers that Home asks for of the first results, and the
     pictures of the first failures.
     """
     sets = view(views.runs.question_sets)

@@ -41,7 +41,7 @@ def pick_round() -> tuple[Questions, QuizRound] | None:
 
 def _quiz_sets() -> dict[str, str]:
     """Question sets that have kinds with two captions, as people read them: by
-    probe, then the newest first.
+    probe, then the most complete first.
     """
     table = view(views.runs.question_sets)
     keys: dict[str, list[str]] = {probe: [] for probe in presentations()}

@@ -186,7 +186,8 @@ def run(
 
 
 def results(key: str = "", cache: Cache = None, *, models: str | Sequence[str] = ()) -> Results:
-    """Return stored results: of the newest questions, of those with this key, or of the run with it.
+    """Return stored results: of the most complete comparison, of the question set with this key, or
+    of the run with it.
 
     Bundled results are included, after your own.
 

@@ -1,0 +1,109 @@
+"""Every page, command and function opens on the most complete comparison, not on the newest run."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import vlprobe
+from tests.conftest import make_tiny, store_again
+from tests.dashboard.test_pages import open_page
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput
+from vlprobe.render.report import report
+from vlprobe.render.site import bundle
+from vlprobe.render.site.subject import Limits
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
+
+CONTROL = "control:random"
+
+
+def ask(store: Store, dataset: str, limit: int, *models: str, examine: bool = False) -> str:
+    """Run a control over the first pictures, store its answers under these names, too; return the
+    key of the question set.
+    """
+    (manifest,) = execute(Request((CONTROL,), dataset, "lgip", limit=limit, examine=examine), store)
+    for number, model in enumerate(models):
+        digest = manifest["run"]["model_digest"] if examine else model
+        key = f"{limit:02d}{number:014d}"
+        store_again(store, manifest, key, model=model, model_digest=digest)
+    return manifest["case_key"]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[str]]:
+    """A set of six pictures with two models; then, newer: three pictures with one model, five with
+    two models that failed their checks, two with a control only. In this order, the keys.
+    """
+    folder = tmp_path_factory.mktemp("default")
+    store, tiny = Store(folder / "cache"), make_tiny(folder / "tiny")
+    keys = [
+        ask(store, tiny, 6, "first", "second"),
+        ask(store, tiny, 3, "first"),
+        ask(store, tiny, 5, "guess", "other guess", examine=True),
+        ask(store, tiny, 2),
+    ]
+    return store, keys
+
+
+def test_the_most_complete_comparison_is_first_and_controls_and_failed_checks_do_not_count(filled):
+    store, (complete, smaller, failed, control_only) = filled
+    finished = {row.case_key: row.finished for row in views.runs.run_rows(store)}
+    assert max(finished, key=finished.__getitem__) == control_only  # newest, and last
+    listed = views.runs.question_sets(store)["case_key"].tolist()
+    assert listed == [complete, smaller, failed, control_only]
+
+
+@pytest.mark.parametrize("page", ["home", "explore", "compare", "tradeoff", "present", "breakdown"])
+def test_every_page_opens_on_it(filled, monkeypatch: pytest.MonkeyPatch, page: str):
+    store, (complete, *_) = filled
+    at = open_page(monkeypatch, store, page)
+    assert not at.exception
+    linked = at.query_params["set"] if "set" in at.query_params else at.selectbox(key="set").value
+    assert linked in (complete, [complete])
+
+
+def test_a_chosen_set_stays_the_choice_on_the_next_page(filled, monkeypatch: pytest.MonkeyPatch):
+    store, (_, smaller, *_) = filled
+    at = open_page(monkeypatch, store, "present")
+    at.selectbox(key="set").set_value(smaller).run()
+    at.switch_page("pages/breakdown.py").run()
+    assert at.query_params["set"] in (smaller, [smaller])
+
+
+def test_report_site_and_python_are_about_it(
+    filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store, (complete, *_) = filled
+    assert vlprobe.results(cache=store.root).question_set.key == complete
+    monkeypatch.setattr(report, "report", lambda store, question_set: question_set.key)
+    written = CliRunner().invoke(
+        main, ["--cache", str(store.root), "report", str(tmp_path / "report.html")]
+    )
+    assert written.exit_code == 0, written.output
+    assert (tmp_path / "report.html").read_text() == complete
+    published = []
+
+    def record(store: Store, question_sets: list[views.runs.QuestionSet], limits: Limits) -> None:
+        published.extend(question_set.key for question_set in question_sets)
+        raise InvalidInput("Nothing is written.")
+
+    monkeypatch.setattr(bundle, "site", record)
+    CliRunner().invoke(main, ["--cache", str(store.root), "site", str(tmp_path / "site")])
+    assert published == [complete]
+
+
+def test_own_results_come_before_bundled_ones_unless_only_controls_were_run(tmp_path: Path):
+    store, tiny = Store(tmp_path / "cache"), make_tiny(tmp_path / "tiny")
+    control_only = ask(store, tiny, 2)
+    above = StoreAboveShipped(store.root, shipped.FOLDER)
+    listed = views.runs.question_sets(above)["case_key"].tolist()
+    assert listed[-1] == control_only
+    compared = ask(store, tiny, 3, "first")
+    listed = views.runs.question_sets(above)["case_key"].tolist()
+    assert listed[0] == compared and listed[-1] == control_only
