@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from vlprobe.dashboard import frame
+from vlprobe.dashboard import frame, jobs
 from vlprobe.dashboard.run import form, progress
 
 frame.enter()
+jobs.find_again()
 frame.watched_job()
 form.draw()
 st.header("Earlier runs")

@@ -88,3 +88,15 @@ def test_an_open_picker_of_home_is_not_covered_by_a_tooltip(page, url: str):
     idle(page)
     assert page.get_by_role("tooltip").count() == 0
     page.keyboard.press("Escape")
+
+
+def test_a_card_of_run_is_chosen_by_its_box_its_title_and_its_text(page, url: str):
+    visit(page, url + "/run")
+    card = page.locator("[class*=st-key-card_run_model]").filter(has_text="Half-trained")
+    box = card.get_by_role("checkbox", name="Half-trained", exact=True)
+    assert not box.is_checked()
+    for number, part in enumerate(("label", ".vp-card-title", ".vp-quiet"), 1):
+        middle = card.locator(part).first.bounding_box()
+        page.mouse.click(middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2)
+        idle(page)
+        assert box.is_checked() == bool(number % 2)

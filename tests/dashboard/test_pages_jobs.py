@@ -1,6 +1,7 @@
 """Jobs of the Run page, without a browser: what starts one, what becomes of it, and what cannot start."""
 
 import functools
+import re
 import shutil
 import time
 from pathlib import Path
@@ -10,10 +11,12 @@ import pytest
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import CONSTANT, RANDOM, open_page, words
 from vlprobe import views
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run import progress
 from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
-from vlprobe.runs.request import PlanRequest, Request
+from vlprobe.runs.jobs import Job
+from vlprobe.runs.request import PlanRequest, Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.files import write_json
 from vlprobe.storage.store import Store
@@ -217,7 +220,7 @@ def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
     first, second, third = names
     assert f"{first}, {second}, {third}" in told
     assert f"{first} · " in told and "lies believed" in told
-    assert f"{second} · {RANDOM}" in told
+    assert f"{second} · Scoring" in told
     assert f"{third} · left out" in told and "Left out prsm: It has no words." in told
     assert f"{first} · not begun" in told  # of the other model
     job = jobs.read(store, job_id)
@@ -227,4 +230,119 @@ def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
         "See the numbers",
     ]
     at = shown(store, "retrieval", job=job_id)  # the page of one of its probes shows it too
-    assert f"{second} · {RANDOM}" in words(at)
+    assert f"{second} · Scoring" in words(at)
+
+
+def end(store: Store, job_id: str, **facts: object) -> None:
+    """Let a waiting job have ended."""
+    write_json(
+        store.root / "jobs" / job_id / "status.json", {"updated": time.time(), "label": "", **facts}
+    )
+
+
+def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_it_is_dismissed(
+    shown, compared: Store, alive: None
+):
+    (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
+    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
+    try:
+        at = shown(compared, "lab")
+        assert not [button for button in at.button if button.label == "Dismiss"]
+        end(compared, job_id, state="done", keys=[row.key])
+        at.run()
+        counted = views.cases.outcomes(
+            compared,
+            views.runs.question_set(compared, row.case_key),
+            views.filter.Filter(RANDOM, "flip"),
+        )
+        assert f"Done Coin flip: {counted['fooled']} of {counted['all']} lies believed" in words(at)
+        (link,) = [link for link in at.get("page_link") if link.proto.label == "See the failures"]
+        assert link.proto.page == "explore" and row.case_key in link.proto.query_string
+        at.switch_page(page_file("verdicts")).run()
+        assert "Done Coin flip" in words(at)
+        at.query_params["job"] = job_id  # as behind the link
+        assert "Done Coin flip" not in words(at.run())
+        del at.query_params["job"]
+        assert "Done Coin flip" not in words(at.run())
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
+def test_a_failed_job_is_announced_with_its_reason_and_dismissed(
+    shown, compared: Store, alive: None
+):
+    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM)
+    try:
+        at = shown(compared, "lab")
+        end(compared, job_id, state="failed", error="The disk is full.")
+        assert "The disk is full." in words(at.run())
+        (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
+        assert link.proto.page == "run" and job_id in link.proto.query_string
+        at.button(key=f"dismiss_{job_id}").click().run()
+        assert "The disk is full." not in words(at)
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
+def test_a_way_to_another_page_and_back_keeps_the_progress_and_the_form(
+    shown, compared: Store, alive: None
+):
+    job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0)
+    try:
+        at = shown(compared, "run", job=job_id)
+        at.checkbox(key="run_model_demo:weak").check()
+        at.checkbox(key="run_probe_visla").check()
+        at.multiselect(key="run_models").set_value([CONSTANT, "openclip:one/two"])
+        at.text_input(key="run_own").set_value("csv:/a/b.csv").run()
+        at.switch_page(page_file("lab"))
+        del at.query_params["job"]
+        at.run().switch_page(page_file("run")).run()
+        assert at.button(key=f"cancel_{job_id}")
+        assert not [button for button in at.button if button.key == "stop_under_way"]
+        assert at.checkbox(key="run_model_demo:weak").value
+        assert not at.checkbox(key="run_model_demo:softmax").value
+        assert at.checkbox(key="run_probe_visla").value
+        assert at.multiselect(key="run_models").value == [CONSTANT, "openclip:one/two"]
+        assert at.text_input(key="run_own").value == "csv:/a/b.csv"
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
+def test_a_run_that_has_ended_is_among_the_earlier_ones_although_its_progress_is_shown(
+    shown, compared: Store, alive: None
+):
+    (row,) = [row for row in views.runs.run_rows(compared) if row.model == RANDOM]
+    job_id = waiting(compared, (RANDOM,), "done", label="Done", keys=[row.key])
+    try:
+        at = shown(compared, "run", job=job_id)
+        earlier = words(at).partition("See the numbers")[2] or words(at)
+        assert "None yet" not in words(at)
+        assert earlier.count("Done Coin flip") == 1
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
+class Labels(Progress):
+    """Keeps what a run reports."""
+
+    def __init__(self) -> None:
+        self.updates: list[tuple[str, float, float]] = []
+
+    def update(self, label: str, done: float, total: float) -> None:
+        """Keep one more."""
+        self.updates.append((label, done, total))
+
+
+def test_every_stage_of_a_run_is_said_in_words_and_counts_what_it_reads(tmp_path: Path):
+    labels = Labels()
+    dataset = make_tiny(tmp_path / "tiny")
+    request = Request(("demo:weak",), dataset, "lgip", device="cpu")
+    execute(request, Store(tmp_path / "cache"), labels)
+    said = [
+        progress.stage(Job("a", request, "running", label, done, total))
+        for label, done, total in labels.updates
+    ]
+    assert not [line for line in said if "demo:" in line or dataset in line or "(" in line]
+    assert {"Loading the model", "Reading the data", "Scoring", "Computing intervals"} <= set(said)
+    counted = [re.fullmatch(r"Reading pictures (\d+) of (\d+)", line) for line in said]
+    assert [found for found in counted if found and found[1] == found[2]]

@@ -12,7 +12,7 @@ from vlprobe.dashboard import navigation
 from vlprobe.dashboard.access import admit
 from vlprobe.dashboard.damage import error_text, left_out, way_out
 from vlprobe.dashboard.jobs import all_watched, probe_button, watched
-from vlprobe.dashboard.run import bar
+from vlprobe.dashboard.run import bar, notices
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
     Questions,
@@ -64,6 +64,7 @@ def main() -> None:
             with arrival():
                 page.run()
             bar.draw()
+            notices.draw()
     except VlprobeError as error:
         st.error(plain(error_text(error)), icon=":material/error:")
         way_out(error)

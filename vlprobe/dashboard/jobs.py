@@ -2,6 +2,7 @@
 not end it.
 """
 
+import contextlib
 import shlex
 
 import streamlit as st
@@ -15,6 +16,7 @@ from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import PlanRequest, Request
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
+STARTED = "started_job"  # in the session: the job that this visitor started last
 WATCHED = 5  # jobs that a page shows at once
 STATES = {
     "queued": ("…", "Waiting"),
@@ -27,9 +29,35 @@ STATES = {
 
 
 def begin(*requests: Request) -> None:
-    """Starts one job and puts its id into the URL: several probes are one plan."""
+    """Start one job and put its id into the URL: several probes are one plan."""
     job_request = requests[0] if len(requests) == 1 else PlanRequest(requests)
-    st.query_params["job"] = [jobs.start(job_request, store())]
+    job_id = jobs.start(job_request, store())
+    st.query_params["job"] = [job_id]
+    st.session_state[STARTED] = job_id
+
+
+def under_way() -> list[Job]:
+    """Return the jobs that have not ended; none where the files of jobs cannot be read, which the Run
+    page says.
+    """
+    try:
+        return jobs.going(store())
+    except VlprobeError:
+        return []
+
+
+def find_again() -> None:
+    """Name in the URL of the Run page the jobs whose progress it shows: beside those of a link all that
+    are under way, and without a link the one that this visitor started last.
+    """
+    linked = list(filter(None, st.query_params.get_all("job")))
+    ids = [*linked, *(job.id for job in under_way())]
+    started = st.session_state.get(STARTED)
+    if started and not linked:
+        with contextlib.suppress(VlprobeError):  # it was deleted
+            ids.insert(0, jobs.read(store(), started).id)
+    if len(set(ids)) > len(linked):
+        st.query_params["job"] = list(dict.fromkeys(ids))
 
 
 def demo_button() -> None:

@@ -163,7 +163,7 @@ class LocalExecutor(Executor):
         label = f"{self.context.label}: similarity spread"
         self.progress.update(label, 0, 1)
         self.encoder.progress = lambda stage, done, total: self.progress.update(
-            f"{label} ({stage})", 0, 1
+            f"{label} ({stage})", done, total
         )
         pictures = [item.image for item in sample if item.image]
         return similarity_spread(

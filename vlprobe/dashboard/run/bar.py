@@ -2,11 +2,10 @@
 
 import streamlit as st
 
+from vlprobe.dashboard.jobs import under_way
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run.progress import in_one_line, overall_fraction, stop
-from vlprobe.dashboard.state import attempt, plain, store
-from vlprobe.errors import VlprobeError
-from vlprobe.runs import jobs
+from vlprobe.dashboard.state import attempt, plain
 from vlprobe.runs.jobs import Job
 from vlprobe.storage import access
 
@@ -14,8 +13,8 @@ EVERY_SECONDS = 2
 
 
 def draw() -> None:
-    """The job that has its turn, told anew every two seconds; nothing where none is under
-    way, or the page shows it.
+    """Draw the job that has its turn, again every two seconds; nothing if none is under way, or the
+    page shows it.
     """
     job = _current()
     if job is not None and job.id not in st.query_params.get_all("job"):
@@ -24,12 +23,8 @@ def draw() -> None:
 
 
 def _current() -> Job | None:
-    """The running job, else the one that waits longest; None where nothing is under way."""
-    try:
-        going = jobs.going(store())
-    except VlprobeError:  # what cannot be read is told on the Run page
-        return None
-    return min(going, key=lambda job: (job.state != "running", job.queued), default=None)
+    """Return the running job, else the one that waits longest; None if nothing is under way."""
+    return min(under_way(), key=lambda job: (job.state != "running", job.queued), default=None)
 
 
 def _draw() -> None:

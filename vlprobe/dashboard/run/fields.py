@@ -1,11 +1,12 @@
 """Fields of the Run page for what an option of a probe or a setting of a run may be.
 
-They stand in folds and are drawn while theirs is open; what was set in them is kept when it is
-closed.
+They are in folds and are drawn while theirs is open. What was set in them, and in the three steps,
+is kept when a fold is closed and when the page is left.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,6 +19,7 @@ from vlprobe.types.options import Option
 COLUMNS = 3
 WIDE_COLUMNS = 2  # of lists, which hold several values in a row
 WIDE = ("choice", "list")  # types of option
+Value = TypeVar("Value")
 KEPT = "run_fields"  # in the session: what each field held when it was drawn last, by its key
 
 
@@ -69,15 +71,32 @@ def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
 
 def _draw(options: Sequence[Option], prefix: str) -> None:
     """A field for each option, several in a row; keeps what is in them."""
-    values = st.session_state.setdefault(KEPT, {})
     width = WIDE_COLUMNS if all(option.type in WIDE for option in options) else COLUMNS
     for start in range(0, len(options), width):
         columns = st.columns(width, vertical_alignment="bottom")
         for option, column in zip(options[start : start + width], columns, strict=False):
             key = f"{prefix}_{option.name}"
-            if key not in st.session_state:
-                st.session_state[key] = values.get(key, _default(option))
-            values[key] = _field(column, option, key)
+            keep(key, _default(option), partial(_field, column, option, key))
+
+
+def keep(
+    key: str, default: Value, draw: Callable[[], Value], choices: Sequence[Value] = ()
+) -> Value:
+    """Draw the field with this key. It begins with what it held last, on an earlier visit of the page too.
+
+    Args:
+        key: Of the field.
+        default: What it holds at first.
+        draw: Draws it, and returns what is in it.
+        choices: Of which it can hold one; empty: anything.
+    """
+    values = st.session_state.setdefault(KEPT, {})
+    if key not in st.session_state:
+        st.session_state[key] = values.get(key, default)
+    if choices and st.session_state[key] not in choices:
+        st.session_state[key] = default
+    values[key] = draw()
+    return values[key]
 
 
 def _field(column: DeltaGenerator, option: Option, key: str) -> object:

@@ -27,6 +27,7 @@ from vlprobe.render.html.elements import tag
 from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
+from vlprobe.runs.profile import SCORING, stage_of
 from vlprobe.runs.request import Request
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import RunRow
@@ -36,6 +37,18 @@ EVERY_ITEM = {"item": [], "where": [], "sample": 0}  # what a run's selection le
 EVERY_SECONDS = 1
 PAST = 12  # earlier jobs that are listed
 State = Literal["done", "asking", "next", "stopped"]
+STAGES = {  # of `profile`, in words
+    "read the dataset": "Reading the data",
+    "check the data": "Checking the data",
+    "make questions": "Making edits",
+    "load models": "Loading the model",
+    "doctor": "Checking the model",
+    "similarity spread": "Measuring how far its scores vary",
+    "judge, intervals, write": "Computing intervals",
+    SCORING: "Scoring",
+}
+COUNTED = ("make questions", "doctor", "similarity spread")  # stages that say how far they are
+TOWERS = {"(images)": "Reading pictures", "(texts)": "Reading captions"}  # the end of a label
 
 
 @dataclass(frozen=True)
@@ -109,7 +122,32 @@ def _place(job: Job) -> int:
 
 def overall_fraction(job: Job) -> float:
     """How much of a job is done, 0 to 1; models count equally."""
-    return min((_place(job) + job.fraction) / len(job.models), 1.0)
+    return min((_place(job) + _fraction(job)) / len(job.models), 1.0)
+
+
+def _fraction(job: Job) -> float:
+    """Return how much of the current model's work is done, 0 to 1: what comes before scoring counts nothing."""
+    if job.ended or _is_counted(job):
+        return job.fraction
+    return job.probes_begun / max(len(job.probes), 1)
+
+
+def _is_counted(job: Job) -> bool:
+    """Return whether the job counts cases, or steps of a training, and not what a stage before them reads."""
+    return job.request.kind == "training" or stage_of(job.label) == SCORING
+
+
+def stage(job: Job) -> str:
+    """Say what a job is doing: "Reading pictures 120 of 283"."""
+    if job.state != "running" or job.request.kind == "training":
+        return job.label
+    name = next(
+        (words for tower, words in TOWERS.items() if job.label.endswith(tower)),
+        STAGES[stage_of(job.label)],
+    )
+    if job.total > 1 and stage_of(job.label) in COUNTED:
+        return f"{name} {job.done:,.0f} of {job.total:,.0f}"
+    return name
 
 
 def in_one_line(job: Job) -> str:
@@ -117,7 +155,7 @@ def in_one_line(job: Job) -> str:
     if job.state == "queued":
         return f"{_what(job)}: waiting for its turn"
     model = model_name(job.models[min(_place(job), len(job.models) - 1)])
-    return f"{model}: {_pace(job) or job.label}"
+    return f"{model}: {' · '.join(filter(None, [stage(job), _pace(job)]))}"
 
 
 def _what(job: Job) -> str:
@@ -196,7 +234,7 @@ def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
         if position == asking:
             state = "stopped" if job.ended else "asking"
         rows = {row.probe: row for row in finished if row.model == name}
-        fraction = {"done": 1.0, "next": 0.0}.get(state, job.fraction)
+        fraction = {"done": 1.0, "next": 0.0}.get(state, _fraction(job))
         every.append(ModelProgress(name, state, fraction, tuple(_lines(job, state, rows))))
     return every
 
@@ -219,7 +257,7 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
 
 def _asking(job: Job) -> str:
     """What it believed so far, what is being done, and how long that will take."""
-    return " · ".join(filter(None, [_believed_so_far(job), job.label, _pace(job)]))
+    return " · ".join(filter(None, [_believed_so_far(job), stage(job), _pace(job)]))
 
 
 def _believed_so_far(job: Job) -> str:
@@ -262,7 +300,7 @@ def _believed(row: RunRow) -> str:
 def _pace(job: Job) -> str:
     """How much is done, how fast, and how long it will take; nothing before that is known."""
     spent = job.updated - job.started
-    if job.state != "running" or job.done <= 0 or spent <= 0.5:
+    if job.state != "running" or not _is_counted(job) or job.done <= 0 or spent <= 0.5:
         return ""
     rate = job.done / spent
     noun = "steps" if job.request.kind == "training" else "cases"
@@ -312,6 +350,26 @@ def resume(job_id: str) -> None:
     jobs.resume(store(), job_id)
 
 
+def what_was_found(job: Job) -> str:
+    """Say in a line what a job that has ended found, or what it was and why it stopped."""
+    finished = stored_runs(job) if job.state == "done" else []
+    if len(finished) == 1:
+        return f"{model_name(finished[0].model)}: {_believed(finished[0])}."
+    models = ", ".join(map(model_name, job.models))
+    return f"{models} · {_what(job)}" + (f". {error_text(job.failure)}" if job.error else "")
+
+
+def result_link(job: Job) -> tuple[str, str, dict[str, str]]:
+    """Return the page, the label and the query of the link to what a job that has ended found."""
+    finished = stored_runs(job) if job.state == "done" else []
+    if finished:
+        query = {"set": finished[-1].case_key, "model": finished[-1].model}
+        return "explore", "See the failures", query
+    if job.state == "done" and job.request.kind == "training":
+        return "repair", "See the losses", {"training": job.id}
+    return "run", "Show", {}
+
+
 def _links(job: Job, finished: list[RunRow]) -> None:
     """Where to see what was found: as soon as the first model is done."""
     if job.request.kind == "training":
@@ -334,9 +392,9 @@ def _links(job: Job, finished: list[RunRow]) -> None:
 
 
 def past() -> None:
-    """The newest jobs but for those that are watched, each with a way back to it."""
+    """List the newest jobs but for those whose progress is above, each with a way back to it."""
     watched = st.query_params.get_all("job")
-    earlier = [job for job in jobs.jobs(store()) if job.id not in watched][:PAST]
+    earlier = [job for job in jobs.jobs(store()) if job.ended or job.id not in watched][:PAST]
     for error in jobs.damaged(store()):
         st.warning(plain(error_text(error)), icon=":material/warning:")
     if not earlier:
@@ -348,12 +406,13 @@ def past() -> None:
         icon, word = STATES[job.state]
         with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):
             when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
-            request = f"{', '.join(job.models)} on {job.dataset} · {job.task}"
+            request = f"{', '.join(map(model_name, job.models))} · {_what(job)}"
             st.html(
                 f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", request)} '
                 f"{tag('small', when, class_='vp-quiet')}</p>"
             )
-            st.button("Open", key=f"open_{job.id}", on_click=_open, args=(job.id,))
+            if job.id not in watched:
+                st.button("Open", key=f"open_{job.id}", on_click=_open, args=(job.id,))
 
 
 def _open(job_id: str) -> None:

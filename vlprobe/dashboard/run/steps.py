@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -51,7 +52,8 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool
     """
     with column.container(border=True, key=f"card_{key}", height="stretch"):
         name = UNSPOKEN.sub(" ", title)
-        is_chosen = st.checkbox(name, default, key=key, label_visibility="collapsed")
+        draw = partial(st.checkbox, name, key=key, label_visibility="collapsed")
+        is_chosen = fields.keep(key, default, draw)
         st.html(tag("strong", title, class_="vp-card-title") + text)
     return is_chosen
 
@@ -68,7 +70,8 @@ def models() -> tuple[str, ...]:
             )
             if _card(grid, f"run_model_{name}", model_name(name), text):
                 names.append(name)
-        others = st.multiselect(
+        draw = partial(
+            st.multiselect,
             "A model of yours, or a known one",
             fields.names("models"),
             key="run_models",
@@ -76,6 +79,7 @@ def models() -> tuple[str, ...]:
             placeholder="Choose, or type a name and press Enter",
             help=MODELS_HELP,
         )
+        others = fields.keep("run_models", [], draw)
         typed = [name.strip() for name in others]
         every = tuple(dict.fromkeys([*names, *typed]))
         _say(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
@@ -131,12 +135,14 @@ def dataset(chosen_probes: Sequence[str]) -> str:
         forms = ", ".join(
             f"`{name}`" for name in registry.names("datasets") if registry.is_form(name)
         )
-        typed = st.text_input(
+        draw = partial(
+            st.text_input,
             "Or pictures of your own",
             key="run_own",
             placeholder=OWN_DATA,
             help=f"Takes the place of the dataset. With the path of your file or folder: {forms}.",
-        ).strip()
+        )
+        typed = fields.keep("run_own", "", draw).strip()
         name = typed or picked or ""
         _say(below, dataset_name(name or made_for))
         return name
@@ -146,19 +152,23 @@ def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | N
     """All side by side with their stored names; many as a list to search in."""
     label, key = "Pictures and captions", "run_dataset"
     if len(options) > MOST_DATASETS:
-        return st.selectbox(
+        draw = partial(
+            st.selectbox,
             label,
             options,
             key=key,
             format_func=lambda name: f"{labels[name]} · {name}" if name else labels[name],
         )
-    return st.radio(
-        label,
-        options,
-        key=key,
-        format_func=lambda name: plain(labels[name]),
-        captions=[plain(name) or DRAWN for name in options],
-    )
+    else:
+        draw = partial(
+            st.radio,
+            label,
+            options,
+            key=key,
+            format_func=lambda name: plain(labels[name]),
+            captions=[plain(name) or DRAWN for name in options],
+        )
+    return fields.keep(key, "", draw, options)
 
 
 def options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:

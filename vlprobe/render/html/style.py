@@ -57,7 +57,8 @@ STYLE = """<style>
 .vp-mark { vertical-align: -2px; flex: none; }
 [class*="st-key-card_"] { position: relative; padding: 10px 14px 12px; gap: .2rem; border-color: var(--vp-line); }
 [class*="st-key-card_"]:has(input:checked) { background: var(--vp-press-tint); border-color: var(--vp-press); }
-[class*="st-key-card_"] [data-testid="stCheckbox"] label::after { content: ""; position: absolute; inset: 0; }
+[class*="st-key-card_"] [data-testid="stCheckbox"] label::after {
+  content: ""; position: absolute; inset: 0; z-index: 1; }
 [class*="st-key-card_"] [data-testid="stElementContainer"]:has([data-testid="stCheckbox"]),
 [class*="st-key-card_"] [data-testid="stCheckbox"], [class*="st-key-card_"] label { position: static; }
 [class*="st-key-card_"] .vp-quiet { margin: 0; }
@@ -67,6 +68,14 @@ STYLE = """<style>
 @media (max-width: 640px) {
   [data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { padding-bottom: 10px; } }
 .st-key-run_bar p { margin: 0; }
+/* Jobs that ended while somebody was on another page: above all, at the lower right. */
+.st-key-notices { position: fixed; right: 24px; bottom: 24px; z-index: 999990; gap: 8px;
+  width: min(400px, 100vw - 32px); }
+[data-testid="stApp"]:has([data-testid="stBottom"]) .st-key-notices { bottom: 96px; }
+[class*="st-key-notice_"] { background: var(--vp-bg); border: 1px solid var(--vp-edge); border-radius: 10px;
+  padding: 12px 16px 8px; box-shadow: 0 8px 28px var(--vp-shade); gap: 4px; }
+[class*="st-key-notice_"] a { padding: 0; } [class*="st-key-notice_"] a p { color: var(--vp-press); font-weight: 600; }
+@media (max-width: 640px) { .st-key-notices { right: 16px; bottom: 16px; } }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {
   color: var(--vp-quiet) !important; opacity: 1; }
 .vp-quiet, .vp-job { margin: 0; overflow-wrap: anywhere; }
