@@ -5,12 +5,15 @@ import json
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
 from vlprobe import registry, views
+from vlprobe.dashboard import loaded
 from vlprobe.dashboard.play import page, question, quiz_page, room, rounds
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
+from vlprobe.models.demo_weights import FOLDER
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 from vlprobe.views.quiz import QuizRound
@@ -322,6 +325,16 @@ def test_a_code_that_is_none_is_refused_in_one_line(
     next(button for button in at.button if button.label == "Join").click().run()
     assert len(at.error) == 1 and "room" in at.error[0].value and "onerror" not in at.error[0].value
     assert not at.query_params.get("room")
+
+
+def test_a_visitor_who_clears_streamlit_s_caches_clears_no_room_and_no_model():
+    """What the server does for the message `clear_cache`, which it takes from anybody."""
+    names = ("control:random", f"demo:weak@{FOLDER / 'weak.safetensors'}")
+    rooms, models = room.all_rooms(), [loaded.loaded(name) for name in names]
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    assert room.all_rooms() is rooms
+    assert all(loaded.loaded(name) is model for name, model in zip(names, models, strict=True))
 
 
 def test_where_all_rooms_are_taken_that_is_said(shown, screen: Screen, rooms: Rooms, monkeypatch):

@@ -224,6 +224,25 @@ def test_there_are_two_hundred_people_in_all_rooms(rooms: Rooms):
     assert rooms.tally(codes[0], known[0]).n_people == play_rooms.MAX_PEOPLE - 1
 
 
+def test_places_of_closed_pages_are_free_for_others_and_votes_stay(rooms: Rooms, clock: Clock):
+    host = new_secret()
+    code = rooms.open(quiz(), host)
+    voter, watcher, *gone = joined(rooms, code, play_rooms.MAX_PEOPLE - 1)
+    rooms.vote(code, voter, 0, 0, 1)
+    clock.now = play_rooms.AWAY
+    rooms.tally(code, watcher)  # as an open page does every moment
+    with pytest.raises(InvalidInput, match="no place for one more"):
+        rooms.join(code, new_secret())
+    clock.now += 1
+    rooms.join(code, new_secret())
+    assert rooms.tally(code, host).n_people == 4
+    assert rooms.tally(code, voter).own_vote == 1 and rooms.tally(code, watcher).n_votes == 1
+    with pytest.raises(InvalidInput, match="not in this room"):
+        rooms.tally(code, gone[0])
+    rooms.join(code, gone[0])
+    assert rooms.tally(code, gone[0]).n_people == 5
+
+
 def test_rounds_of_a_room_are_bounded_and_empty_ones_refused(rooms: Rooms):
     host = new_secret()
     code = rooms.open(quiz(), host)

@@ -1,12 +1,20 @@
 """Models that pages ask: loaded once for all pages and people, and each answers one of them at a
 time.
+
+They are not in Streamlit's caches, which a message of any visitor clears.
 """
+
+import contextlib
 
 import streamlit as st
 
 from vlprobe import registry
 from vlprobe.runs.playground import Player
 from vlprobe.storage import access
+from vlprobe.storage.memory import SingleFlightCache
+
+_small_models = SingleFlightCache(16)  # so that a page can ask all of them
+_large_models = SingleFlightCache(6)
 
 
 def at_hand(name: str) -> bool:
@@ -18,20 +26,13 @@ def at_hand(name: str) -> bool:
 
 def loaded(name: str) -> Player:
     """The model of this name. Raises NotFound or InvalidInput."""
-    return _at_hand(name) if at_hand(name) else _loaded(name)
+    if at_hand(name):
+        return _small_models.get(name, lambda: _load(name))
+    is_loaded = name in _large_models
+    with contextlib.nullcontext() if is_loaded else st.spinner("Loading the model"):
+        return _large_models.get(name, lambda: _load(name))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _at_hand(name: str) -> Player:
-    """Small models, so that a page can ask all of them."""
-    return _loaded_anew(name)
-
-
-@st.cache_resource(max_entries=6, show_spinner="Loading the model")
-def _loaded(name: str) -> Player:
-    return _loaded_anew(name)
-
-
-def _loaded_anew(name: str) -> Player:
+def _load(name: str) -> Player:
     access.refuse_name(name)
     return Player(registry.load_model(name))

@@ -15,6 +15,7 @@ from vlprobe.views.quiz import QuizRound
 
 KEY = "room_quiz"  # of the component
 LOOK = 1.5  # seconds between two looks at a room
+_rooms = Rooms()  # not in a cache of Streamlit, which a message of any visitor clears
 ABOUT = (
     "Everybody in a room is asked the same questions. Nobody has a name; votes stay in this "
     "server's memory and go after a day. Votes on questions drawn by lot give the human baseline "
@@ -22,10 +23,9 @@ ABOUT = (
 )
 
 
-@st.cache_resource
 def all_rooms() -> Rooms:
-    """Those of this server."""
-    return Rooms()
+    """Return the rooms of this server."""
+    return _rooms
 
 
 def secret() -> str:
@@ -129,6 +129,7 @@ def _draw_asked(code: str) -> None:
     """The question that is asked; looked at anew every moment, because the host leads."""
     rooms = all_rooms()
     try:
+        rooms.join(code, secret())  # again, if the place was freed while this page was closed
         _take(rooms, code)
         tally, quiz = rooms.tally(code, secret()), rooms.quiz(code)
     except VlprobeError:  # closed, or a day old

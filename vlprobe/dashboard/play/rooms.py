@@ -22,6 +22,9 @@ MAX_PEOPLE = 200  # in all rooms
 MAX_ROUNDS = 50  # in one room
 LIFETIME = 24 * 3600.0  # seconds
 IDLE = 3600.0  # seconds without a vote after which a room may make way for a new one
+AWAY = (
+    300.0  # seconds after which a page counts as closed; one in the background asks once a minute
+)
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that is taken for another
 CODE_LENGTH = 6
 _CODE = re.compile(f"[{LETTERS}]{{{CODE_LENGTH}}}")
@@ -56,13 +59,23 @@ class _Round:
 
 
 @dataclass(slots=True)
+class _Person:
+    number: int
+    seen_at: float
+
+
+@dataclass(slots=True)
 class _Room:
     opened_at: float
     voted_at: float
     host: int
-    people: dict[str, int]  # by secret
+    people: dict[str, _Person]  # by secret
     rounds: list[_Round]
     stage: int = 0
+
+    def has_voted(self, person: int) -> bool:
+        """Return whether this person has voted in any round."""
+        return any(person in votes for each in self.rounds for votes in each.votes)
 
 
 def _locked(
@@ -110,7 +123,7 @@ class Rooms:
         now = self._clock()
         code = self._new_code()
         host = self._number_of(secret)
-        self._rooms[code] = _Room(now, now, host, {secret: host}, [_started(quiz)])
+        self._rooms[code] = _Room(now, now, host, {secret: _Person(host, now)}, [_started(quiz)])
         return code
 
     @_locked
@@ -126,7 +139,7 @@ class Rooms:
         room = self._room(code)
         if secret not in room.people:
             self._make_room_for_one()
-            room.people[secret] = self._number_of(secret)
+            room.people[secret] = _Person(self._number_of(secret), self._clock())
         return code
 
     @_locked
@@ -138,8 +151,7 @@ class Rooms:
         person = self._person(room, secret)
         if person == room.host:
             raise InvalidInput("Who opened the room can close it, not leave it.")
-        has_voted = any(person in votes for each in room.rounds for votes in each.votes)
-        if not has_voted:
+        if not room.has_voted(person):
             del room.people[secret]
 
     @_locked
@@ -288,7 +300,8 @@ class Rooms:
         _check_secret(secret)
         if secret not in room.people:
             raise InvalidInput("You are not in this room. Type its code.")
-        return room.people[secret]
+        room.people[secret].seen_at = self._clock()
+        return room.people[secret].number
 
     def _hosted(self, code: str, secret: str) -> _Room:
         room = self._room(code)
@@ -306,8 +319,21 @@ class Rooms:
         del self._rooms[code]
 
     def _make_room_for_one(self) -> None:
-        if sum(len(room.people) for room in self._rooms.values()) >= MAX_PEOPLE:
+        if self._n_people() >= MAX_PEOPLE:
+            self._free_abandoned_places()
+        if self._n_people() >= MAX_PEOPLE:
             raise InvalidInput(f"{MAX_PEOPLE} people are here, and there is no place for one more.")
+
+    def _n_people(self) -> int:
+        return sum(len(room.people) for room in self._rooms.values())
+
+    def _free_abandoned_places(self) -> None:
+        """Forget people whose page is closed. Hosts stay, and people who voted, because votes stay."""
+        for room in self._rooms.values():
+            for secret, person in list(room.people.items()):
+                is_away = self._clock() - person.seen_at > AWAY
+                if is_away and person.number != room.host and not room.has_voted(person.number):
+                    del room.people[secret]
 
     def _new_code(self) -> str:
         while True:
@@ -319,7 +345,7 @@ class Rooms:
         """The number of a person, the same in all rooms."""
         for room in self._rooms.values():
             if secret in room.people:
-                return room.people[secret]
+                return room.people[secret].number
         self._last_person += 1
         return self._last_person
 
