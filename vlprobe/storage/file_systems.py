@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
+from vlprobe.storage import access
 
 # Exceptions beside OSError of the file systems of fsspec, by module and name.
 FILE_SYSTEM_ERRORS = (
@@ -44,7 +45,9 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
     try:
         # A cached listing would hide new objects.
-        files, root = fsspec.core.url_to_fs(url, use_listings_cache=False, **s3_timeouts(url))
+        files, root = fsspec.core.url_to_fs(
+            url, use_listings_cache=False, **s3_timeouts(url), **redirect_check(url)
+        )
     except ImportError as error:
         raise MissingFileSystem(url, one_line(error)) from None
     except ValueError as error:
@@ -54,6 +57,21 @@ def open_file_system(url: str) -> tuple[Any, str]:
     if hasattr(files, "retries"):  # s3fs tries again what botocore gave up
         files.retries = min(files.retries, 2)
     return files, root.rstrip("/")
+
+
+def redirect_check(url: str) -> dict[str, dict]:
+    """Return the options with which fsspec refuses a redirect to where nothing may be fetched from;
+    none for schemes other than http and https.
+    """
+    if url.partition("://")[0] not in ("http", "https"):
+        return {}
+    return {"client_kwargs": {"middlewares": (_refuse_remote_request,)}}
+
+
+async def _refuse_remote_request(request: Any, handler: Any) -> Any:
+    """Middleware of aiohttp, which calls it for each redirect, too."""
+    access.refuse_remote(str(request.url.with_query(None)))
+    return await handler(request)
 
 
 def s3_timeouts(url: str) -> dict[str, dict]:

@@ -175,6 +175,51 @@ def test_below_a_root_nothing_is_fetched_but_from_where_the_starter_said(
         registry.check_name("datasets", "table:s3://bucket/open/x.csv")
 
 
+@pytest.mark.parametrize("target", ["elsewhere", "above", "below"])
+def test_a_redirect_is_followed_to_below_what_the_starter_named_and_nowhere_else(
+    served: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+):
+    folder, url = served
+    (folder / "open").mkdir()
+    (folder / "open" / "x.csv").write_text("caption,image\nA red square.,0.png\n")
+    (folder / "x.csv").write_text("caption,image\nSecret.,0.png\n")
+    locations = {
+        "elsewhere": url.replace("127.0.0.1", "localhost") + "/x.csv",
+        "above": f"{url}/x.csv",
+        "below": f"{url}/open/x.csv",
+    }
+
+    class Redirecting(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", locations[target])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    redirecting = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirecting)
+    threading.Thread(target=redirecting.serve_forever, daemon=True).start()
+    start = f"http://127.0.0.1:{redirecting.server_port}"
+    limits = access.settings(False, [tmp_path], remotes=[f"{start}/ok", f"{url}/open"])
+    for name, value in limits.items():
+        monkeypatch.setenv(name, value)
+    try:
+        if target == "below":
+            copy = remote.local_copy(f"{start}/ok/x.csv", tmp_path / "cache")
+            assert "A red square." in copy.read_text()
+        else:
+            with pytest.raises(InvalidInput, match="fetches nothing from there"):
+                remote.local_copy(f"{start}/ok/x.csv", tmp_path / "cache")
+            assert not Counting.asked and not (tmp_path / "cache").exists()
+    finally:
+        redirecting.shutdown()
+        redirecting.server_close()
+
+
 def test_a_remote_that_is_no_url_is_refused():
     for url in ("bucket/open", "s3://a\ns3://b"):
         with pytest.raises(InvalidInput, match="is no URL"):

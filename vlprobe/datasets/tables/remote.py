@@ -70,7 +70,9 @@ def local_copy(url: str, cache: Path) -> Path:
             if not target.is_file():
                 refuse_writing()
                 _fetch(url, files_there, path, facts, target)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if isinstance(error.__cause__, InvalidInput):  # fsspec hides that a redirect was refused
+            raise error.__cause__ from None
         raise InvalidInput(
             f"There is no '{url}', or it cannot be reached. Check the address and the network."
         ) from None
