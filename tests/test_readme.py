@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ import click
 import pytest
 import yaml
 from click.testing import CliRunner
+from packaging.requirements import Requirement
 
 from vlprobe import __version__, registry, views
 from vlprobe.cli import main
@@ -340,3 +342,17 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
     for page in PAGES[3:]:
         html = text_of((tmp_path / "site" / page.relative_to(DOCS)).with_suffix(".html"))
         assert not re.findall(r"(?:src=|<link[^>]+href=)\"(?:https?:)?//[^\"]+", html), page
+
+
+def test_the_cpu_builds_of_pytorch_are_installed_first_and_kept():
+    """`pip` keeps a CPU build if every requirement admits it; without torchvision it replaces torch."""
+    command = "pip install -q torch torchvision --index-url https://download.pytorch.org/whl/cpu"
+    assert command in text_of(DOCS / "start.md") and "docs/start.md#size" in README
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    requirements = [Requirement(line) for line in project["dependencies"]]
+    requirements += [Requirement(line) for line in metadata.requires("open_clip_torch") or []]
+    for requirement in requirements:
+        if requirement.name in ("torch", "torchvision"):
+            build = metadata.version(requirement.name).partition("+")[0] + "+cpu"
+            assert build in requirement.specifier
+    assert {"torch", "torchvision"} <= {requirement.name for requirement in requirements}
