@@ -215,3 +215,17 @@ def test_a_copied_link_is_confirmed_where_it_can_be_seen(page, drawer):
     box = notice.bounding_box()
     assert box["y"] >= 0 and box["y"] + box["height"] <= 900
     assert page.evaluate("navigator.clipboard.readText()") == page.url
+
+
+def test_a_link_of_this_computer_says_so_and_is_copied_without_hovering(page, url: str):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.set_viewport_size({"width": 1280, "height": 900})
+    visit(page, url + EXPLORE)
+    page.locator(".st-key-explore_share button").first.click()
+    idle(page)
+    assert page.get_by_text("Works on this computer only.").is_visible()
+    copy = page.get_by_role("button", name="Copy to clipboard")
+    assert copy.is_visible()  # before the pointer is over it
+    copy.click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(url) and "kind=flip" in copied

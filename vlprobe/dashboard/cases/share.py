@@ -3,7 +3,7 @@ list of what people wrote.
 """
 
 import functools
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import streamlit as st
 
@@ -20,14 +20,18 @@ from vlprobe.views.filter import Filter
 
 LISTED = 50  # cases with tags or notes
 PAGE = "pages/explore.py"
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+LINK = "Opens exactly this for everyone who can reach this dashboard."
+LOCAL_LINK = "Works on this computer only. To send what you see, use “Download as a report” below."
 
 
 def draw_share(stored: Questions, case_filter: Filter, n_cases: int) -> None:
     """The popover, in four parts."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         _heading("Link")
-        quiet("Opens exactly this, wherever this dashboard runs on the same results.")
-        st.code(address(), language=None, wrap_lines=True)
+        quiet(LOCAL_LINK if urlsplit(address()).hostname in LOCAL_HOSTS else LINK)
+        with st.container(key="share_link"):
+            st.code(address(), language=None, wrap_lines=True)
         _heading("Files")
         _files(stored, case_filter, n_cases)
         _heading("Saved views")
