@@ -1,5 +1,6 @@
 """Dataset files that somebody made to break us: each is read rightly or refused in one line."""
 
+import json
 import os
 from pathlib import Path
 
@@ -87,6 +88,36 @@ def test_json_that_is_no_dataset_is_refused_in_one_line(tmp_path: Path, what: st
     text, expected = JSON[what]
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     assert expected in told(form.format(put(tmp_path / file, text)), tmp_path / "cache")
+
+
+MANY = 60_000  # names: whoever compares each with each other never ends
+QUADRATIC = {  # JSON whose names are many, and what it is refused with
+    "a name of its own in each row": (
+        "table:{}",
+        lambda: json.dumps([{f"n{number}": 1} for number in range(MANY)]),
+        "60,000 different names in 60,000 rows, and hardly a row has them all",
+    ),
+    "names of objects within": (
+        "table:{}",
+        lambda: json.dumps([{"a": {f"n{number}": 1}} for number in range(MANY)]),
+        "60,000 different names",
+    ),
+    "a name twice, after many": (
+        "folder:{.parent}",
+        lambda: (
+            json.dumps({f"{number}.png": [] for number in range(MANY)})[:-1] + ', "59999.png": []}'
+        ),
+        "'59999.png' is there twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", QUADRATIC)
+def test_json_of_many_names_is_refused_at_once(tmp_path: Path, what: str):
+    form, text, expected = QUADRATIC[what]
+    assert expected in told(
+        form.format(put(tmp_path / "captions.json", text())), tmp_path / "cache"
+    )
 
 
 HEADS = {  # columns of each table, and a row with one field left open

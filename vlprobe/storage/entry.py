@@ -26,6 +26,7 @@ from vlprobe.storage.files import (
     atomic_writer,
     parse_json_object,
     present,
+    replace_surrogates,
     sha256,
     unreadable,
     write_json,
@@ -180,7 +181,7 @@ def parse_manifest(content: bytes) -> dict[str, Any] | None:
         RecursionError,
     ):  # not JSON, or of another form
         return None
-    return manifest if intact else None
+    return replace_surrogates(manifest) if intact else None
 
 
 def _has_types(fields: Mapping[str, object], types: Mapping[str, FieldType]) -> bool:

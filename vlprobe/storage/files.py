@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -19,7 +20,7 @@ from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage.access import refuse_typed, refuse_writing
 
 Content = TypeVar("Content")
-SURROGATE = re.compile("[\ud800-\udfff]")  # in a path: a byte that is not UTF-8
+SURROGATE = re.compile("[\ud800-\udfff]")  # half a character; in a path, a byte that is not UTF-8
 
 
 def parse_path(text: str, confined: bool = True) -> Path:
@@ -164,9 +165,9 @@ def convert(content: object, kind: type[Content]) -> Content:
 def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
+        counts = Counter(name for name, _ in pairs)
         raise ValueError(
-            f"the name '{next(name for name in members if names.count(name) > 1)}' is there twice"
+            f"the name '{next(name for name in members if counts[name] > 1)}' is there twice"
         )
     return members
 
@@ -249,18 +250,34 @@ def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replaces a file by the value as JSON, atomically."""
-    write_bytes(path, json.dumps(value, indent=1, sort_keys=True).encode())
+    """Replaces a file by the value as JSON, atomically. Raises InvalidInput."""
+    write_bytes(path, _json(path, value, indent=1, sort_keys=True))
+
+
+def _json(path: Path, value: object, **options: Any) -> bytes:
+    """The value as JSON. Raises InvalidInput where it has half a character, which no page can show."""
+    if SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise InvalidInput(
+            f"Cannot write '{path}': a text in it has half of a character (a lone surrogate). Use another name or text."
+        )
+    return json.dumps(value, **options).encode()
+
+
+def replace_surrogates(content: dict[str, Any]) -> dict[str, Any]:
+    """Replace half characters in parsed JSON by U+FFFD: until version 0.2, answers of servers were stored with them."""
+    text = json.dumps(content, ensure_ascii=False)
+    return json.loads(SURROGATE.sub("\ufffd", text)) if SURROGATE.search(text) else content
 
 
 def append_json(path: Path, value: object) -> None:
     """Adds a value as a line of JSON; an unfinished last line is ended first. Raises InvalidInput."""
     refuse_writing()
+    line = _json(path, value)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
         with path.open("ab") as handle:
-            handle.write((b"" if ends_with_newline else b"\n") + json.dumps(value).encode() + b"\n")
+            handle.write((b"" if ends_with_newline else b"\n") + line + b"\n")
             handle.flush()
             os.fsync(handle.fileno())
     except OSError as error:

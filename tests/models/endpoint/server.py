@@ -23,6 +23,13 @@ from tests.models.endpoint import author
 LOCK = threading.Lock()
 REQUESTS: list[dict] = []
 FAULTS: list[dict] = []
+NAMES = {
+    "half model": {"model": "\ud800x"},
+    "half fingerprint": {"system_fingerprint": "x\udfff"},
+    "unprintable model": {"model": "x\x1b[31m"},
+    "two lines": {"system_fingerprint": "x\ny"},
+    "long model": {"model": "x" * 201},
+}
 STATUS = {"429": 429, "500": 500, "401": 401, "400": 400, "late": 429}
 
 
@@ -129,6 +136,13 @@ def spoiled(kind: str, answer: dict, key: str) -> dict | bytes:
         return answer | {"system_fingerprint": "fp_2"}
     if kind == "key":
         return answer | {"note": key}
+    if kind in NAMES:
+        return answer | NAMES[kind]
+    if kind in ("escaped model", "escaped error", "most of the key"):
+        place = "error" if kind == "escaped error" else "model"
+        text = json.dumps(answer | {place: "KEY"})
+        escaped = "".join(f"\\u{ord(letter):04x}" for letter in key)  # as JSON may write it
+        return text.replace("KEY", key[:-3] if kind == "most of the key" else escaped).encode()
     if kind == "less":
         return answer | {"data": answer["data"][1:]}
     if kind == "absent":
@@ -188,7 +202,9 @@ class Handler(BaseHTTPRequestHandler):
             return self.give(307, b"", Location=place)
         if fault in STATUS:
             seconds = "1000" if fault == "late" else "0"
-            return self.give(STATUS[fault], {"error": f"said {fault}"}, Retry_After=seconds)
+            return self.give(
+                STATUS[fault], {"error": f"said {fault} to {key}"}, Retry_After=seconds
+            )
         with LOCK:
             answer = embeddings(body) if self.path.endswith("embeddings") else chat(body)
         content = spoiled(fault, answer, key.removeprefix("Bearer "))

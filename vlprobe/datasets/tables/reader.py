@@ -29,6 +29,10 @@ SUFFIXES = (*SEPARATED, ".json", *JSON_LINES, ".parquet", ".arrow", ".feather", 
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".7z")
 MOST_BYTES = 4 << 30  # of a table's texts in memory
 MOST_ROWS = 50_000_000
+MOST_SPARSE, MOST_SPARSITY = (
+    1_000_000,
+    20,
+)  # cells of rows of JSON, in all and for each that is filled
 BATCH_ROWS = 8192  # that are written out at a time
 
 
@@ -114,9 +118,15 @@ def of_rows(file: Path, rows: Sequence[documents.Row]) -> Table:
 
     rows = [_flat(row) for row in rows]
     names = list(dict.fromkeys(name for row in rows for name in row))
+    if len(names) * len(rows) > MOST_SPARSE + MOST_SPARSITY * sum(map(len, rows)):
+        raise InvalidInput(
+            f"'{file}' has {len(names):,} different names in {len(rows):,} rows, and hardly a row has them all. "
+            "Expected the same columns in each row."
+        )
     columns, skipped = {}, []
     for name in names:
         values = [_text(row.get(name)) for row in rows]
+        _refuse_surrogates(file, name, values)
         if any(value is None for value in values):
             skipped.append(name)
         elif any(isinstance(value, list) for value in values):
@@ -125,6 +135,17 @@ def of_rows(file: Path, rows: Sequence[documents.Row]) -> Table:
         else:
             columns[name] = pa.chunked_array([pa.array(values, pa.string())])
     return Table(file, _lower(file, columns), {}, tuple(skipped), len(rows))
+
+
+def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] | None]) -> None:
+    """Raises InvalidInput where the name of a column or a text in it has half a character."""
+    texts = ("\n".join(value) if isinstance(value, list) else value or "" for value in values)
+    for row, text in enumerate(itertools.chain([name], texts)):
+        if not text.isascii() and files.SURROGATE.search(text):
+            place = f"row {row}, " if row else ""
+            raise InvalidInput(
+                f"'{file}', {place}column '{name}': it has half of a character. Write the whole character, in UTF-8."
+            )
 
 
 def _flat(row: documents.Row) -> documents.Row:

@@ -27,6 +27,7 @@ from vlprobe.storage.files import (
     convert,
     parse_json_object,
     present,
+    replace_surrogates,
     unreadable,
     write_json,
 )
@@ -289,7 +290,7 @@ def _stored(store: Store, digest: str) -> tuple[list[Examination], list[InvalidI
 def read(path: Path) -> Examination | None:
     """The examination in a file; None where it was stored in another form. Raises InvalidInput."""
     try:
-        content = parse_json_object(read_regular(path).decode())
+        content = replace_surrogates(parse_json_object(read_regular(path).decode()))
         if content.pop("schema") != SCHEMA:
             return None
         content["passport"] = dict(content["passport"])

@@ -12,6 +12,7 @@ from vlprobe import __version__
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import endpoints
 from vlprobe.registry.endpoints import Address
+from vlprobe.storage import files
 
 ATTEMPTS = 6
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds between attempts; doubled each time
@@ -20,11 +21,41 @@ CONNECT_SECONDS = 10.0
 MAX_ANSWER = 64 << 20  # bytes
 BLOCK = 1 << 16
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-QUOTED = 200  # characters of what a server says, in an error
+PIECE = 8  # letters of a key in a row that nothing which is shown or stored with results may have
+LONG_FIELDS = ("data", "choices")  # the answers themselves
 
 
 class Stopped(Exception):
     """Raised in threads that wait or would ask, once somebody stops them."""
+
+
+def _repeats(key: str, text: str) -> bool:
+    """Whether an answer has the key in any spelling of JSON, or a piece of it outside of the answers themselves."""
+    pieces = [key[start : start + PIECE] for start in range(max(1, len(key) - PIECE + 1))]
+    try:
+        content = files.parse_json(text)
+    except ValueError:
+        return any(piece in text for piece in pieces)
+    if key in text or ("\\" in text and key in _texts(content)):
+        return True
+    if isinstance(content, dict):
+        content = {name: value for name, value in content.items() if name not in LONG_FIELDS}
+    texts = _texts(content)
+    return any(piece in texts for piece in pieces)
+
+
+def _texts(content: object) -> str:
+    """The texts of parsed JSON, one after the other."""
+    texts, pending = [], [content]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            pending += [*part.keys(), *part.values()]
+        elif isinstance(part, list):
+            pending += part
+    return "\n".join(texts)
 
 
 class Client:
@@ -84,14 +115,14 @@ class Client:
             else:
                 if status == 200:
                     return text
-                problem = self._problem(status, text, label)
+                problem = self._problem(status, label)
                 wait = self._wait(wait, asked_wait, label, problem)
             if attempt + 1 < ATTEMPTS and self._stopping.wait(wait):
                 raise Stopped
         raise self._refused(label, f"{problem}, {ATTEMPTS} times")
 
     def _attempt(self, path: str, body: bytes, label: str) -> tuple[int, str, float | None]:
-        """Status, text, and how many seconds the server asks us to wait."""
+        """Status, the text of an answer, and how many seconds the server asks us to wait."""
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
@@ -122,20 +153,21 @@ class Client:
                 asked_wait = urllib3.Retry(retry_after_max=10**9).get_retry_after(response)
             except InvalidHeader:
                 asked_wait = None
-        return response.status, self._scrubbed(b"".join(blocks), label), asked_wait
+        text = self._scrubbed(b"".join(blocks), label) if response.status == 200 else ""
+        return response.status, text, asked_wait
 
     def _scrubbed(self, content: bytes, label: str) -> str:
         """The text of an answer. Raises InvalidInput where it is none, or repeats the key."""
         key = endpoints.authorization(self._address.origin).get("Authorization", "")
-        secret = key.removeprefix("Bearer ").encode()
-        if secret and secret in content:
-            raise self._refused(label, "the answer repeats the key, and is not kept")
         try:
-            return content.decode()
+            text = content.decode()
         except UnicodeDecodeError:
             raise self._refused(label, "the answer is no text") from None
+        if key and _repeats(key.removeprefix("Bearer "), text):
+            raise self._refused(label, "the answer repeats the key, and is not kept")
+        return text
 
-    def _problem(self, status: int, text: str, label: str) -> str:
+    def _problem(self, status: int, label: str) -> str:
         """What is wrong with a status that may pass. Raises InvalidInput for any other."""
         if status in BUSY:
             return f"status {status}"
@@ -149,8 +181,10 @@ class Client:
             raise self._refused(
                 label, f"it refuses the key, or there is none (status {status}): {hint}"
             )
-        words = " ".join(text.split())[:QUOTED]
-        raise self._refused(label, f"status {status}: {words or 'no reason given'}")
+        # What it says is not quoted: servers repeat keys, whole or in part.
+        raise self._refused(
+            label, f"status {status}. Check the address, the model's name and the log of the server"
+        )
 
     def _wait(self, wait: float, asked_wait: float | None, label: str, problem: str) -> float:
         """Seconds before the next attempt."""

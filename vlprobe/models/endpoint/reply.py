@@ -8,6 +8,8 @@ from typing import Any
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 
+LONGEST_NAME = 200  # of a model and of a fingerprint
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -49,18 +51,27 @@ def parse(body: str, label: str) -> Reply:
         raise strange(label, f"no JSON object, it begins with '{body[:60]}'") from None
     if content.get("error"):
         raise strange(label, f"an error, {str(content['error'])[:200]}")
-    model, fingerprint = content.get("model"), content.get("system_fingerprint")
-    if not isinstance(model, str) or not model:
+    model = _name(content, "model", label)
+    if not model:
         raise strange(label, "it does not say which model answered ('model')")
-    if not isinstance(fingerprint, str | None):
-        raise strange(label, "its 'system_fingerprint' is no text")
+    fingerprint = _name(content, "system_fingerprint", label)
     usage = content.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     sent = _count(counts.get("prompt_tokens"))
     sent = _count(counts.get("total_tokens")) if sent is None else sent
     return Reply(
-        content, Identity(model, fingerprint or ""), sent, _count(counts.get("completion_tokens"))
+        content, Identity(model, fingerprint), sent, _count(counts.get("completion_tokens"))
     )
+
+
+def _name(content: Mapping[str, Any], field: str, label: str) -> str:
+    """A name that is stored with every result; "" where there is none. Raises InvalidInput."""
+    name = content.get(field) or ""
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise strange(
+            label, f"its '{field}' is not a line of at most {LONGEST_NAME} printable letters"
+        )
+    return name
 
 
 def _count(value: object) -> int | None:
