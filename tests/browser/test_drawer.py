@@ -225,7 +225,10 @@ def test_a_link_of_this_computer_says_so_and_is_copied_without_hovering(page, ur
     idle(page)
     assert page.get_by_text("Works on this computer only.").is_visible()
     copy = page.get_by_role("button", name="Copy to clipboard")
-    assert copy.is_visible()  # before the pointer is over it
+    # Before the pointer is over it.
+    assert copy.evaluate(
+        "e => e.checkVisibility({ opacityProperty: true, visibilityProperty: true })"
+    )
     copy.click()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith(url) and "kind=flip" in copied
