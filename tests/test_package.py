@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from websockets.sync.client import connect
 
 from tests.cli.test_served import drawn
@@ -318,6 +320,27 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
     assert not effective["global.e2eTest"] and effective["client.allowedOrigins"] == []
     assert "Traceback" not in (installed.parent / "log.txt").read_text()
     assert (home / "cache").is_dir()  # of the folder that it was started in
+
+
+def test_the_container_installs_nothing_without_a_version_and_a_hash():
+    demo = ROOT / "docs" / "demo"
+    container = (demo / "Dockerfile").read_text()
+    installs = container.count("pip install")
+    assert installs == container.count("pip install --no-cache-dir --no-deps") == 2
+    assert "--require-hashes" in container and "-r /tmp/requirements.lock" in container
+    lines = (demo / "requirements.lock").read_text().replace("\\\n", " ").splitlines()
+    locked = [line.split() for line in lines if line and line.lstrip()[0] != "#"]
+    assert all(
+        re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", word) for _, *rest in locked for word in rest
+    )
+    assert all(hashes for _, *hashes in locked)
+    versions = dict(pin.split("==") for pin, *_ in locked)
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    for requirement in map(Requirement, dependencies):
+        name = canonicalize_name(requirement.name)
+        assert requirement.specifier.contains(versions[name]), name
+    assert versions["torch"].endswith("+cpu") and versions["torchvision"].endswith("+cpu")
+    assert not [name for name in versions if name.startswith("nvidia")]
 
 
 @pytest.fixture
