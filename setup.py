@@ -1,5 +1,5 @@
-"""What pyproject.toml cannot say: the dashboard's app.py, pages and settings, which stand at the top of
-a checkout, lie below `vlprobe/` in a wheel.
+"""What pyproject.toml cannot say: the dashboard's app.py, pages and settings and the pages of docs/, which
+are at the top of a checkout, are below `vlprobe/` in a wheel.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-APPLICATION = ("app.py", "pages/*.py", ".streamlit/config.toml")
+APPLICATION = ("app.py", "pages/*.py", ".streamlit/config.toml", "docs/**/*.md")
 BELOW = Path("vlprobe", "dashboard", "app")
 
 

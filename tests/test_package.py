@@ -35,6 +35,7 @@ SOURCES = (
     "app.py",
     "pages",
     ".streamlit",
+    "docs",
     "vlprobe",
     "setup.py",
     "pyproject.toml",
@@ -156,7 +157,13 @@ def test_the_wheel_holds_the_application_below_the_package_and_nothing_beside_it
     app = "vlprobe/dashboard/app/"
     pages = {path.name for path in (ROOT / "pages").glob("*.py")}
     below = {name.removeprefix(app) for name in names if name.startswith(app)}
-    assert below == {"app.py", ".streamlit/config.toml", *(f"pages/{name}" for name in pages)}
+    docs = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert below == {
+        "app.py",
+        ".streamlit/config.toml",
+        *(f"pages/{name}" for name in pages),
+        *docs,
+    }
     assert any(name.startswith("vlprobe/storage/shipped_results/") for name in names)
     assert "vlprobe/render/html/style.py" in names
 
@@ -170,6 +177,25 @@ def test_the_wheel_names_what_each_extra_brings(wheel):
     needed = [line for line in lines if line.startswith("Requires-Dist") and "extra ==" not in line]
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert len(needed) == len(listed) > 10
+    assert "Description-Content-Type: text/markdown" in lines
+    assert "Author: vlprobe contributors" in lines and "License-Expression: MIT" in lines
+    assert "Project-URL: LGIP, https://arxiv.org/abs/2511.13494" in lines
+    assert (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[2] in lines
+
+
+def test_help_names_the_folder_of_the_documentation_that_errors_speak_of(installed, home):
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    command = [installed / "bin" / "vlprobe", "--help"]
+    shown = subprocess.run(
+        command, cwd=home, env=environment, capture_output=True, text=True, check=True
+    )
+    (folder,) = (Path(word) for word in shown.stdout.split() if word.endswith("docs"))
+    assert installed in folder.parents
+    spoken = set()
+    for path in (ROOT / "vlprobe").rglob("*.py"):
+        spoken |= set(re.findall(r"docs/([\w/-]+\.md)", path.read_text(encoding="utf-8")))
+    assert {"edits.md", "security.md"} <= spoken
+    assert all((folder / name).is_file() for name in spoken), folder
 
 
 def test_the_files_of_requirements_name_every_extra_once():

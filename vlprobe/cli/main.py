@@ -41,6 +41,7 @@ from vlprobe.cli.suspects import errata, suspects
 from vlprobe.cli.train import train, train_demo
 from vlprobe.cli.verify import verify
 from vlprobe.errors import VlprobeError
+from vlprobe.storage.application import docs_folder
 
 if TYPE_CHECKING:
     from vlprobe.views.export import Form
@@ -68,6 +69,10 @@ class _Commands(click.Group):
                 "Stopped. Finished parts are kept; the same command goes on from there.", err=True
             )
             ctx.exit(130)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where the documentation is, on one line whatever the width: a path is not broken."""
+        formatter.write(f"\nDocumentation: {docs_folder()}\n")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -20,6 +20,11 @@ def app_file() -> Path:
     return carried if carried.is_file() else here.parents[2] / "app.py"
 
 
+def docs_folder() -> Path:
+    """Return the folder with the pages of the documentation, to which errors and help texts refer."""
+    return app_file().parent / "docs"
+
+
 def settings() -> dict[str, Setting | list | dict]:
     """Return the application's own Streamlit settings without its theme: `server.maxUploadSize` and
     so on.
