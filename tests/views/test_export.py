@@ -15,7 +15,7 @@ import pytest
 from tests.cli.test_main import call
 from vlprobe import views
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import annotations
+from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
@@ -116,6 +116,66 @@ def test_the_query_of_the_docs_counts_who_is_fooled(exports, every_probe):
     scores = every_probe.run(key).table("scores").to_pandas().query("kind == 'flip'")
     expected = (scores["margin"] <= 0).groupby(scores["subtype"]).mean()
     assert {row[1]: row[2] for row in rows if row[0] == model} == pytest.approx(expected.to_dict())
+
+
+def test_every_query_of_the_docs_runs(exports, every_probe, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cache").symlink_to(every_probe.root)
+    (tmp_path / "all.duckdb").symlink_to(exports["duckdb"])
+    queries = re.findall(r"```sql\n(.*?)```", DOCS, re.DOTALL)
+    assert len(queries) >= 4
+    with duckdb.connect(str(exports["duckdb"]), read_only=True) as connection:
+        for query in queries:
+            assert connection.execute(query).fetchall(), query
+    for block in re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL):
+        scope: dict[str, object] = {}
+        exec(compile(block, "docs/export.md", "exec"), scope)
+        groups = scope["groups"]
+        assert isinstance(groups, pd.DataFrame)
+        for key, n_groups in groups.itertuples(index=False):
+            assert every_probe.cases(key).table("cases").to_pandas()["group"].nunique() == n_groups
+
+
+def test_the_docs_name_every_column_that_sql_takes_for_a_word_of_its_own(exports):
+    reserved = set()
+    with duckdb.connect(str(exports["duckdb"]), read_only=True) as connection:
+        for table, names in TABLES.items():
+            for name in names:
+                try:
+                    connection.execute(f"SELECT {name} FROM {table} LIMIT 1")
+                except duckdb.ParserException:
+                    reserved.add(name)
+    (sentence,) = (line for line in DOCS.splitlines() if "need double quotes" in line)
+    assert set(re.findall(r'`"(\w+)"`', sentence)) == reserved
+
+
+@pytest.mark.parametrize("form", ["duckdb", "parquet", "csv"])
+def test_bundled_results_are_marked_and_can_be_left_out(every_probe, tmp_path, monkeypatch, form):
+    own = tmp_path / "own"
+    kept = next(run for run in every_probe.runs() if run["run"]["probe"] == "eqben")
+    for folder, key in (("runs", kept["key"]), ("cases", kept["case_key"])):
+        shutil.copytree(every_probe.root / folder / key, own / folder / key)
+    monkeypatch.setenv(shipped.SETTING, str(every_probe.root))
+    every = {run["key"] for run in every_probe.runs()}
+    for words, keys in (((), every), (("--no-bundled",), {kept["key"]})):
+        out = tmp_path / f"out{len(words)}"
+        call(own, "export", str(out), "--format", form, *words)
+        runs, scores, cases = (_table(out, form, name) for name in ("runs", "scores", "cases"))
+        assert set(runs["key"]) == set(scores["run"]) == keys
+        assert set(cases["case_key"]) == {
+            run["case_key"] for run in every_probe.runs() if run["key"] in keys
+        }
+        bundled = dict(zip(runs["key"], runs["bundled"], strict=True))
+        assert {key for key in keys if not bundled[key]} == {kept["key"]}
+    answer = call(tmp_path / "empty", "export", str(tmp_path / "none"), "--no-bundled", code=1)
+    assert "Nothing but bundled results is stored" in answer.stderr
+
+
+def _table(out: Path, form: str, name: str) -> pd.DataFrame:
+    if form == "duckdb":
+        with duckdb.connect(str(out), read_only=True) as connection:
+            return connection.execute(f"SELECT * FROM {name}").df()
+    return getattr(pd, f"read_{form}")(out / f"{name}.{form}")
 
 
 def test_a_cell_that_a_spreadsheet_would_run_is_defused(every_probe, tmp_path):

@@ -335,15 +335,16 @@ def jobs(
     show_default=True,
     help="One DuckDB file, or a folder of Parquet or CSV files.",
 )
+@click.option("--no-bundled", is_flag=True, help="Leave out results that came with vlprobe.")
 @click.pass_context
-def export(ctx: click.Context, output: Path, form: "Form") -> None:
-    """Write all results, and those that came with vlprobe, into OUTPUT for other programs; its schema goes with it
-    (docs/export.md).
+def export(ctx: click.Context, output: Path, form: "Form", no_bundled: bool) -> None:
+    """Write all results into OUTPUT for other programs, with a schema (docs/export.md). The column `bundled` of `runs`
+    marks results that came with vlprobe.
     """
     from vlprobe import views
 
     store = results_store(ctx)
-    rows = views.export.export(store, output, form)
+    rows = views.export.export(store, output, form, not no_bundled)
     click.echo(f"{output}: {rows:,} scores", err=True)
     for error in views.runs.unread(store):
         click.echo(f"Left out: {error}", err=True)

@@ -23,7 +23,7 @@ from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
 from vlprobe.views.export_schema import SCHEMA_VERSION, meaning
-from vlprobe.views.runs import runs
+from vlprobe.views.runs import run_rows, runs
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,8 +34,8 @@ Form = Literal["duckdb", "parquet", "csv"]
 BATCH_ROWS = 20_000  # of CSV, at a time in memory
 
 
-def export(store: Store, output: Path, form: Form = "duckdb") -> int:
-    """Writes all results; returns how many scores.
+def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool = True) -> int:
+    """Write all results and return how many scores were written.
 
     The files are written by a connection of its own: the store's can only read the cache folder.
     Nothing is at `output` until all of it is.
@@ -44,16 +44,22 @@ def export(store: Store, output: Path, form: Form = "duckdb") -> int:
         store: Whose results.
         output: A file (duckdb) or a folder (parquet, csv) that does not exist.
         form: Of the files.
+        with_bundled: Whether results that came with vlprobe are included.
 
     Raises:
-        InvalidInput: nothing is stored, `output` exists or cannot be written, or there is too little space.
+        InvalidInput: nothing is stored, or nothing but bundled results; `output` exists or cannot
+            be written, or there is too little space.
     """
     import duckdb
 
-    stored = runs(store)
+    stored = runs(store).assign(bundled=[row.shipped for row in run_rows(store)])
+    if not with_bundled:
+        stored = stored.loc[~stored["bundled"]]
     if stored.empty:
         raise InvalidInput(
             "Nothing is stored yet, so there is nothing to export. Run a probe first: vlprobe run --help."
+            if with_bundled
+            else "Nothing but bundled results is stored. Leave --no-bundled out to export these."
         )
     if output.exists() or output.is_symlink():
         raise InvalidInput(

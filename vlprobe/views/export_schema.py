@@ -25,6 +25,7 @@ TABLES: dict[str, dict[str, str]] = {
         "finished": "when, ISO 8601, UTC",
         "older": "in what the run is of an older version than the vlprobe that exported; '' in nothing",
         "note": "what to know before its numbers are believed; '' for nothing",
+        "bundled": "true if the run came with vlprobe, false if it is yours",
     },
     "cases": {
         "case_key": "of the question set",
