@@ -220,7 +220,7 @@ def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):
 def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(
     name: str, slices: tuple, belongs: bool
 ):
-    assert views.papers._belongs(name, slices) is belongs
+    assert views.papers.belongs(name, slices) is belongs
 
 
 @pytest.mark.parametrize("unit", ["cosine", "spread"])

@@ -9,6 +9,8 @@ import pytest
 
 from vlprobe import registry, views
 from vlprobe.errors import NotFound
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import sizes
@@ -130,3 +132,27 @@ def test_the_command_line_prints_all_of_them():
         (metric, subset) for metric in sizes.ACCURACIES for subset in sizes.TABLES
     }
     assert {row["source"] for row in listed} == {"run", "published"}
+
+
+def test_runs_on_visla_s_own_file_names_are_found(tmp_path: Path):
+    header = "filename\tcaption\tsecond positive\tnegative_caption\n"
+    triplets = [
+        f"{n}.jpg\tA {thing} on a bench.\tOn a bench is a {thing}.\tA bench on a {thing}.\n"
+        for n, thing in enumerate(("cat", "dog", "bird", "bus", "boat", "horse"))
+    ]
+    found = Store(tmp_path / "cache")
+    for name in ("Generic_VISLA", "Spatial_VISLA"):
+        file = tmp_path / f"{name}.tsv"
+        file.write_text(header + "".join(triplets), encoding="utf-8")
+        (manifest,) = execute(Request((MODEL,), f"triplets:{file}", "visla", examine=False), found)
+        question_set = views.runs.question_set(found, manifest["case_key"])
+        (estimate,) = (
+            views.estimates.estimates(found, question_set)
+            .query("metric == 't2t_accuracy'")["value"]
+            .tolist()
+        )
+        for subset in sizes.TABLES:
+            table = sizes.sizes(found, question_set, "t2t_accuracy", subset)
+            values = table.loc[table["source"] == "run", "value"].tolist()
+            assert values == ([estimate] if name.lower().startswith(subset) else [])
+        assert (sizes.all_sizes(found, question_set)["source"] == "run").sum() == 1

@@ -122,7 +122,7 @@ def _of_column(rows: pd.DataFrame, column: Column) -> _Numbers:
         value = float(np.mean([row.value for row in slices])) if slices else math.nan
         counts = sum(row.n_items for row in slices), sum(row.ties for row in slices)
         return value, math.nan, math.nan, *counts
-    return _whole(rows.loc[[_belongs(name, column.slices) for name in rows["slice"]]])
+    return _whole(rows.loc[[belongs(name, column.slices) for name in rows["slice"]]])
 
 
 def _increase(
@@ -167,7 +167,7 @@ def _known(table: pd.DataFrame, model: str, metric: str) -> pd.DataFrame:
     )
 
 
-def _belongs(name: str, slices: tuple[str, ...]) -> bool:
+def belongs(name: str, slices: tuple[str, ...]) -> bool:
     """Whether a slice has one of the names, or a word of its name is one: a file
     `eqkubric_counting` is `counting`.
     """

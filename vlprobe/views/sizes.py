@@ -12,7 +12,7 @@ import pandas as pd
 from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
 from vlprobe.views import estimates, printed, runs
-from vlprobe.views.papers import SCALE
+from vlprobe.views.papers import SCALE, belongs
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionSet
 
@@ -39,7 +39,9 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
         if name not in names:
             raise NotFound("choice", name, names)
     by_subtype = estimates.estimates(store, question_set, "subtype").dropna(subset=["value"])
-    of_subset = by_subtype.loc[(by_subtype["metric"] == metric) & (by_subtype["slice"] == subset)]
+    # VISLA's own files are Generic_VISLA.tsv and Spatial_VISLA.tsv.
+    of_metric = by_subtype.loc[by_subtype["metric"] == metric]
+    of_subset = of_metric.loc[[belongs(name, (subset,)) for name in of_metric["slice"]]]
     rows = []
     for row in records(EstimateRow, of_subset):
         digest = question_set.run(row.model).model_digest
