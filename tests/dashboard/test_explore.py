@@ -262,14 +262,16 @@ def test_exports_are_offered_with_what_they_hold(shown, compared: Store, key: st
 def pattern(key: str, n_believed: int) -> Pattern:
     source, target = words_of(key)
     return Pattern(
-        key, source, target, 20, n_believed, 9, n_believed / 20, 5.0, 3.0, 2.0, 4.0, 0.001, 0.01
+        key,
+        *(source, target, 20, n_believed, 9, n_believed / 20, 0.25),
+        *(5.0, 3.0, 2.0, 4.0, 0.001, 0.01),
     )
 
 
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> Patterns:
     """Two patterns, whatever the models said: the figures are tested with the views."""
-    known = Patterns((pattern("dog>cat", 19), pattern("type:color", 12)), 7, 0.2, 100)
+    known = Patterns((pattern("dog>cat", 19), pattern("type:color", 12)), 7, 0.2, 100, 100)
     monkeypatch.setattr(views.patterns, "patterns", lambda *_: known)
     return known
 
@@ -282,7 +284,8 @@ def test_patterns_are_switches_and_two_of_them_are_or(shown, compared: Store, fo
         ("dog", "cat", "19 of 20"),
         ("Colour", "", "12 of 20"),
     ]
-    assert "3.0 times as often as the average lie" in chips[0]["tip"]
+    assert "3.0 times as often as edits of the same type (25.0 %)" in chips[0]["tip"]
+    assert "3.0 times as often as the average (25.0 %)" in chips[1]["tip"]
     assert "2.0 to 4.0" in chips[0]["tip"]
     assert not any(chip["on"] for chip in chips)
     at = send(at, "patterns", "toggle", "dog>cat")

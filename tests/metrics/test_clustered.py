@@ -31,7 +31,7 @@ def test_cases_of_their_own_give_the_exact_binomial_test_and_interval():
     groups = groups_of(counts)
     np.testing.assert_array_equal(groups.effective_sizes, [n for _, n in counts])
     low, high = clustered.rate_interval(groups)
-    p = clustered.chance_of_more(groups, 0.125)
+    p = clustered.chance_of_more(groups, np.full(len(groups.n_cases), 0.125))
     for place, (k, n) in enumerate(counts):
         exact = scipy.stats.binomtest(k, n, 0.125, alternative="greater").pvalue
         assert p[place] == pytest.approx(exact if k > n / 8 else 1.0, rel=1e-9)
@@ -46,7 +46,7 @@ def test_pictures_whose_cases_all_agree_count_once_each():
     assert groups.effective_sizes[0] == pytest.approx(12)
     assert (groups.n_cases[0], groups.n_events[0], groups.n_clusters[0]) == (60, 20, 12)
     expected = scipy.stats.binomtest(4, 12, 0.1, alternative="greater").pvalue
-    assert clustered.chance_of_more(groups, 0.1)[0] == pytest.approx(expected, rel=1e-9)
+    assert clustered.chance_of_more(groups, np.array([0.1]))[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_effective_sizes_are_those_of_a_plain_loop():
@@ -100,16 +100,16 @@ def test_without_a_pattern_false_discoveries_are_as_rare_as_promised(agreement: 
     for _ in range(200):
         group, cluster, event = drawn(rng, agreement)
         groups = clustered.group_rates(group, cluster, event)
-        p = clustered.chance_of_more(groups, float(event.mean()))
+        p = clustered.chance_of_more(groups, np.full(len(groups.n_cases), event.mean()))
         n_false += bool((clustered.benjamini_hochberg(p) <= 0.05).any())
     assert n_false <= scipy.stats.binom.ppf(0.99, 200, 0.05)
 
 
 def test_no_case_and_rates_of_zero_and_one_are_answered():
     empty = clustered.group_rates(np.empty(0, int), np.empty(0, int), np.empty(0, bool))
-    assert len(empty.rates) == 0 and len(clustered.chance_of_more(empty, 0.1)) == 0
+    assert len(empty.rates) == 0 and len(clustered.chance_of_more(empty, np.empty(0))) == 0
     groups = groups_of([(0, 5), (5, 5)])
-    assert clustered.chance_of_more(groups, 0.0).tolist() == [1.0, 0.0]
-    assert clustered.chance_of_more(groups, 1.0).tolist() == [1.0, 1.0]
+    assert clustered.chance_of_more(groups, np.zeros(2)).tolist() == [1.0, 0.0]
+    assert clustered.chance_of_more(groups, np.ones(2)).tolist() == [1.0, 1.0]
     low, high = clustered.rate_interval(groups)
     assert low[0] == 0 and high[1] == 1 and high[0] < 0.6 and low[1] > 0.4

@@ -16,6 +16,7 @@ from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import pattern_groups, patterns
 from vlprobe.views.filter import Filter
@@ -90,8 +91,10 @@ def believed(
 def test_a_planted_pattern_is_found_with_its_numbers(
     counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
-    counts = Counter(rows.loc[rows["kind"] == "flip", "pair"])
+    flip_rows = rows[rows["kind"] == "flip"]
+    counts = Counter(flip_rows["pair"])
     pair, n_asked = counts.most_common(1)[0]
+    counts += Counter(flip_rows["subtype"])
     margins = believed(rows, 0.08, 3, pair, 0.8)
     margins[rows.index[rows["pair"] == pair][0]] = 0.0  # a tie is believed
     answered(monkeypatch, margins)
@@ -100,16 +103,18 @@ def test_a_planted_pattern_is_found_with_its_numbers(
     assert [pattern.key for pattern in found.patterns] == [pair]
     pattern = found.patterns[0]
     mine = flips[flips["pair"] == pair]
-    average = flips["believed"].mean()
-    assert found.average == pytest.approx(average) and found.n_lies == len(flips)
+    assert found.average == pytest.approx(flips["believed"].mean())
+    assert (found.n_lies, found.n_chosen) == (len(flips), len(flips))
+    base = flips.loc[flips["subtype"] == mine["subtype"].iloc[0], "believed"].mean()
     assert found.n_groups == sum(count >= patterns.ASKED for count in counts.values())
     assert (pattern.source, pattern.target) == tuple(pair.split(">"))
     assert (pattern.n_asked, pattern.n_believed) == (n_asked, mine["believed"].sum())
     assert pattern.n_pictures == mine["item"].nunique()
     assert pattern.rate == pytest.approx(mine["believed"].mean())
-    assert pattern.excess == pytest.approx(mine["believed"].sum() - average * n_asked)
-    assert pattern.lift == pytest.approx(pattern.rate / average)
-    assert 1 < pattern.low < pattern.lift < pattern.high < 1 / average + 1e-9
+    assert pattern.base == pytest.approx(base)
+    assert pattern.excess == pytest.approx(mine["believed"].sum() - base * n_asked)
+    assert pattern.lift == pytest.approx(pattern.rate / base)
+    assert 1 < pattern.low < pattern.lift < pattern.high < 1 / base + 1e-9
     assert pattern.p <= pattern.q <= patterns.Q
 
 
@@ -121,9 +126,13 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
     answered(monkeypatch, margins)
     told = patterns.candidates(counted, asked, Filter(MODEL))
     table = rows.assign(margin=margins)[(rows["kind"] == "flip") & ~np.isnan(margins)]
-    rate = (table["margin"] <= 0).mean()
+    rates = (table["margin"] <= 0).groupby(table["subtype"]).mean()
     agreeing, possible, groups = {}, {}, {}
-    for pair, group in table.groupby("pair"):
+    every = [
+        *table.groupby("pair"),
+        *((f"type:{subtype}", group) for subtype, group in table.groupby("subtype")),
+    ]
+    for pair, group in every:
         if len(group) < patterns.ASKED:
             continue
         cells = [(cell["margin"] <= 0).tolist() for _, cell in group.groupby("item")]
@@ -138,6 +147,9 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
         mine = max(shared, agreeing[pair] / possible[pair] if possible[pair] else 0, 0)
         n, k = sum(map(len, cells)), sum(map(sum, cells))
         size = n**2 / sum(len(cell) * (1 + (len(cell) - 1) * min(mine, 1)) for cell in cells)
+        rate = (table["margin"] <= 0).mean()
+        if not pair.startswith("type:"):
+            rate = rates[table.loc[table["pair"] == pair, "subtype"].iloc[0]]
         tail = scipy.stats.beta.cdf(rate, k / n * size, size - k / n * size + 1)
         p_values[pair] = tail if k > rate * n else 1.0
     q_values = scipy.stats.false_discovery_control(list(p_values.values()))
@@ -147,6 +159,21 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
         assert one.q == pytest.approx(q_values[list(p_values).index(one.key)], rel=1e-6)
     excess = [one.excess for one in told.patterns]
     assert excess == sorted(excess, reverse=True)
+
+
+def test_words_of_a_type_that_is_believed_often_are_no_pattern(
+    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+):
+    """All flips of numbers are believed: no two numbers have to do with it."""
+    margins = believed(rows, 0.05, 21)
+    margins[rows["subtype"] == "number"] = -0.1
+    answered(monkeypatch, margins)
+    numbers = set(rows.loc[rows["subtype"] == "number", "pair"])
+    told = patterns.candidates(counted, asked, Filter(MODEL)).patterns
+    of_numbers = [one for one in told if one.key in numbers]
+    assert of_numbers and {(one.rate, one.base, one.lift) for one in of_numbers} == {(1, 1, 1)}
+    clear = {one.key for one in patterns.patterns(counted, asked, Filter(MODEL)).patterns}
+    assert not numbers & clear and "type:number" in clear
 
 
 def test_where_nothing_was_planted_nothing_is_found_as_often_as_promised(
@@ -275,3 +302,56 @@ def test_one_run_of_words_is_told_and_more_is_not():
     assert single("same", "SAME") is None
     assert single("he is", "he is not") == ("", "not")
     assert single("", "") is None
+
+
+@pytest.fixture(scope="module")
+def mixed() -> tuple[Store, QuestionSet]:
+    """The bundled searches among mixed pictures."""
+    store = Store(shipped.FOLDER)
+    keys = views.runs.question_sets(store).set_index("probe")["case_key"]
+    return store, views.runs.question_set(store, keys["rococo"])
+
+
+def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
+    """They counted among the searches that are lost, so that each rate was 100 %."""
+    store, question_set = mixed
+    chosen = Filter("demo:softmax", "t2i", lost_to="own")
+    table = store.cases(question_set.key).table("cases").to_pandas()
+    lost = views.cases.search_outcomes(store, question_set, "demo:softmax")
+    is_lost = np.zeros(len(table), dtype=bool)
+    is_lost[lost.numbers[lost.is_own]] = True
+    searches = (table["kind"] == "t2i").to_numpy()
+    told = patterns.candidates(store, question_set, chosen)
+    assert told.average == pytest.approx(is_lost[searches].mean()) and 0 < told.average < 1
+    assert told.n_lies == told.n_chosen == searches.sum()
+    for one in told.patterns:
+        if not one.key.startswith("tag:"):
+            continue
+        name, _, value = one.key.removeprefix("tag:").partition("=")
+        tagged = np.array([dict(tags).get(name) == value for tags in table["tags"]])
+        assert one.n_asked == (searches & tagged).sum()
+        assert one.n_believed == (searches & tagged & is_lost).sum()
+        assert (
+            views.wall.wall(store, question_set, replace(chosen, pair=(one.key,)))[2]
+            == one.n_believed
+        )
+    assert any(one.rate < 1 for one in told.patterns)
+
+
+def test_what_the_filter_names_is_no_pattern(
+    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, mixed
+):
+    store, question_set = mixed
+    for chosen in (
+        Filter("demo:softmax", "t2i", tag="background=street", lost_to="own"),
+        Filter("demo:softmax", "t2i", question_set_type(store, question_set), lost_to="own"),
+    ):
+        told = patterns.patterns(store, question_set, chosen)
+        keys = {one.key for one in told.patterns}
+        assert f"tag:{chosen.tag}" not in keys and f"type:{chosen.subtype}" not in keys
+        assert all(one.n_asked < told.n_chosen for one in told.patterns)
+
+
+def question_set_type(store: Store, question_set: QuestionSet) -> str:
+    """The first type of mixture."""
+    return next(iter(views.estimates.subtype_counts(store, question_set, "t2i")))

@@ -82,19 +82,16 @@ def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> Gr
     return GroupRates(n_cases, n_events, n_clusters, effective)
 
 
-def chance_of_more(groups: GroupRates, rate: float) -> np.ndarray:
-    """One-sided p: how likely at least as many events are where the true rate is `rate`; 1 where
-    there are no more than that rate explains.
+def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
+    """Compute the one-sided p: the probability of at least as many events if the true rate of each
+    group is the one in `rates`, shape (n_groups,); 1 where it explains as many.
     """
-    n_events = groups.rates * groups.effective_sizes
-    is_more = groups.n_events > rate * groups.n_cases
-    p = np.ones(len(is_more))
-    if 0 < rate < 1:
-        effective = groups.effective_sizes[is_more]
-        above = n_events[is_more]
-        p[is_more] = incomplete_beta(above, effective - above + 1, np.full(len(above), rate))
-    elif rate == 0:
-        p[is_more] = 0.0
+    is_more = groups.n_events > rates * groups.n_cases
+    p = np.where(is_more, 0.0, 1.0)
+    tested = is_more & (rates > 0)
+    sizes = groups.effective_sizes[tested]
+    above = groups.rates[tested] * sizes
+    p[tested] = incomplete_beta(above, sizes - above + 1, rates[tested])
     return p
 
 

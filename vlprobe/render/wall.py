@@ -13,6 +13,7 @@ from vlprobe.render.words import model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.pattern_groups import TAG, TYPE, words_of
+from vlprobe.views.patterns import Pattern
 from vlprobe.views.wall import ModelVerdict, WallCard
 
 Run = tuple[str, str]
@@ -90,6 +91,12 @@ def pattern_words(key: str) -> tuple[str, str]:
         return key.removeprefix(TAG).replace("=", ": ", 1), ""
     source, target = words_of(key)
     return source or "…", target or "(nothing)"
+
+
+def lift_words(pattern: Pattern) -> str:
+    """How often the words of a pattern are believed, against other edits."""
+    others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"
+    return f"Believed {pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
 
 
 def verdict_word(verdict: ModelVerdict) -> str:

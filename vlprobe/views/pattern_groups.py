@@ -8,9 +8,9 @@ A pattern is named by its key, as the filter and the parameter `pair` of an addr
     type:color       a subtype
     tag:index=sea    a tag of the dataset
 
-The words of an edit are stored with the case. Where whole captions are stored, one run of at most
-three words is compared; question sets with more than MOST_TEXTS of such cases have types and tags
-alone.
+The words of an edit are stored with the case, and its type is a pattern, too. Where whole captions
+are stored, one run of at most three words is compared; question sets with more than MOST_TEXTS of
+such cases have types and tags alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -150,14 +150,18 @@ def _stored_words(store: Store, case_key: str) -> PatternGroups:
         source_codes, sources, target_codes, targets = views_rows.words_changed(store, case_key)
         pair_codes = source_codes.astype(np.int64) * max(len(targets), 1) + target_codes
         pairs, codes = _distinct(pair_codes, len(sources) * len(targets))
-        names = [
+        exchanges = [
             (sources[pair // len(targets)].lower(), targets[pair % len(targets)].lower())
             for pair in pairs.tolist()
         ]
+        names = [BETWEEN.join(exchange) if any(exchange) else "" for exchange in exchanges]
+        if not any(names):
+            return NONE
+        type_codes, types = views_rows.subtype_codes(store, case_key)
         return _gathered(
-            np.arange(len(codes)),
-            codes,
-            [BETWEEN.join(name) if any(name) else "" for name in names],
+            np.repeat(np.arange(len(codes)), 2),
+            np.stack([codes, len(names) + type_codes], axis=1).ravel(),
+            [*names, *(f"{TYPE}{name}" if name else "" for name in types)],
         )
 
     return _cache.get((path, "words"), make)

@@ -1,12 +1,12 @@
-"""Patterns: words that a model believes far more often than the average lie.
+"""Patterns: words that a model believes far more often than other edits of the same type.
 
 A pattern was asked at least ASKED times and believed at least LIFT times as often as the average
-lie of its kind, and that is no accident: q at most Q, of a one-sided test whose cases count by the
-pictures that they are about (`metrics.clustered`: several lies about one picture agree, so they are
-not as many observations), corrected over all patterns that were asked so often (Benjamini and
-Hochberg). That the cases of a picture agree is estimated and not left to a normal limit, so that
-the test holds where a pattern was asked of three pictures. `views.pattern_groups` says what can be
-a pattern.
+edit of the same type (a type itself: as the average of its kind), and that is no accident: q at
+most Q, of a one-sided test whose cases count by the pictures that they are about
+(`metrics.clustered`: several lies about one picture agree, so they are not as many observations),
+corrected over all patterns that were asked so often (Benjamini and Hochberg). That the cases of a
+picture agree is estimated and not left to a normal limit, so that the test holds where a pattern
+was asked of three pictures. `views.pattern_groups` says what can be a pattern.
 """
 
 from collections.abc import Sequence
@@ -38,8 +38,9 @@ class Pattern:
     n_believed: int
     n_pictures: int
     rate: float
-    excess: float  # how many more were believed than the average explains
-    lift: float  # rate by average rate
+    base: float  # rate of the average edit of the same type, in the mix of types of these cases
+    excess: float  # how many more were believed than the base rate explains
+    lift: float  # rate by base rate
     low: float  # of the lift, 95 %, clustered by picture; NaN where it is no pattern
     high: float
     p: float  # one-sided, clustered by picture
@@ -54,17 +55,29 @@ class Patterns:
     n_groups: int  # asked at least ASKED times
     average: float  # rate of the average lie of the kind; NaN where nobody can be fooled
     n_lies: int  # of the kind
+    n_chosen: int  # cases with an answer among the questions of the filter
 
 
-NOTHING = Patterns((), 0, float("nan"), 0)
+NOTHING = Patterns((), 0, float("nan"), 0, 0)
 
 
 def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
     """The patterns of a filter's model among the questions that it names, whatever outcome, order,
-    other model or patterns it names. The average lie is that of all questions of the kind.
+    other model or patterns it names. The average edit of a type is that of all questions of the kind.
+
+    Where a filter asks for searches that are lost to the picture's own mixture, these are believed,
+    and the searches that are not lost count as asked. A pattern of all chosen cases, as the type
+    that the filter names, is left out.
     """
     everything = candidates(store, question_set, case_filter)
-    return replace(everything, patterns=tuple(filter(_is_clear, everything.patterns)))
+    return replace(
+        everything,
+        patterns=tuple(
+            pattern
+            for pattern in everything.patterns
+            if _is_clear(pattern) and pattern.n_asked < everything.n_chosen
+        ),
+    )
 
 
 def pattern_of(store: Store, question_set: QuestionSet, kind: str, case: int) -> str:
@@ -90,16 +103,28 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     kind_filter = Filter(model, case_filter.kind, outcome="all")
     is_member, is_believed = views_groups.answers(store, groups, run_key)
     is_of_kind = _mask(store, question_set, kind_filter)
-    if groups.captions is None:
-        margins = views_rows.margins(store, run_key)
-        believed_lies = margins[is_of_kind[: len(margins)] & ~np.isnan(margins)] <= 0
-    else:
-        believed_lies = is_believed[is_member & is_of_kind[groups.cases]]
+    margins = views_rows.margins(store, run_key)
+    is_lie = is_of_kind & ~np.isnan(margins)
+    is_lost = np.ones(len(margins), dtype=bool)
+    if case_filter.lost_to:
+        is_lost = _mask(store, question_set, replace(kind_filter, lost_to=case_filter.lost_to))
+        is_believed = is_believed & is_lost[groups.cases]
+    types, _ = views_rows.subtype_codes(store, question_set.key)
+    type_of_lie, believed_lies = types[is_lie], (margins <= 0)[is_lie] & is_lost[is_lie]
+    if groups.captions is not None:
+        of_kind = is_member & is_of_kind[groups.cases]
+        type_of_lie, believed_lies = types[groups.cases[of_kind]], is_believed[of_kind]
     if not len(believed_lies):
         return NOTHING
     average = float(np.mean(believed_lies))
+    n_types = int(types.max()) + 1
+    type_rates = np.bincount(type_of_lie, believed_lies, n_types) / np.maximum(
+        np.bincount(type_of_lie, minlength=n_types), 1
+    )
     question_filter = replace(
-        case_filter, outcome="all", other="", other_outcome="", within=(), sort="worst", pair=()
+        case_filter,
+        **{"outcome": "all", "other": "", "other_outcome": "", "within": (), "sort": "worst"},
+        **{"pair": (), "lost_to": ""},
     )
     is_chosen = is_of_kind
     if question_filter != kind_filter:
@@ -111,7 +136,13 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     units = views_rows.unit_codes(store, question_set.key)[groups.cases[member]]
     rates = clustered.group_rates(code, units, is_believed[member])
     keys = [groups.keys[index] for index in tested.tolist()]
-    return Patterns(_tested(keys, rates, average), len(keys), average, len(believed_lies))
+    bases = np.bincount(code, type_rates[types[groups.cases[member]]], len(keys)) / np.maximum(
+        rates.n_cases, 1
+    )
+    is_type = np.array([key.startswith(views_groups.TYPE) for key in keys], dtype=bool)
+    bases = np.where(is_type, average, bases)
+    n_chosen = int((is_chosen & is_lie).sum())
+    return Patterns(_tested(keys, rates, bases), len(keys), average, len(believed_lies), n_chosen)
 
 
 def _mask(store: Store, question_set: QuestionSet, question_filter: Filter) -> np.ndarray:
@@ -123,22 +154,23 @@ def _mask(store: Store, question_set: QuestionSet, question_filter: Filter) -> n
 
 
 def _tested(
-    keys: Sequence[str], groups: clustered.GroupRates, average: float
+    keys: Sequence[str], groups: clustered.GroupRates, bases: np.ndarray
 ) -> tuple[Pattern, ...]:
-    """Groups of these keys as patterns, largest excess first."""
-    p = clustered.chance_of_more(groups, average)
+    """Groups of these keys as patterns, against the base rate of each; largest excess first."""
+    p = clustered.chance_of_more(groups, bases)
     q = clustered.benjamini_hochberg(p)
-    lift = groups.rates / average if average else np.full(len(keys), np.nan)
+    lift = np.divide(groups.rates, bases, out=np.full(len(keys), np.nan), where=bases > 0)
     clear = np.flatnonzero((q <= Q) & (lift >= LIFT))
     ends = np.full((2, len(keys)), np.nan)
-    ends[:, clear] = np.divide(clustered.rate_interval(groups.only(clear)), average)
+    ends[:, clear] = np.divide(clustered.rate_interval(groups.only(clear)), bases[clear])
     columns = zip(
         keys,
         groups.n_cases.astype(int).tolist(),
         groups.n_events.astype(int).tolist(),
         groups.n_clusters.tolist(),
         groups.rates.tolist(),
-        (groups.n_events - average * groups.n_cases).tolist(),
+        bases.tolist(),
+        (groups.n_events - bases * groups.n_cases).tolist(),
         lift.tolist(),
         *ends.tolist(),
         p.tolist(),

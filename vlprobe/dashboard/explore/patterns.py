@@ -1,5 +1,5 @@
-"""Patterns above the wall: words that the model believes far more often than the
-average lie, as switches.
+"""Patterns above the wall: words that the model believes far more often than other edits
+of the same type, as switches.
 """
 
 import math
@@ -9,7 +9,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.state import Questions, picked, view
-from vlprobe.render.wall import pattern_words
+from vlprobe.render.wall import lift_words, pattern_words
 from vlprobe.render.words import movement_kinds
 from vlprobe.views.filter import MOST_PAIRS, Filter
 from vlprobe.views.patterns import ASKED, Pattern
@@ -34,6 +34,8 @@ def draw_patterns(stored: Questions, case_filter: Filter) -> None:
         return
     summary = view(views.patterns.patterns, stored.question_set, case_filter)
     listed = {pattern.key: _chip(pattern, case_filter.pair) for pattern in summary.patterns}
+    if not case_filter.pair and summary.average == 1:
+        return  # every case is believed: no words can stand out
     if missing := [key for key in case_filter.pair if key not in listed]:
         everything = view(views.patterns.candidates, stored.question_set, case_filter)
         rare = {pattern.key: pattern for pattern in everything.patterns}
@@ -60,8 +62,8 @@ def _chip(pattern: Pattern, pairs: tuple[str, ...]) -> dict[str, object]:
 
 
 def _tip(pattern: Pattern) -> str:
-    """How often, against the average lie, and how sure that is."""
-    text = f"Believed {pattern.lift:.1f} times as often as the average lie"
+    """How often, against the average edit of the same type, and how sure that is."""
+    text = lift_words(pattern)
     if not math.isnan(pattern.low):
         text += f" (95 % of the resampled pictures: {pattern.low:.1f} to {pattern.high:.1f})"
     return f"{text}, on {pattern.n_pictures:,} pictures"

@@ -84,7 +84,9 @@ def _note(stored: Questions, case_filter: Filter) -> str:
 
 def _rate(stored: Questions, case_filter: Filter) -> str:
     """How many of the lies that were asked fool the model; nothing where nobody can be fooled."""
-    counted = counts(stored, case_filter)
+    counted = dict(counts(stored, case_filter))
+    if case_filter.lost_to:  # it names an outcome: the searches that are not lost count as asked
+        counted["all"] = counts(stored, replace(case_filter, lost_to=""))["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
     rate = f"{100 * counted['fooled'] / counted['all']:.1f} %"

@@ -146,7 +146,6 @@ def _chip(
         "target": target,
         "rate": pattern.rate,
         "counts": f"{pattern.n_believed:,} of {pattern.n_asked:,}",
-        "tip": f"Believed {pattern.lift:.1f} times as often as the average lie, "
-        f"on {pattern.n_pictures:,} pictures",
+        "tip": f"{wall.lift_words(pattern)}, on {pattern.n_pictures:,} pictures",
         "cases": np.flatnonzero(np.isin(numbers, members)).tolist(),
     }
