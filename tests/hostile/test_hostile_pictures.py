@@ -2,8 +2,12 @@
 
 import io
 import struct
+import subprocess
+import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from vlprobe.errors import InvalidInput
+from vlprobe.runs import exhibits
 from vlprobe.scoring import pictures
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # of EXIF that it cannot read
@@ -165,6 +170,87 @@ REFUSED = {
         for kind in ("PNG", "JPEG", "WEBP")
     },
 }
+
+
+def odd(orientation: int, *entries: bytes) -> bytes:
+    """A JPEG to be turned, with these entries of 12 bytes each in its EXIF after the orientation."""
+    first = struct.pack("<HHIHH", 0x0112, 3, 1, orientation, 0)
+    exif = b"Exif\0\0II*\0\x08\0\0\0" + struct.pack("<H", 1 + len(entries)) + first
+    return saved(plain(size=(32, 16)), "JPEG", exif=exif + b"".join(entries) + bytes(4))
+
+
+ODD_TAGS = {  # that Pillow reads and cannot write again
+    "a maker's note that is a number": struct.pack("<HHII", 0x927C, 4, 1, 5),
+    "a comment that is a number": struct.pack("<HHII", 0x9286, 3, 1, 7),
+    "a block of GPS that is a text": struct.pack("<HHI4s", 0x8825, 2, 4, b"abc\0"),
+    "a block of EXIF that is a text": struct.pack("<HHI4s", 0x8769, 2, 4, b"abc\0"),
+    "a number below 0 that must not be": struct.pack("<HHIi", 0x0100, 9, 1, -5),
+    "a text where a number is expected": struct.pack("<HHI4s", 0x0103, 2, 4, b"abc\0"),
+    "letters where a fraction is expected": struct.pack("<HHI4s", 0x011A, 2, 4, b"abc\0"),
+}
+
+
+@pytest.mark.parametrize("what", ODD_TAGS)
+def test_a_picture_with_odd_exif_is_turned_as_it_says(what: str):
+    """Its pixels are those of the same picture without the odd tag."""
+    expected = pictures.decode(odd(6), "a.jpg")
+    image = pictures.decode(odd(6, ODD_TAGS[what]), "a.jpg")
+    assert image.size == (16, 32) and image.tobytes() == expected.tobytes()
+
+
+DECODE = """
+import re, sys
+from pathlib import Path
+from vlprobe.scoring import pictures
+
+def kibibytes(field):
+    return int(re.search(field + r":\\s+([0-9]+)", Path("/proc/self/status").read_text())[1])
+
+content = Path(sys.argv[1]).read_bytes()
+Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
+before = kibibytes("VmRSS")
+image = pictures.decode(content, "x")
+print(image.width * image.height, 1024 * (kibibytes("VmHWM") - before))
+"""
+BITS = np.full((4000, 4000), 25700, np.uint16)
+COSTLY = {
+    "16 bits": Image.fromarray(BITS),
+    "transparency": Image.new("RGBA", BITS.shape, (*RED, 9)),
+    "grey and clear": Image.new("LA", BITS.shape, (9, 9)),
+}
+
+
+@pytest.mark.parametrize("kind", COSTLY)
+def test_a_picture_takes_little_more_memory_than_its_pixels(kind: str, tmp_path: Path):
+    """At most 10 bytes a pixel: those of the file, and four of RGB as Pillow has it. It was 12 to 20."""
+    (tmp_path / "a.png").write_bytes(saved(COSTLY[kind], "PNG"))
+    command = [sys.executable, "-c", DECODE, str(tmp_path / "a.png")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    pixels, n_bytes = map(int, ended.stdout.split())
+    assert pixels == BITS.size and n_bytes < 10 * pixels
+
+
+def test_an_upload_has_fewer_pixels_than_a_file():
+    assert exhibits.UPLOAD_PIXELS < pictures.MAX_PIXELS
+    with pytest.raises(InvalidInput, match=r"8,000 x 6,500 pixels\)\. Expected at most 51,000,000"):
+        exhibits.uploaded(png(8_000, 6_500), "a.png")
+
+
+def test_uploads_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    decode, inside, most = pictures.decode, [], []
+
+    def watched(*arguments: Any, **options: Any) -> Image.Image:
+        inside.append(1)
+        most.append(len(inside))
+        image = decode(*arguments, **options)
+        inside.pop()
+        return image
+
+    monkeypatch.setattr(pictures, "decode", watched)
+    content = saved(Image.fromarray(BITS), "PNG")
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(lambda number: exhibits.uploaded(content, f"{number}.png"), range(4)))
+    assert max(most) == 1 and {canvas.draw().size for canvas in drawn} == {(1024, 1024)}
 
 
 @pytest.mark.parametrize("what", SHOWN)

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import itertools
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -30,9 +31,11 @@ from vlprobe.types import PictureEdit
 
 # Pixels; more than any model here looks at, and little enough to black out 16 parts of.
 MAX_SIDE = 1024
+UPLOAD_PIXELS = 51_000_000  # as many as the cameras of telephones have
 SHELF = 200  # pictures of a dataset that are offered
 DEMO_SHELF = 40  # these are drawn when asked for, so that nothing has to be stored first
 GRID = 4  # cells along each side of the grid of parts
+_decoding = threading.Lock()
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 
@@ -106,10 +109,11 @@ def canvas(image: Image.Image) -> Canvas:
 
 
 def uploaded(content: bytes, name: str) -> Canvas:
-    """A picture from a file's bytes, checked and turned upright as every picture is. Raises
-    InvalidInput.
+    """Decode an uploaded picture, one at a time in this process: at UPLOAD_PIXELS it takes up to 0.5 GB
+    until it is scaled down. Raises InvalidInput.
     """
-    return canvas(pictures.decode(content, name))
+    with _decoding:
+        return canvas(pictures.decode(content, name, most_pixels=UPLOAD_PIXELS))
 
 
 def without_parts(whole: Canvas) -> list[Canvas]:

@@ -1,5 +1,6 @@
 """Opens pictures; every image file that vlprobe reads is checked here."""
 
+import functools
 import hashlib
 import io
 import os
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
@@ -30,6 +31,18 @@ FORMATS = (
     "BMP",
     "TIFF",
 )  # not EPS, say, which PIL hands to Ghostscript
+# What PIL's decoders of these formats raise on 27,000 files with random bytes changed or cut off.
+DAMAGE = (OSError, SyntaxError, ValueError, TypeError, EOFError, struct.error)
+TURNS: dict[object, Image.Transpose] = {  # how a picture is turned upright, by EXIF's orientation
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+BLOCK_PIXELS = 1 << 20  # converted at a time
 DIGEST_MEMO = "picture-digests.json"
 MOST_DIGESTS = 200_000  # files that are remembered, those asked about last; or all of one call
 
@@ -81,7 +94,9 @@ def _cropped(path: Path, box: tuple[int, int, int, int]) -> bytes:
     return buffer.getvalue()
 
 
-def decode(content: bytes, name: str, least_side: int = 0) -> Image.Image:
+def decode(
+    content: bytes, name: str, least_side: int = 0, most_pixels: int = MAX_PIXELS
+) -> Image.Image:
     """Bytes to an upright RGB image, first frame only; transparency is laid on white, 16 bits are
     scaled to 8.
 
@@ -93,38 +108,64 @@ def decode(content: bytes, name: str, least_side: int = 0) -> Image.Image:
         name: What to call the file in an error.
         least_side: A JPEG may be decoded at a reduced scale, with no side below this many pixels;
             0: at full size.
+        most_pixels: How many pixels it may have.
 
     Raises:
-        InvalidInput: not an image, damaged, or more than MAX_PIXELS pixels.
+        InvalidInput: not an image, damaged, or more than `most_pixels` pixels.
     """
     try:
         image = Image.open(io.BytesIO(content), formats=FORMATS)
-        if image.width * image.height > MAX_PIXELS:
+        if image.width * image.height > most_pixels:
             raise Image.DecompressionBombError(f"{image.width:,} x {image.height:,} pixels")
         if least_side:
             image.draft("RGB", (least_side, least_side))
         image.load()
-        ImageOps.exif_transpose(image, in_place=True)
-        if image.mode.startswith(("I", "F")):
-            image = _eight_bit(image, name)
-        elif image.has_transparency_data:
-            image = image.convert("RGBA")
-            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-        return image.convert("RGB")
+        turn = TURNS.get(_orientation(image))
+        return _rgb(image if turn is None else image.transpose(turn), name)
     except UnidentifiedImageError:
         raise InvalidInput(
             f"'{name}' is not an image that can be read. Expected one of: {', '.join(FORMATS)}."
         ) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise InvalidInput(
-            f"Image '{name}' is too large ({error}). Expected at most {MAX_PIXELS:,} pixels; scale it down first."
+            f"Image '{name}' is too large ({error}). Expected at most {most_pixels:,} pixels; scale it down first."
         ) from None
-    # What PIL's decoders of these formats raise on 27,000 files with random bytes changed or cut
-    # off.
-    except (OSError, SyntaxError, ValueError, TypeError, EOFError, struct.error) as error:
+    except DAMAGE as error:
         raise InvalidInput(
             f"Image '{name}' is damaged ({error}). Expected a whole file; fetch it again or drop its row."
         ) from None
+
+
+def _orientation(image: Image.Image) -> object:
+    """EXIF's orientation, 1 to 8; None where the EXIF has none or is damaged.
+
+    Not by `ImageOps.exif_transpose`, which writes the whole EXIF block again, and fails on odd tags of cameras.
+    """
+    try:
+        return image.getexif().get(ExifTags.Base.Orientation)
+    except DAMAGE:
+        return None
+
+
+def _rgb(image: Image.Image, name: str) -> Image.Image:
+    """Convert an image to RGB, a block of rows at a time: the steps in between take up to 20 bytes a pixel."""
+    if image.mode.startswith(("I", "F")):
+        convert = functools.partial(_eight_bit, name=name)
+    elif image.has_transparency_data:
+        convert = _on_white
+    else:
+        return image.convert("RGB")
+    whole = Image.new("RGB", image.size)
+    n_rows = max(1, BLOCK_PIXELS // image.width)
+    for top in range(0, image.height, n_rows):
+        block = image.crop((0, top, image.width, min(top + n_rows, image.height)))
+        whole.paste(convert(block), (0, top))
+    return whole
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    white = Image.new("RGBA", image.size, "white")
+    return Image.alpha_composite(white, image.convert("RGBA")).convert("RGB")
 
 
 def _eight_bit(image: Image.Image, name: str) -> Image.Image:
@@ -133,7 +174,7 @@ def _eight_bit(image: Image.Image, name: str) -> Image.Image:
         raise InvalidInput(
             f"Image '{name}' has numbers beyond 16 bits (PIL mode {image.mode}). Expected 8 or 16 bits; convert it."
         )
-    return Image.fromarray(np.rint(values / 257).astype(np.uint8))
+    return Image.fromarray(np.rint(values / 257).astype(np.uint8)).convert("RGB")
 
 
 def read(picture: Picture) -> tuple[bytes, ...]:
