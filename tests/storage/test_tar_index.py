@@ -19,9 +19,9 @@ def of_all_sizes_and_times(monkeypatch: pytest.MonkeyPatch):
 
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tars that are gone through from now on."""
-    scanned, scan = [], tars._scan
+    scanned, scan = [], tars._members
     monkeypatch.setattr(
-        tars, "_scan", lambda file, *rest: scanned.append(file) or scan(file, *rest)
+        tars, "_members", lambda file, *rest: scanned.append(file) or scan(file, *rest)
     )
     return scanned
 
@@ -54,7 +54,7 @@ def test_a_table_of_a_tar_keeps_its_index_for_a_process_that_is_started_anew(tmp
     rows = shards.rows_of(file, tmp_path / "cache")
     program = (
         "import sys; from pathlib import Path; from vlprobe.storage import tars\n"
-        "tars._scan = None\n"
+        "tars._members = None\n"
         "print(list(tars.members(Path(sys.argv[1]), Path(sys.argv[2]))))"
     )
     command = [sys.executable, "-c", program, str(file), str(tmp_path / "cache")]

@@ -1,11 +1,15 @@
-"""Tar files, read where they lie: which members they have and where the bytes of each are.
+"""Tar files, read in place: the names of their members, and where the bytes of each are.
 
-Nothing is unpacked, so that no name of a member is ever a path on this machine. Links, devices and
-folders are no members. Compressed tars are refused: nobody knows their size before.
+Nothing is unpacked, so the name of a member is never a path on this machine. Links, devices, folders
+and sparse files are not members. Compressed tars are refused: their size is unknown before. The
+standard library's tarfile finds the members; what it reads is bounded, because made-up headers keep
+it busy for minutes, or forever (CVE-2024-6232, CVE-2025-8194).
 """
 
+import io
 import os
-import struct
+import re
+import tarfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -13,15 +17,13 @@ from typing import NamedTuple
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import memo, tar_index
 
-BLOCK = 512
 MOST_MEMBERS = 5_000_000
-LONGEST_NAME = 65_536
 MOST_BYTES = 1 << 30  # of one member
+MOST_HEADER_BYTES = 1 << 18  # of one member, with its long name and its fields
+MOST_GLOBAL_FIELDS = 100
 MOST_INDEXES = 16  # in memory
-REGULAR = (b"0", b"\0", b"7")  # types of members that are files
-LONG_NAME, LONG_LINK, EXTENDED, GLOBAL = b"L", b"K", b"x", b"g"
-EXTENSIONS = (LONG_NAME, LONG_LINK, EXTENDED, GLOBAL)
-HEADER = struct.Struct("100s24x11s21xc100x5s")  # name, size, type and "ustar" of a member
+REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)  # types of members that are files
+LONG_NUMBER = re.compile(rb"[0-9]{100}")
 
 
 class Member(NamedTuple):
@@ -69,7 +71,7 @@ def members(file: Path, cache: Path | None = None) -> dict[str, Member]:
         cache: Where its index is kept for other processes (`storage.tar_index`).
 
     Raises:
-        InvalidInput: it is no tar, is cut short, or has more than MOST_MEMBERS members.
+        InvalidInput: it is not a tar, is truncated, or has more than MOST_MEMBERS members.
         OSError: it cannot be read.
     """
     status = os.stat(file)
@@ -94,101 +96,65 @@ def _kept_or_scanned(file: Path, n_bytes: int, cache: Path | None) -> dict[str, 
 
 
 def _members(file: str, n_bytes: int) -> dict[str, Member]:
-    if n_bytes < BLOCK:
-        raise _no_tar(file, 0)
-    with open(file, "rb", buffering=0) as tar:
-        return _scan(file, tar.fileno(), n_bytes)
-
-
-def _scan(file: str, tar: int, n_bytes: int) -> dict[str, Member]:
-    """The members of an open file; headers alone are read."""
-    found: dict[str, Member] = {}
-    place, long_name, long_size, count = 0, "", -1, 0
-    while place + BLOCK <= n_bytes:
-        header = os.pread(tar, BLOCK, place)
-        name, field, kind, magic = HEADER.unpack_from(header)
-        size = _size(header, field, magic)
-        if size is None:
-            if not any(header):
-                return found
-            raise _no_tar(file, place)
-        start, is_extension = place + BLOCK, kind in EXTENSIONS
-        if long_size >= 0 and not is_extension:
-            size = long_size
-        if start + size > n_bytes:
-            raise InvalidInput(
-                f"'{file}' is cut short: it ends within '{long_name or _text(name)}'. Fetch it again."
-            )
-        if is_extension:
-            if kind in (LONG_NAME, EXTENDED):
-                if size > LONGEST_NAME:
-                    raise _no_tar(file, place)
-                text = os.pread(tar, size, start)
-                if kind == LONG_NAME:
-                    long_name = _text(text)
-                else:
-                    long_name, long_size = _extended(text, long_name)
-        else:
-            count += 1
-            if count > MOST_MEMBERS:
-                raise InvalidInput(
-                    f"'{file}' has more than {MOST_MEMBERS:,} members. Divide it into several tars."
-                )
-            if kind in REGULAR:
-                found[_member_name(long_name, name, header)] = Member(start, size)
-            long_name, long_size = "", -1
-        place = start + (size + BLOCK - 1) // BLOCK * BLOCK
-    raise InvalidInput(f"'{file}' is cut short: it has no end. Fetch it again.")
-
-
-def _size(header: bytes, field: bytes, magic: bytes) -> int | None:
-    """The size that a header states in a field; None where it is no header."""
-    if magic == b"ustar" and field.isdigit():
-        try:
-            return int(field, 8)
-        except ValueError:
-            return None
-    field = header[124:136]
+    """The members by name, as the standard library finds them."""
+    members: dict[str, Member] = {}
+    offset, count = -1, 0
     try:
-        is_binary = field[0] == 0x80  # for 8 GiB and more
-        octal = field.strip(b" \0") or b"0"
-        size = int.from_bytes(field[1:], "big") if is_binary else int(octal, 8)
-        stated = int(header[148:156].strip(b" \0"), 8)
-    except ValueError:
-        return None
-    # The sum of all bytes, those of the sum itself counted as blanks.
-    is_header = sum(header) - sum(header[148:156]) + 256 == stated
-    return size if is_header and size >= 0 else None
+        with (
+            _Headers(file) as headers,
+            tarfile.open(
+                fileobj=headers, mode="r:", encoding="utf-8", errors="surrogateescape"
+            ) as tar,
+        ):
+            while (info := tar.next()) is not None:
+                tar.members.clear()  # which would keep a kilobyte for each
+                headers.budget = MOST_HEADER_BYTES
+                count += 1
+                if count > MOST_MEMBERS:
+                    raise InvalidInput(
+                        f"'{file}' has more than {MOST_MEMBERS:,} members. Divide it into several tars."
+                    )
+                if info.size < 0 or info.offset <= offset:  # tarfile would go round in circles
+                    raise tarfile.ReadError("a member ends before it begins")
+                offset = info.offset
+                if len(tar.pax_headers) > MOST_GLOBAL_FIELDS:  # copied for each member
+                    raise tarfile.ReadError(f"more than {MOST_GLOBAL_FIELDS} global fields")
+                if info.type in REGULAR and not info.issparse():
+                    if info.offset_data + info.size > n_bytes:
+                        raise _truncated(file)
+                    members[info.name.removeprefix("./")] = Member(info.offset_data, info.size)
+            if len(headers.block) < tarfile.BLOCKSIZE:
+                raise _truncated(file)
+            if any(headers.block):
+                raise tarfile.ReadError("neither a member nor the end")
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInput(
+            f"'{file}' is not a valid tar ({error}). Expected a whole tar that is not compressed; download it again."
+        ) from None
+    return members
 
 
-def _member_name(long_name: str, field: bytes, header: bytes) -> str:
-    name = long_name or _text(field)
-    if not long_name and header[345] and header[257:263] == b"ustar\0":
-        name = f"{_text(header[345:500])}/{name}"
-    return name[2:] if name.startswith("./") else name
+class _Headers(io.FileIO):
+    """What tarfile reads of a tar: blocks of headers, never the members themselves.
+
+    Attributes:
+        block: The last of them.
+        budget: How many bytes of headers may still come before the next member.
+    """
+
+    block = b""
+    budget = MOST_HEADER_BYTES
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """The next block. Raises tarfile.ReadError where headers are endless or made to take endless time."""
+        self.budget -= size if size is not None and size >= 0 else MOST_HEADER_BYTES + 1
+        if self.budget < 0:
+            raise tarfile.ReadError(f"headers of more than {MOST_HEADER_BYTES:,} bytes")
+        self.block = super().read(size) or b""
+        if LONG_NUMBER.search(self.block):  # tarfile's patterns try each digit of it as a beginning
+            raise tarfile.ReadError("a number of more than 100 digits")
+        return self.block
 
 
-def _text(field: bytes) -> str:
-    return field.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
-
-
-def _extended(text: bytes, name: str) -> tuple[str, int]:
-    """The name and the size in an extended header; -1 where it has no size."""
-    size = -1
-    while text:
-        length, *_ = text.split(b" ", 1)
-        if not length.isdigit() or not len(length) < int(length) <= len(text):
-            break
-        key, _, value = text[len(length) + 1 : int(length) - 1].partition(b"=")
-        if key == b"path":
-            name = value.decode("utf-8", "surrogateescape")
-        elif key == b"size" and value.isdigit():
-            size = int(value)
-        text = text[int(length) :]
-    return name, size
-
-
-def _no_tar(file: str, place: int) -> InvalidInput:
-    return InvalidInput(
-        f"'{file}' is no tar, or damaged at byte {place:,}. Expected a tar that is not compressed; fetch it again."
-    )
+def _truncated(file: str) -> InvalidInput:
+    return InvalidInput(f"'{file}' is truncated. Download it again.")
