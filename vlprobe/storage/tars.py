@@ -107,7 +107,7 @@ def _members(file: str, n_bytes: int) -> dict[str, Member]:
             ) as tar,
         ):
             while (info := tar.next()) is not None:
-                tar.members.clear()  # which would keep a kilobyte for each
+                tar.members.clear()  # of 1 kB each  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
                 headers.budget = MOST_HEADER_BYTES
                 count += 1
                 if count > MOST_MEMBERS:
