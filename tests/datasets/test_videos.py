@@ -13,6 +13,8 @@ from vlprobe.datasets import frames  # noqa: E402
 from vlprobe.datasets.videos import clips  # noqa: E402
 from vlprobe.errors import InvalidInput  # noqa: E402
 
+TWO = [{"video": "a.mp4", "time": time, "caption": f"at {time}"} for time in (0.3, 1.2)]
+
 
 def film(path: Path, seconds: float = 2.0, rate: int = 10) -> None:
     """A video whose red grows by 10 a frame."""
@@ -104,6 +106,34 @@ def test_files_that_are_no_videos_and_lists_of_others_are_refused(tmp_path, kind
         InvalidInput, match=r"b\.mp4' (cannot be read|has no frame|shows no|is empty)"
     ):
         frames.load(table(tmp_path, rows), tmp_path / "cache")
+
+
+def test_a_video_of_an_unknown_codec_is_one_line(tmp_path):
+    film(tmp_path / "a.mp4")
+    content = (tmp_path / "a.mp4").read_bytes()
+    assert content.count(b"mp4v") == content.count(b"esds") == 1
+    (tmp_path / "a.mp4").write_bytes(content.replace(b"mp4v", b"zzzz").replace(b"esds", b"free"))
+    name = table(tmp_path, TWO)
+    with pytest.raises(InvalidInput, match="has an unknown codec"):
+        frames.load(name, tmp_path / "cache")
+
+
+def test_bytes_changed_anywhere_in_a_video_end_in_one_line_or_in_frames(tmp_path):
+    film(tmp_path / "a.mp4")
+    whole, rng = (tmp_path / "a.mp4").read_bytes(), np.random.default_rng(0)
+    name = table(tmp_path, TWO)
+    outcomes = set()
+    for number in range(90):
+        broken = bytearray(whole)
+        for place in rng.integers(len(whole) - 900, len(whole), number % 5):  # where the header is
+            broken[place] = rng.integers(256)
+        (tmp_path / "a.mp4").write_bytes(broken)
+        try:
+            outcomes.add(len(frames.load(name, tmp_path / "cache").items))
+        except InvalidInput as error:
+            assert str(error).isprintable()
+            outcomes.add("one line")
+    assert outcomes >= {1, "one line"}
 
 
 def test_too_many_or_too_large_frames_are_refused(tmp_path, monkeypatch):

@@ -157,6 +157,24 @@ def test_a_spreadsheet_runs_no_cell_of_an_export(filled):
         assert cell[:1] != "-" or re.fullmatch(r"-[\d.e-]+", cell), cell
 
 
+UNSEEN = {
+    "BOM": "\ufeff",
+    "NUL": "\0",
+    "NBSP": "\xa0",
+    "zero width": "\u200b",
+    "two": " \u200b\ufeff",
+}
+
+
+@pytest.mark.parametrize("what", UNSEEN)
+def test_a_formula_behind_letters_that_are_not_seen_is_defused(what: str):
+    for formula in FORMULAS:
+        assert selection.defused(UNSEEN[what] + formula) == f"'{UNSEEN[what]}{formula}"
+        assert selection.defused(f"a;{UNSEEN[what]}{formula}") == f"a;'{UNSEEN[what]}{formula}"
+    assert selection.defused(f"{UNSEEN[what]}a dog") == f"{UNSEEN[what]}a dog"
+    assert selection.defused(UNSEEN[what] * 1_000_000) == UNSEEN[what] * 1_000_000  # and soon
+
+
 @pytest.mark.parametrize("divider", [",", ";", "\t"])
 @pytest.mark.parametrize(
     "words", [*FORMULAS, " =vpevil(1)", "a;=vpevil(1)", 'a";=vpevil(1)', "a\t+vpevil", "a\n@vpevil"]

@@ -2,7 +2,11 @@
 
 import re
 
-FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[ ]*[=+@\uff1d\uff0b\uff0d\uff20-])|^(?=[\t\r\n])")
+# Blanks and letters without width, which some spreadsheets skip before a formula; not those that begin a cell.
+SKIPPED = "(?:[^\\S\t\r\n]|[\0\xad\u200b-\u200f\u2060\ufeff])*"
+FORMULA = re.compile(
+    f"(?:^|(?<=[;\t\r\n]))(?={SKIPPED}[=+@\uff1d\uff0b\uff0d\uff20-])|^(?=[\t\r\n])"
+)
 
 
 def defused(value: object) -> object:

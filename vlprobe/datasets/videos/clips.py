@@ -146,6 +146,10 @@ def _decoded(path: Path) -> Iterator[tuple[float, "av.VideoFrame"]]:
             if not container.streams.video:
                 raise InvalidInput(f"'{path}' shows no pictures. Expected {EXPECTED}.")
             stream = container.streams.video[0]
+            if stream.codec_context is None:
+                raise InvalidInput(
+                    f"'{path}' has an unknown codec. Convert it, for instance to H.264."
+                )
             _refuse_large(path, stream.codec_context.width * stream.codec_context.height)
             start = None
             for number, picture in enumerate(container.decode(stream)):
