@@ -3,14 +3,27 @@
 // data: words (whether there is a way to the Playground). It presses what the drawer has. Letters do nothing while somebody types.
 
 const NOTICE_MS = 4000;
+const FRAMES = 30; // half a second
 const KEYS = [["T", "tag", tag], ["L", "copy link", copy], ["P", "try words", play]];
 
 function tag() {
   const fold = document.querySelector(".st-key-case_details details");
   if (!fold) return "";
   if (!fold.open) fold.querySelector("summary").click();
-  setTimeout(() => (fold.querySelector("input") ?? fold.querySelector("button"))?.focus(), 250);
+  focusFirst(fold, FRAMES);
   return "";
+}
+
+// At once, and without the fold's animation: a letter typed before the focus would be a key of the drawer, and a field that moves
+// drops what is typed.
+function focusFirst(fold, frames, isDone = false) {
+  for (const opening of fold.getAnimations({ subtree: true })) opening.finish();
+  const field = fold.querySelector("input") ?? fold.querySelector("button");
+  if (field && !isDone) {
+    field.scrollIntoView({ block: "center" });
+    field.focus({ preventScroll: true });
+  }
+  if (frames) requestAnimationFrame(() => focusFirst(fold, frames - 1, isDone || document.activeElement === field));
 }
 
 function copy() {

@@ -151,8 +151,12 @@ class Wall {
     if (hadFocus && kept) kept.focus();
     this.mark();
     // The numbers of pages are below the wall; another page begins at its top.
-    if (this.isTurned && !data.strip) this.root.scrollIntoView({ block: "start" });
-    this.isTurned = false;
+    const first = data.cards[0]?.id;
+    if (this.isTurned && first !== this.first && !data.strip) {
+      this.root.scrollIntoView({ block: "start" });
+      this.isTurned = false;
+    }
+    this.first = first;
   }
 
   bar(data) {
