@@ -13,6 +13,7 @@ was expected, what to do. Every other exception is a bug and keeps its traceback
 """
 
 import difflib
+import errno
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +24,11 @@ OUT_OF_MEMORY = (
     "can't allocate memory",
     "ALLOC_FAILED",
 )  # CUDA, MPS, CPU, cuBLAS
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_MEMORY = (
+    "There is not enough memory. Close other programs or raise the limit (ulimit -v), then run the same command again; "
+    "finished work is kept."
+)
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
 
@@ -44,6 +50,21 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
     )
+
+
+def describe_shortage(error: BaseException) -> str:
+    """One line about an error that says that the memory or the disk of this machine is full; "" for any other error."""
+    is_unmapped = isinstance(error, ImportError) and "failed to map segment" in str(error)
+    number = error.errno if isinstance(error, OSError) else None
+    if is_out_of_memory(error) or is_unmapped or number == errno.ENOMEM:
+        return NO_MEMORY
+    if isinstance(error, OSError) and number in FULL_DISK:
+        place = f" '{error.filename}'" if error.filename else ""
+        return (
+            f"Cannot write{place} ({error.strerror}). Free some space, then run the same command again; "
+            "finished work is kept."
+        )
+    return ""
 
 
 class VlprobeError(Exception):

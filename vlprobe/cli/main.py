@@ -4,10 +4,11 @@ stderr.
 Heavy modules are imported inside the commands, so that `vlprobe --help` answers at once.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,7 +41,7 @@ from vlprobe.cli.stored import remove, rename
 from vlprobe.cli.suspects import errata, suspects
 from vlprobe.cli.train import train, train_demo
 from vlprobe.cli.verify import verify
-from vlprobe.errors import VlprobeError
+from vlprobe.errors import VlprobeError, describe_shortage
 from vlprobe.storage.application import docs_folder
 
 if TYPE_CHECKING:
@@ -49,26 +50,43 @@ if TYPE_CHECKING:
 NO_MATCH = "No cases match these filters."
 
 
+# What may say that memory or disk are full, and may be a bug.
+SHORTAGES = (MemoryError, OSError, ImportError, RuntimeError)
 # Commands that exit with 1 to report a regression, a failed check or damage: a mistake is 2 there.
 FINDING = ("gate", "doctor", "verify")
 
 
 class _Commands(click.Group):
-    """Turn a VlprobeError into one line and exit code 1, or 2 in the commands of FINDING, and
-    Ctrl-C into a hint; a bug keeps its traceback.
+    """Turn a VlprobeError, a full disk and a lack of memory into one line and exit code 1, or 2 in the
+    commands of FINDING, and Ctrl-C into a hint; a bug keeps its traceback.
     """
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line, `--help` and `--version` included, which are printed before `invoke`."""
+        try:
+            return super().main(*arguments, **options)
+        except SHORTAGES as error:
+            self._report(error)
+            sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except VlprobeError as error:
-            click.echo(f"Error: {error}", err=True)
+        except (VlprobeError, *SHORTAGES) as error:
+            self._report(error)
             ctx.exit(2 if ctx.invoked_subcommand in FINDING else 1)
         except KeyboardInterrupt:
             click.echo(
                 "Stopped. Finished parts are kept; the same command goes on from there.", err=True
             )
             ctx.exit(130)
+
+    def _report(self, error: Exception) -> None:
+        """Print the one line of an error. Raises the error where it has none."""
+        line = str(error) if isinstance(error, VlprobeError) else describe_shortage(error)
+        if not line:
+            raise error
+        click.echo(f"Error: {line}", err=True)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write where the documentation is, on one line whatever the width: a path is not broken."""

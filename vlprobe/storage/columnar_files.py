@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import NO_MEMORY, InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +69,8 @@ def whole(file: Path) -> Iterator[None]:
 
 def damaged(file: Path, error: Exception) -> InvalidInput:
     """The error about a table that cannot be read."""
+    if isinstance(error, MemoryError):
+        return InvalidInput(f"'{file}' cannot be read. {NO_MEMORY}")
     reason = " ".join(str(error).split())[:200]
     if (
         "DictAccumulator" in reason

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vlprobe.errors import InvalidInput, NotFound, StoredDamage, printable
+from vlprobe.errors import NO_MEMORY, InvalidInput, NotFound, StoredDamage, printable
 from vlprobe.storage import files, memo, objects
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
@@ -279,6 +279,8 @@ class Store:
         cursor = _connection(tuple(map(str, self.roots))).cursor()
         try:
             yield cursor
+        except duckdb.OutOfMemoryException:
+            raise InvalidInput(NO_MEMORY) from None
         except duckdb.IOException as error:
             raise StoredDamage(f"A stored result cannot be read ({error}).") from None
         finally:

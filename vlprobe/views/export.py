@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from vlprobe import __version__
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import NO_MEMORY, InvalidInput
 from vlprobe.registry import load_probe
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
@@ -83,6 +83,8 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
             count = connection.execute(f"SELECT count(*) FROM ({queries['scores']})").fetchall()
         growing.replace(output)
         return count[0][0]
+    except duckdb.OutOfMemoryException:
+        raise InvalidInput(NO_MEMORY) from None
     except (duckdb.IOException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(
