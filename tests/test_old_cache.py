@@ -19,6 +19,7 @@ from tests.dashboard.walls import card_ids, wall
 from vlprobe import registry, views
 from vlprobe.cli.main import main
 from vlprobe.dashboard.navigation import page_file
+from vlprobe.errors import InvalidInput
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.runs import answers as runs_answers
 from vlprobe.runs import jobs, verify
@@ -307,3 +308,35 @@ def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page
         assert "missing or damaged" not in shown
     else:
         assert "Tiny CLIP" in shown
+
+
+def test_a_run_with_the_removed_approximate_search_is_shown_and_asking_it_again_says_so(
+    old, monkeypatch
+):
+    store = Store("approximate")
+    manifest = store.run(store.runs()[0]["key"]).manifest()
+    options = manifest["run"]["options"]
+    assert options["approximate"] == 10
+    question_set = views.runs.question_set(store, manifest["case_key"])
+    table = views.estimates.estimates(store, question_set).set_index("metric")
+    assert table.loc["i2t_r1_new", "value"] == pytest.approx(
+        store.run(manifest["key"]).table("scores").to_pandas()["rank"].eq(1).mean()
+    )
+    words = ["--cache", "approximate", "show", "--format", "json"]
+    shown = CliRunner().invoke(main, words)
+    assert shown.exit_code == 0 and "10 candidates looked up" in shown.stderr + shown.stdout
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+    at.query_params["set"] = manifest["case_key"]
+    at.query_params["outcome"] = "all"
+    at.switch_page(str(ROOT / page_file("failures"))).run()
+    assert not at.exception and not at.error and card_ids(at)
+    with pytest.raises(InvalidInput, match=r"'approximate' was removed\. .*exactly"):
+        execute(Request(("control:random",), "csv:captions.csv", "rococo", options), store)
+    ran = CliRunner().invoke(
+        main,
+        "run --probe rococo --probe prsm --model control:random --dataset csv:captions.csv --option approximate=10",
+    )
+    assert ran.exit_code == 1 and ran.stderr.strip().splitlines()[-1].startswith(
+        "Error: Option 'approximate' was"
+    )

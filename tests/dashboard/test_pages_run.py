@@ -104,7 +104,6 @@ def test_start_is_on_for_every_probe_as_it_stands(
 def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     monkeypatch, store: Store, unspawned: None, probe: str, tmp_path: Path
 ):
-    pytest.importorskip("faiss", reason="needs requirements-ray.txt")
     monkeypatch.setenv(access.RAY, "10.0.0.7:6379")
     (tmp_path / "edits.jsonl").write_text("{}\n")
     (tmp_path / "words.txt").write_text("zebra\nkettle\n")
@@ -215,7 +214,6 @@ def test_a_dataset_that_goes_before_the_press_starts_nothing(
         ("rococo", "run_rococo_vocabulary", "/nope.txt", "'/nope.txt' does not exist"),
         ("rococo", "run_rococo_influence", ["st:/nope"], "there is no folder '/nope'"),
         ("lgip", "run_lgip_edits", "/nope.jsonl", "'/nope.jsonl' does not exist"),
-        ("prsm", "run_prsm_approximate", 3, "Expected 0 (exact), or 10"),
     ],
 )
 def test_a_value_that_means_nothing_is_told_in_one_line(

@@ -37,12 +37,9 @@ OPTIONS = {
     ("rococo", "vocabulary"): "file",
     ("rococo", "caption_seeds"): "",
     **dict.fromkeys([("lgip", name) for name in ("rules", "kinds", "k_same", "k_diff", "tag")], ""),
-    **dict.fromkeys([("prsm", name) for name in ("group", "approximate", "sampled")], ""),
+    **dict.fromkeys([("prsm", name) for name in ("group", "sampled")], ""),
     **dict.fromkeys(
-        [
-            ("rococo", name)
-            for name in ("policies", "pictures", "picture_seeds", "normalise", "approximate")
-        ],
+        [("rococo", name) for name in ("policies", "pictures", "picture_seeds", "normalise")],
         "",
     ),
 }

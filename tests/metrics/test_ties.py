@@ -10,8 +10,6 @@ import pytest
 from vlprobe import views
 from vlprobe.metrics import pairs, retrieval, triplets
 from vlprobe.metrics.judge import Judge
-from vlprobe.scoring import approximate_gallery
-from vlprobe.scoring import nearest as scoring_nearest
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.retrieval import retrieve
 from vlprobe.storage.store import Store
@@ -128,9 +126,7 @@ def test_a_tie_of_triplets_is_counted_for_its_own_metric():
     }
 
 
-@pytest.mark.parametrize("approximate", [False, True])
-def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approximate: bool):
-    monkeypatch.setattr(approximate_gallery, "MIN_PROBED_LISTS", 10**6)
+def test_a_tie_of_retrieval_is_counted_for_its_own_metric():
     rng = np.random.default_rng(3)
     queries = rng.integers(-1, 2, (100, 8)).astype(
         np.float32
@@ -139,11 +135,7 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approxima
     vectors[200:300:2] = queries[::2]  # altered captions that say what the first caption does
     owner, altered = np.tile(np.arange(100), 3), np.repeat([False, False, True], 100)
     candidates = Gallery(vectors)
-    if approximate:
-        nearest = approximate_gallery.ApproximateGallery(candidates, len(vectors), 1 << 30, 1)
-        found = scoring_nearest.retrieve(queries, np.arange(100), nearest, owner, altered)
-    else:
-        found = retrieve(queries, np.arange(100), candidates, owner, altered)
+    found = retrieve(queries, np.arange(100), candidates, owner, altered)
     arrays = {name: np.asarray(getattr(found, name), float) for name in found.__slots__}
     rows = pd.DataFrame({name: values for name, values in arrays.items() if values.ndim == 1})
     counted = ties(

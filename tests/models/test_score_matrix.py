@@ -112,7 +112,7 @@ def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_pa
         run(f"{name}+partial", data, "prsm", store)
 
 
-def test_texts_alone_and_an_approximate_search_are_refused(tmp_path, store):
+def test_texts_alone_are_refused(tmp_path, store):
     data = make("visla", tmp_path / "data", 6)
     answered.questions(data, "visla", tmp_path / "texts", store)
     n_texts = len(answered.rows(tmp_path / "texts" / "texts.jsonl"))

@@ -81,11 +81,9 @@ def test_ranks_are_those_of_a_plain_loop():
         assert owner[ranks.which_altered[row]] != row
 
 
-def test_one_item_alone_and_an_approximate_search_are_refused_in_one_line(tiny, store):
+def test_one_item_alone_is_refused_in_one_line(tiny, store):
     with pytest.raises(InvalidInput, match="of one item alone"):
         execute(Request(("control:random",), tiny, "rococo", CLEAN, limit=1), store)
-    with pytest.raises(InvalidInput, match="searched exactly"):
-        execute(Request(("control:random",), tiny, "rococo", CLEAN | {"approximate": 10}), store)
 
 
 def test_pictures_that_are_not_here_cannot_be_mixed_and_the_remedy_is_named(tmp_path, store):

@@ -9,7 +9,7 @@ from PIL import Image
 from vlprobe import views
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring import gallery, nearest
+from vlprobe.scoring import gallery
 from vlprobe.storage.store import Store
 
 
@@ -81,16 +81,3 @@ def test_a_gallery_of_no_more_than_the_sample_is_ranked_whole(tiny, store):
     request = Request(("control:random",), tiny, "prsm", {"sampled": 100}, examine=False)
     rows = store.run(execute(request, store)[0]["key"]).table("scores").to_pandas()
     assert (rows["global_sampled"] == rows["global"]).all() and not rows["margin"].isna().any()
-
-
-def test_an_approximate_search_samples_exact_similarities(many, store, monkeypatch):
-    pytest.importorskip("faiss", reason="needs faiss-cpu of requirements-ray.txt")
-    monkeypatch.setattr(nearest, "EXACT_LIMIT", 0)
-    request = Request(("control:random",), many, "prsm", {"sampled": 100}, examine=False)
-    both = replace(request, options={"sampled": 100, "approximate": 20})
-    exact, approximate = (
-        store.run(execute(one, store)[0]["key"]).table("scores").to_pandas()
-        for one in (request, both)
-    )
-    assert approximate["looked_up"].eq(20).all() and approximate["global"].isna().all()
-    np.testing.assert_allclose(approximate["global_sampled"], exact["global_sampled"], atol=1e-3)

@@ -9,6 +9,7 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
+from vlprobe.types import Run
 from vlprobe.types.options import Option, parse_options
 
 PROBES = registry.names("probes")
@@ -58,8 +59,6 @@ def test_every_setting_of_a_run_is_described_and_has_the_default_of_the_request(
         ("picture_seeds", ["7", 100], [7, 100]),
         ("influence", ["demo:softmax"], ["demo:softmax"]),
         ("normalise", "False", False),
-        ("approximate", "10", 10),
-        ("approximate", 0, 0),
     ],
 )
 def test_a_value_beyond_the_defaults_is_taken_in_its_own_type(
@@ -83,9 +82,6 @@ def test_a_value_beyond_the_defaults_is_taken_in_its_own_type(
         ("picture_seeds", "-1", "'-1'. Expected whole numbers"),
         ("picture_seeds", True, "'True'"),
         ("normalise", "maybe", "'maybe'. Expected true or false"),
-        ("approximate", 9, "'9'. Expected 0 (exact), or 10 candidates or more"),
-        ("approximate", "²", "'²'"),
-        ("approximate", "9" * 40, "Expected 0"),
     ],
 )
 def test_what_means_nothing_is_refused_with_what_was_expected(
@@ -113,3 +109,32 @@ def test_an_option_that_no_probe_has_is_named_with_those_that_there_are():
         )
     with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. It has: none\."):
         parse_options([], {"b": 1}, "Probe 'x'")
+
+
+@pytest.mark.parametrize("probe", ["rococo", "prsm"])
+@pytest.mark.parametrize("value", [10, "500", "²", "9" * 40])
+def test_a_removed_option_ends_in_one_line_that_says_what_to_do(probe: str, value: object):
+    options = registry.load_probe(probe).options
+    with pytest.raises(
+        InvalidInput, match=r"'approximate' was removed\..* exactly.*Leave it out"
+    ) as caught:
+        parse_options(options, {"approximate": value}, f"Probe '{probe}'")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("probe", "expected"),
+    [
+        ("rococo", ("61828277d753c308", "9906cdd5eba8c0a1")),
+        ("prsm", ("328691c8c2700f45", "eb3340bf002ca919")),
+    ],
+)
+def test_an_exact_run_keeps_the_key_that_it_had_while_there_was_an_approximate_search(
+    probe: str, expected: tuple[str, str], tmp_path
+):
+    loaded = registry.load_probe(probe)
+    metrics = tuple(f"{metric.name}@1" for metric in loaded.metrics)
+    for given in ({}, {"approximate": 0}, {"approximate": "0"}):
+        options = loaded.pin(parse_options(loaded.options, given, "Probe"), tmp_path)
+        run = Run("m", "d", "data", "dd", loaded.name, 1, metrics, dict(options))
+        assert (run.key, run.case_key) == expected

@@ -66,7 +66,6 @@ def test_how_it_was_asked_makes_the_same_question_set_again(searched: Store):
             searched, views.runs.question_set(searched, row.case_key)
         )
         assert set(how["options"]) == set(registry.load_probe("rococo").defaults) - {
-            "approximate",
             "caption_seeds",
             "edits",
             "vocabulary",

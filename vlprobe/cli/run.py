@@ -199,6 +199,7 @@ def _options_by_probe(
     """
     from vlprobe import registry
     from vlprobe.errors import NotFound
+    from vlprobe.types.options import REMOVED
 
     option_names = {
         name: {option.name for option in registry.load_probe(name).options} for name in probes
@@ -213,6 +214,9 @@ def _options_by_probe(
         elif owners := [probe for probe in probes if name in option_names[probe]]:
             for probe in owners:
                 by_probe[probe].setdefault(name, value)
+        elif name in REMOVED:
+            for probe in probes:
+                by_probe[probe].setdefault(name, value)  # `parse_options` says what to do
         else:
             raise NotFound(
                 "option of these probes", name, sorted(set().union(*option_names.values()))

@@ -287,33 +287,3 @@ def pair_measures(rankings: Rankings) -> dict[str, np.ndarray]:
 def means(pairs: dict[str, np.ndarray]) -> dict[str, float]:
     """The measures of a query, by column name: the means of those of `pair_measures`."""
     return {name: _mean(values) for name, values in pairs.items()}
-
-
-def first_pair_measures(values: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """`pair_measures` of versions of which only the best candidates are known; NaN where that is too
-    little.
-
-    An overlap is known where every version has a candidate below the first k and those that tie
-    with these.
-
-    Args:
-        values: Similarities, float32 of shape (n_versions, n); -inf where a candidate was not among
-            the best.
-
-    Returns:
-        The measures by column name, and the order of the candidates as in Rankings.
-    """
-    rankings = Ranker()(values)
-    lowest = np.where(np.isneginf(values), np.inf, values).min(axis=1)
-    unknown = np.full(math.comb(len(values), 2), math.nan)
-
-    def is_decided(k: int) -> bool:
-        return k <= values.shape[1] and all(
-            similarities[order[k - 1]] > low
-            for similarities, order, low in zip(values, rankings.order, lowest, strict=True)
-        )
-
-    overlaps = {
-        f"local_{k}": top_overlaps(rankings, k) if is_decided(k) else unknown for k in OVERLAPS
-    }
-    return {"global": unknown, "global_idlist": unknown, **overlaps}, rankings.order

@@ -2,8 +2,8 @@
 pictures added.
 
 Rows carry `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against the right
-one; NaN: beyond the candidates that an approximate search looked up, of which there are 10 or
-more), and `top_altered` (1 where no original scores strictly above the best altered candidate).
+one; NaN: beyond the 10 or more candidates that an approximate search looked up, which versions before 0.3.0
+had), and `top_altered` (1 where no original scores strictly above the best altered candidate).
 `least_rank_clean` and `least_rank` are the ranks if no tie counted against the right candidate,
 `top_tied` is 1 where the best original and the best altered candidate are equal.
 """

@@ -6,11 +6,9 @@ those of the dataset named by the option `gallery`; with the option `group`, a t
 asked of the pictures of its own group alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict, cast
-
-import pandas as pd
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
@@ -26,8 +24,6 @@ from vlprobe.probes.prsm_ranking import (
     SampledCandidates,
     group_of,
 )
-from vlprobe.probes.recall import RecallSampling
-from vlprobe.scoring import nearest, recall_note
 from vlprobe.types import Case, Edit, Encoder, Item, Metric, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation
@@ -74,7 +70,7 @@ PRESENTATION = Presentation(
             "of the first wording.",
             summary="**{n_cases:,}** queries were asked in several wordings, so {model} should rank the same pictures "
             "first. Moved is the share of the first 100 that two wordings do not have in common (of the "
-            "first 10 in a small gallery, or where an approximate search looks up fewer than 100; in a gallery of at "
+            "first 10 in a small gallery; in a gallery of at "
             "most 10: 1 minus the rank correlation); nothing moved **{n_tied:,}** times.",
         ),
     },
@@ -87,8 +83,6 @@ class PrsmOptions(TypedDict):
     gallery: str
     group: str
     edits: NotRequired[str]
-    approximate: NotRequired[int]
-    recall_depths: NotRequired[list[int]]
     sampled: NotRequired[int]
 
 
@@ -117,7 +111,6 @@ class Prsm(Probe):
         edits_option.option(
             "Those that mean the same are the versions of a query, in place of rules."
         ),
-        nearest.APPROXIMATE,
         Option(
             name="sampled",
             default=0,
@@ -132,19 +125,11 @@ class Prsm(Probe):
     optional_metrics = (sampled_ranking.METRIC,)
     side_tables = prsm_comparisons.TABLES
 
-    def check_options(self, options: Mapping[str, object]) -> None:
-        """An approximate search needs faiss."""
-        nearest.pin_options(options)
-
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of the gallery, and to an approximate search the depths at which its
-        recall is measured.
-        """
-        options = nearest.pin_options(edits_option.pinned(options))
+        """Adds the digest of the gallery."""
+        options = edits_option.pinned(options)
         if not options.get("sampled"):
             options.pop("sampled", None)
-        if "approximate" in options:
-            options["recall_depths"] = [1, *ranking.OVERLAPS]
         name = str(options["gallery"])
         return (
             {**options, "gallery_digest": registry.load_dataset(name, cache).digest}
@@ -206,8 +191,8 @@ class Prsm(Probe):
     ) -> RankingScorer:
         """Measures of each query's rankings; the margin is how far the top overlap stays below 1.
 
-        That of the first 100, or of 10 where the gallery has or an approximate search looks up
-        fewer than that; in a gallery too small for these it is how far the rank correlation does.
+        That of the first 100, or of 10 in a gallery of at most 100; in one too small for these it is
+        how far the rank correlation does.
         """
         check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
@@ -216,31 +201,20 @@ class Prsm(Probe):
                 f"Model '{encoder.model.name}' ranks a short-list by pairs, which no sample shows. Leave out the "
                 "option 'sampled', or choose a dual encoder."
             )
-        n_looked_up = options.get("approximate", 0)
         candidates = (
             registry.load_dataset(options["gallery"], cache).items if options["gallery"] else items
         )
         galleries = {
-            group: GroupGallery(encoder, pictures, n_looked_up, f"pictures/{group}")
+            group: GroupGallery(encoder, pictures, f"pictures/{group}")
             for group, pictures in grouped_pictures(
                 candidates, options["group"], run.dataset
             ).items()
         }
-        sampling = None
-        if n_looked_up:
-            columns = nearest.recall_columns(
-                n_looked_up,
-                separate=False,
-                depths=options.get("recall_depths", nearest.RECALL_DEPTHS),
-            )
-            sampling = RecallSampling.of_run(run, cases, columns)
         return RankingScorer(
             encoder,
             galleries,
             {item.id: item for item in items},
             group_tag=options["group"],
-            sampling=sampling,
-            n_looked_up=n_looked_up,
             sampled=SampledCandidates(options.get("sampled", 0), run.seed),
         )
 
@@ -252,10 +226,6 @@ class Prsm(Probe):
         return [
             item.image for item in registry.load_dataset(name, cache).items if item.image
         ] if name else (), ()
-
-    def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """How much of what should be found an approximate search found."""
-        return recall_note.survey(blocks)
 
 
 def grouped_pictures(

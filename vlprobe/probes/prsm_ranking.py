@@ -17,10 +17,7 @@ import pyarrow as pa
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.probes import prsm_comparisons
-from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring import nearest
-from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.shares import Candidates, LocalPasses
 from vlprobe.scoring.versions import VersionSearch, query_blocks
@@ -54,19 +51,11 @@ class GroupGallery:
     Args:
         encoder: Embeds pictures and texts.
         pictures: The candidates.
-        n_looked_up: Candidates that an approximate search looks up for a query; 0: all, exactly.
         name: What the gallery is called.
     """
 
-    def __init__(
-        self, encoder: Encoder, pictures: Sequence[Picture], n_looked_up: int, name: str
-    ) -> None:
-        self.encoder, self.pictures, self.n_looked_up, self.name = (
-            encoder,
-            pictures,
-            n_looked_up,
-            name,
-        )
+    def __init__(self, encoder: Encoder, pictures: Sequence[Picture], name: str) -> None:
+        self.encoder, self.pictures, self.name = encoder, pictures, name
         self.passes = LocalPasses(encoder)
 
     @property
@@ -78,20 +67,13 @@ class GroupGallery:
         )
 
     @functools.cached_property
-    def index(self) -> Gallery | ApproximateGallery:
+    def index(self) -> Gallery:
         """What is searched, made for the first query."""
-        exact = self.passes.gallery(self.name, self.source)
-        return nearest.searchable(exact, self.n_looked_up, self.encoder)
+        return self.passes.gallery(self.name, self.source)
 
     def rank(self, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
         """The ranking of each query, in order; a query is the sequence of its versions."""
-        if isinstance(self.index, ApproximateGallery):
-            return self._rank_approximately(self.index, queries)
-        return self._rank_exactly(self.index, queries)
-
-    def _rank_exactly(
-        self, gallery: Gallery, queries: Sequence[Sequence[str]]
-    ) -> Iterator[QueryRanking]:
+        gallery = self.index
         with ThreadPoolExecutor(self.encoder.workers) as threads:
             for block in query_blocks(queries, gallery.product_queries):
                 texts = [text for versions in block for text in versions]
@@ -107,22 +89,6 @@ class GroupGallery:
                     ]
                     yield from itertools.chain.from_iterable(threads.map(_rankings, shares))
 
-    def _rank_approximately(
-        self, gallery: ApproximateGallery, queries: Sequence[Sequence[str]]
-    ) -> Iterator[QueryRanking]:
-        """Looks up one candidate more than `gallery.k`, which shows whether the last ones tie."""
-        for block in query_blocks(queries, nearest.QUERY_BLOCK):
-            vectors = self.encoder.texts([text for versions in block for text in versions])
-            rows, scores = gallery.search(vectors, gallery.k + 1)
-            ends = _ends(block)
-            for query_rows, query_scores in zip(
-                np.split(rows, ends), np.split(scores, ends), strict=True
-            ):
-                candidates, candidate_scores = gallery.dense_similarities(query_rows, query_scores)
-                pairs, order = ranking.first_pair_measures(candidate_scores)
-                top = candidates[order[:, :TOP_PICTURES]].tolist()
-                yield QueryRanking(ranking.means(pairs), pairs, top)
-
     def rank_sampled(
         self, queries: Sequence[Sequence[str]], samples: Sequence[np.ndarray]
     ) -> Iterator[QueryRanking]:
@@ -130,15 +96,6 @@ class GroupGallery:
         holds or ranks a whole row of similarities.
         """
         gallery = self.index
-        if isinstance(gallery, ApproximateGallery):
-            rankings = self._rank_approximately(gallery, queries)
-            for versions, sample, ranked in zip(queries, samples, rankings, strict=True):
-                rows = gallery.row_of[sample]
-                vectors = self.encoder.texts(versions)
-                values = np.stack([gallery.similarities(vector, rows) for vector in vectors])
-                estimate = {sampled_ranking.COLUMN: sampled_ranking.sampled_correlation(values)}
-                yield ranked._replace(measures=ranked.measures | estimate)
-            return
         for name, search in self.searches(gallery, queries, samples):
             fronts, common = self.passes.answers(name, search)
             overlaps = search.overlaps(common)
@@ -163,23 +120,6 @@ class GroupGallery:
             yield name, VersionSearch(vectors, n_versions, gallery, depths, samples[start:stop])
             start = stop
 
-    def recall(
-        self, queries: Sequence[Sequence[str]], case_ids: Sequence[str], sampling: RecallSampling
-    ) -> list[dict[str, float]]:
-        """For each query the columns of the sampling; recall is the mean over the query's versions."""
-        n_versions = [len(versions) for versions in queries]
-        is_sampled = sampling.is_sampled(case_ids)
-        sampled = [
-            versions for versions, measures in zip(queries, is_sampled, strict=True) if measures
-        ]
-        vectors = self.encoder.texts([text for versions in sampled for text in versions])
-        columns = sampling.measure(self.index, vectors, np.repeat(is_sampled, n_versions))
-        by_query = {name: np.split(column, _ends(queries)) for name, column in columns.items()}
-        return [
-            {name: float(values[row].mean()) for name, values in by_query.items()}
-            for row in range(len(queries))
-        ]
-
 
 class RankingScorer:
     """Scores slices of the run's cases: one case is a query in several versions.
@@ -189,8 +129,6 @@ class RankingScorer:
         galleries: By group, the pictures that its queries rank.
         items: Those asked about, by id.
         group_tag: The tag that groups are formed by, for an error; "": one group.
-        sampling: Of an approximate search; None of an exact one.
-        n_looked_up: Candidates that an approximate search looks up for a query; 0: all.
         sampled: Which candidates' ranks are correlated.
     """
 
@@ -201,13 +139,11 @@ class RankingScorer:
         items: Mapping[str, Item],
         *,
         group_tag: str,
-        sampling: RecallSampling | None,
-        n_looked_up: int,
         sampled: SampledCandidates,
     ) -> None:
         self.sampled = sampled
         self.encoder, self.galleries, self.items = encoder, galleries, items
-        self.group_tag, self.sampling, self.n_looked_up = group_tag, sampling, n_looked_up
+        self.group_tag = group_tag
 
     def __call__(self, cases: pa.Table) -> pa.Table:
         """The table of scores of a slice of cases. Raises InvalidInput where a query's group has
@@ -232,13 +168,7 @@ class RankingScorer:
                     [gallery.pictures[number].name for number in version] for version in ranked.top
                 ]
                 tops[row] = json.dumps(names)
-            if self.sampling:
-                recalls = gallery.recall(
-                    group_queries, [case_ids[row] for row in rows], self.sampling
-                )
-                for row, recall in zip(rows, recalls, strict=True):
-                    measures[row] |= recall
-        table = ranking_table(measures, tops, self.n_looked_up)
+        table = ranking_table(measures, tops)
         for name in prsm_comparisons.SCHEMA.names:
             values = pa.array(
                 [row[name] for row in compared], prsm_comparisons.SCHEMA.field(name).type
@@ -253,7 +183,7 @@ class RankingScorer:
         n = len(gallery.pictures)
         if not self.sampled.n:
             yield from gallery.rank(queries)
-        elif n <= self.sampled.n and isinstance(gallery.index, Gallery):
+        elif n <= self.sampled.n:
             for ranked in gallery.rank(queries):
                 estimate = {sampled_ranking.COLUMN: ranked.measures["global"]}
                 yield ranked._replace(measures=ranked.measures | estimate)
@@ -282,7 +212,7 @@ class RankingScorer:
         """As a `SharingScorer`: those of which each query samples some. What is ranked whole is not:
         a rank stands among all candidates, and only who has all similarities of a version has it.
         """
-        if not self.sampled.n or self.n_looked_up:
+        if not self.sampled.n:
             return {}
         sources = {gallery.name: gallery.source for gallery in self.galleries.values()}
         return {
@@ -296,7 +226,7 @@ class RankingScorer:
         large = self.large_galleries()
         for group, rows in self._rows_by_group(cases["item"].to_pylist()).items():
             gallery, group_cases = self.galleries[group], cases.take(rows)
-            if gallery.name in large and isinstance(gallery.index, Gallery):
+            if gallery.name in large:
                 queries, case_ids = group_cases["texts"].to_pylist(), group_cases["id"].to_pylist()
                 self.encoder.texts([text for query in queries for text in query], keep=True)
                 samples = self._samples(gallery, case_ids)
@@ -319,14 +249,10 @@ def group_of(item: Item, group_tag: str) -> str:
     return item.tags.get(group_tag, "") if group_tag else ""
 
 
-def ranking_table(
-    measures: Sequence[Mapping[str, float]], tops: Sequence[str], n_looked_up: int
-) -> pa.Table:
+def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str]) -> pa.Table:
     """The table of scores: the margin is the measure that `margin_measure` names minus 1."""
     columns = pd.DataFrame(measures).astype(np.float64)
-    agreement = np.array(
-        [row[margin_measure(int(row["gallery_size"]), n_looked_up)] for row in measures]
-    )
+    agreement = np.array([row[margin_measure(int(row["gallery_size"]))] for row in measures])
     no_scores = pa.array([[]] * len(measures), pa.list_(pa.float32()))
     return pa.table(
         {
@@ -339,17 +265,13 @@ def ranking_table(
     )
 
 
-def margin_measure(gallery_size: int, n_looked_up: int) -> str:
+def margin_measure(gallery_size: int) -> str:
     """The measure that the margin is made of, the same for all cases of a run with one gallery.
 
-    >>> margin_measure(5000, 0), margin_measure(5000, 10), margin_measure(100, 0), margin_measure(10, 0)
-    ('local_100', 'local_10', 'local_10', 'global')
+    >>> margin_measure(5000), margin_measure(100), margin_measure(10)
+    ('local_100', 'local_10', 'global')
     """
-    depths = [
-        depth
-        for depth in (100, 10)
-        if depth < gallery_size and (not n_looked_up or depth <= n_looked_up)
-    ]
+    depths = [depth for depth in (100, 10) if depth < gallery_size]
     return f"local_{depths[0]}" if depths else "global"
 
 
@@ -372,11 +294,6 @@ def _by_query(
             together = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
             waiting = [together[ends[-1] :]] if ends[-1] < n_waiting else []
             yield np.split(together[: ends[-1]], ends[:-1])
-
-
-def _ends(queries: Sequence[Sequence[str]]) -> np.ndarray:
-    """Where the versions of each query but the last end, among all versions in a row."""
-    return np.cumsum([len(versions) for versions in queries])[:-1]
 
 
 def _rankings(queries: Sequence[np.ndarray]) -> list[QueryRanking]:

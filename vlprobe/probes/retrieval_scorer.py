@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from vlprobe.probes import rococo_fronts
 from vlprobe.probes.clean_gallery import CLEAN
-from vlprobe.probes.recall import RecallSampling
 from vlprobe.probes.rococo_galleries import (
     TEXT_KINDS,
     PictureGalleries,
@@ -17,8 +16,6 @@ from vlprobe.probes.rococo_galleries import (
     TextGalleries,
     item_numbers,
 )
-from vlprobe.scoring import nearest
-from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.matched_passes import MatchedSearch
 from vlprobe.scoring.passes import Search, SharedSearch
@@ -26,8 +23,7 @@ from vlprobe.scoring.retrieval import Passes, RetrievalRanks, retrieve, retrieve
 from vlprobe.scoring.shares import Candidates, LocalPasses
 from vlprobe.types import Picture
 
-# Columns of the table of scores that are whole numbers; null where an approximate search leaves a
-# rank unknown.
+# Columns of the table of scores that are whole numbers
 RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
 
 
@@ -46,7 +42,6 @@ class RetrievalScorer:
         pictures: By item id, in the order of the items.
         texts: The galleries of captions, searched by the cases of kind `i2t`.
         images: The galleries of pictures, searched by those of kind `t2i`.
-        sampling: Of an approximate search; None of an exact one.
     """
 
     def __init__(
@@ -54,10 +49,9 @@ class RetrievalScorer:
         pictures: Mapping[str, Picture],
         texts: TextGalleries,
         images: PictureGalleries,
-        sampling: RecallSampling | None,
     ) -> None:
         self.pictures, self.item_number = list(pictures.values()), item_numbers(pictures)
-        self.texts, self.images, self.sampling = texts, images, sampling
+        self.texts, self.images = texts, images
 
     def __call__(self, cases: pa.Table) -> pa.Table:
         """The table of scores: similarity of the best candidate that is right and of the best
@@ -66,10 +60,6 @@ class RetrievalScorer:
         n_cases = len(cases)
         similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
         ranks = {name: np.full(n_cases, np.nan) for name in RANK_COLUMNS}
-        recalls = {
-            name: np.full(n_cases, np.nan)
-            for name in (self.sampling.columns if self.sampling else ())
-        }
         tops = np.empty(n_cases, dtype=object)
         fronts: list[pa.Table] = []
         fronts_rows: list[int] = []
@@ -86,17 +76,6 @@ class RetrievalScorer:
             tops[rows] = [
                 search.prepared.candidate_name(number) for number in search.ranks.which_altered
             ]
-            if self.sampling:
-                is_sampled = self.sampling.is_sampled(cases["id"].take(rows).to_pylist())
-                sampled_queries = search.prepared.queries[is_sampled]
-                columns = self.sampling.measure(
-                    search.prepared.gallery,
-                    sampled_queries,
-                    is_sampled,
-                    search.prepared.is_altered,
-                )
-                for name, column in columns.items():
-                    recalls[name][rows] = column
         front = pa.concat_tables(fronts).take(pa.array(np.argsort(fronts_rows)))
         return pa.table(
             {
@@ -108,7 +87,6 @@ class RetrievalScorer:
                     for name, column in ranks.items()
                 },
                 "top": pa.array(tops.tolist(), pa.string()),
-                **{name: pa.array(column, from_pandas=True) for name, column in recalls.items()},
                 **dict(zip(front.column_names, front.columns, strict=True)),
             }
         )
@@ -152,8 +130,6 @@ class RetrievalScorer:
 
     def large_galleries(self) -> dict[str, Candidates]:
         """As a `SharingScorer`."""
-        if self.sampling:
-            return {}
         sources = {f"i2t/{rule}": self.texts.source(rule) for rule in self.texts.rules}
         clean = [rule for rule in self.texts.rules if rule == CLEAN]
         picture_rules = [*self.images.changed, *clean]
@@ -166,9 +142,8 @@ class RetrievalScorer:
             galleries = self.texts if gallery[0] in TEXT_KINDS else self.images
             if galleries.source(gallery[1]).is_large:
                 prepared = self._prepare(gallery, cases.take(rows))
-                if isinstance(prepared.gallery, Gallery):
-                    search, match = _search(prepared.gallery, prepared), prepared.match
-                    yield _name(*gallery), MatchedSearch(search, match) if match else search
+                search, match = _search(prepared.gallery, prepared), prepared.match
+                yield _name(*gallery), MatchedSearch(search, match) if match else search
 
 
 def _name(kind: str, rule: str) -> str:
@@ -190,8 +165,6 @@ def searched(prepared: PreparedSearch, passes: Passes) -> GallerySearch:
 
 def _ranked(prepared: PreparedSearch, passes: Passes) -> RetrievalRanks:
     queries, items, gallery, owners, is_altered, match, is_clean, *_ = prepared
-    if isinstance(gallery, ApproximateGallery):
-        return nearest.retrieve(queries, items, gallery, owners, is_altered)
     if is_clean:
         return retrieve_clean(queries, items, gallery, owners, match, passes)
     return retrieve(queries, items, gallery, owners, is_altered, match, passes)

@@ -12,11 +12,9 @@ its own (released files) is used as it is.
 
 import copy
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
-
-import pandas as pd
 
 from vlprobe.errors import Misfit
 from vlprobe.metrics import retrieval
@@ -30,7 +28,6 @@ from vlprobe.probes.caption_foils import (
 )
 from vlprobe.probes.clean_gallery import KINDS, clean_cases
 from vlprobe.probes.fit import check_fit
-from vlprobe.probes.recall import RecallSampling
 from vlprobe.probes.retrieval_scorer import RetrievalScorer
 from vlprobe.probes.rococo_galleries import (
     RELEASED,
@@ -42,7 +39,7 @@ from vlprobe.probes.rococo_galleries import (
     normalised,
 )
 from vlprobe.probes.rococo_options import RococoOptions
-from vlprobe.scoring import nearest, pictures, recall_note
+from vlprobe.scoring import pictures
 from vlprobe.types import (
     Case,
     Edit,
@@ -113,9 +110,7 @@ class Rococo(Probe):
     ] = {}  # by seed and item id: the picture that one is mixed with
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """A vote takes voters, an altered picture a seed, an approximate search faiss; no edit
-        has two names.
-        """
+        """A vote takes voters, an altered picture a seed; no edit has two names."""
         rococo_options.check(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
@@ -123,9 +118,9 @@ class Rococo(Probe):
         asked for.
 
         Raises:
-            InvalidInput: Too few candidates are to be looked up, or a file cannot be read.
+            InvalidInput: A file cannot be read.
         """
-        pinned = rococo_options.pinned(nearest.pin_options(edits_option.pinned(options)))
+        pinned = rococo_options.pinned(edits_option.pinned(options))
         names = cast(RococoOptions, options)["influence"]
         return (
             {**pinned, "influence_digest": [voter_digest(name, cache) for name in names]}
@@ -241,18 +236,10 @@ class Rococo(Probe):
         options = cast(RococoOptions, run.options)
         pictures_by_id = _pictures(items)
         item_number = item_numbers(pictures_by_id)
-        n_looked_up = options.get("approximate", 0)
-        texts = TextGalleries(
-            encoder, cases, item_number, normalise=options["normalise"], n_looked_up=n_looked_up
-        )
+        texts = TextGalleries(encoder, cases, item_number, normalise=options["normalise"])
         changed = changed_items(cases, item_number)
-        images = PictureGalleries(encoder, pictures_by_id, changed, n_looked_up=n_looked_up)
-        sampling = None
-        if n_looked_up:
-            sampling = RecallSampling.of_run(
-                run, cases, nearest.recall_columns(n_looked_up, separate=True)
-            )
-        return RetrievalScorer(pictures_by_id, texts, images, sampling)
+        images = PictureGalleries(encoder, pictures_by_id, changed)
+        return RetrievalScorer(pictures_by_id, texts, images)
 
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
@@ -271,10 +258,6 @@ class Rococo(Probe):
         if edits:
             released = [(*item.captions, *file_foils(item, edits)) for item in spelled]
         return mixed, [normalised(text) for texts in released for text in texts]
-
-    def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """How much of what should be found an approximate search found."""
-        return recall_note.survey(blocks)
 
 
 def _pictures(items: Sequence[Item]) -> dict[str, Picture]:

@@ -13,8 +13,6 @@ from vlprobe.perturb import mix
 from vlprobe.probes.clean_gallery import CAPTIONS, CLEAN
 from vlprobe.probes.rococo_fronts import CandidateNames
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring import nearest
-from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.shares import Candidates, LocalPasses
 from vlprobe.scoring.short_list import Match
@@ -30,7 +28,7 @@ class PreparedSearch(NamedTuple):
 
     queries: np.ndarray  # float32 of shape (n_queries, width)
     query_items: np.ndarray  # the numbers of their items
-    gallery: Gallery | ApproximateGallery
+    gallery: Gallery
     owners: np.ndarray  # the number of each candidate's item
     is_altered: np.ndarray  # bool of shape (n_candidates,)
     match: Match | None
@@ -43,7 +41,7 @@ class PreparedSearch(NamedTuple):
 class RuleGallery(NamedTuple):
     """One rule's gallery, made for its first query."""
 
-    gallery: Gallery | ApproximateGallery
+    gallery: Gallery
     owners: np.ndarray  # the number of each candidate's item
     is_altered: np.ndarray  # bool of shape (n_candidates,)
     is_clean: bool
@@ -84,7 +82,6 @@ class TextGalleries:
         cases: Reads all cases of the run.
         item_number: By item id, the number of the item.
         normalise: Whether released captions are compared without case and marks.
-        n_looked_up: Candidates that an approximate search looks up for a query; 0: all, exactly.
     """
 
     def __init__(
@@ -94,9 +91,8 @@ class TextGalleries:
         item_number: Mapping[str, int],
         *,
         normalise: bool,
-        n_looked_up: int,
     ) -> None:
-        self.encoder, self.normalise, self.n_looked_up = encoder, normalise, n_looked_up
+        self.encoder, self.normalise = encoder, normalise
         self.passes = LocalPasses(encoder)
         self._item_ids = list(item_number)
         self._candidates: dict[str, _Candidates] = {}
@@ -123,9 +119,8 @@ class TextGalleries:
     def _made(self, rule: str) -> RuleGallery:
         candidates = self._candidates[rule]
         is_altered = np.array(candidates.is_altered)
-        exact = self.passes.gallery(f"i2t/{rule}", self.source(rule))
         return RuleGallery(
-            gallery=nearest.searchable(exact, self.n_looked_up, self.encoder),
+            gallery=self.passes.gallery(f"i2t/{rule}", self.source(rule)),
             owners=np.array(candidates.item_numbers),
             is_altered=is_altered,
             is_clean=rule == CLEAN,
@@ -177,7 +172,6 @@ class PictureGalleries:
         encoder: Embeds pictures and texts.
         pictures: By item id, in the order of the items.
         changed: By rule, the numbers of the items whose mixed picture is in the gallery.
-        n_looked_up: Candidates that an approximate search looks up for a query; 0: all, exactly.
     """
 
     def __init__(
@@ -185,15 +179,8 @@ class PictureGalleries:
         encoder: Encoder,
         pictures: Mapping[str, Picture],
         changed: Mapping[str, np.ndarray],
-        *,
-        n_looked_up: int,
     ) -> None:
-        self.encoder, self.pictures, self.changed, self.n_looked_up = (
-            encoder,
-            pictures,
-            changed,
-            n_looked_up,
-        )
+        self.encoder, self.pictures, self.changed = encoder, pictures, changed
         self._galleries: dict[str, tuple[RuleGallery, list[Picture]]] = {}
         self.passes = LocalPasses(encoder)
         self._listed: dict[str, list[Picture]] = {}  # by rule, the candidates
@@ -214,9 +201,8 @@ class PictureGalleries:
 
     def _made(self, rule: str, candidates: Sequence[Picture]) -> RuleGallery:
         n_originals, changed = len(self.pictures), self._changed_by(rule)
-        exact = self.passes.gallery(f"t2i/{rule}", self.source(rule))
         return RuleGallery(
-            gallery=nearest.searchable(exact, self.n_looked_up, self.encoder),
+            gallery=self.passes.gallery(f"t2i/{rule}", self.source(rule)),
             owners=np.concatenate([np.arange(n_originals), changed]),
             is_altered=np.arange(len(candidates)) >= n_originals,
             is_clean=rule == CLEAN,

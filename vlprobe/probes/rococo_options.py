@@ -8,7 +8,6 @@ from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix, substitution
 from vlprobe.probes import edits_option, vocabulary_option
 from vlprobe.probes.caption_foils import Draws
-from vlprobe.scoring import nearest
 from vlprobe.types.options import Option
 
 VOTED_POLICIES = (
@@ -28,7 +27,6 @@ class RococoOptions(TypedDict):
     caption_seeds: NotRequired[list[int]]
     vocabulary: NotRequired[str]
     edits: NotRequired[str]
-    approximate: NotRequired[int]
 
 
 OPTIONS = (
@@ -94,13 +92,12 @@ OPTIONS = (
         "and marks.",
     ),
     edits_option.option("Those with a different meaning take the place of altered captions."),
-    nearest.APPROXIMATE,
 )
 
 
 def check(settings: RococoOptions) -> None:
-    """A vote takes voters, an altered picture a seed, a vocabulary its policy, an approximate search
-    faiss; no edit has two names. Raises InvalidInput.
+    """A vote takes voters, an altered picture a seed, a vocabulary its policy; no edit has two names.
+    Raises InvalidInput.
     """
     needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
     if needing_votes and not settings["influence"]:
@@ -118,12 +115,6 @@ def check(settings: RococoOptions) -> None:
         "policies",
         {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]},
     )
-    nearest.pin_options(cast(Mapping[str, object], settings))
-    is_clean = not (settings["policies"] or settings["pictures"] or settings.get("edits"))
-    if is_clean and settings.get("approximate"):
-        raise InvalidInput(
-            "The clean gallery alone is searched exactly. Leave out the option 'approximate', or alter something."
-        )
     vocabulary_option.check(settings.get("vocabulary", ""), settings["policies"])
 
 

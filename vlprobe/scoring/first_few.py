@@ -63,19 +63,3 @@ def _highest(values: np.ndarray, k: int) -> np.ndarray:
         order[:, place] = remaining.argmax(axis=1)
         remaining[rows, order[:, place]] = -np.inf
     return order
-
-
-def own_candidates(owner: np.ndarray, altered: np.ndarray) -> np.ndarray:
-    """The numbers of each item's altered candidates, int64 of shape (n_items, most of an item), at
-    least one column; -1: there are no more.
-
-    >>> own_candidates(np.array([0, 1, 2, 1, 2, 1]), np.array([0, 0, 0, 1, 1, 1], dtype=bool)).tolist()
-    [[-1, -1], [3, 5], [4, -1]]
-    """
-    numbers = np.flatnonzero(altered)
-    numbers = numbers[np.argsort(owner[numbers], kind="stable")]
-    counts = np.bincount(owner[numbers], minlength=int(owner.max()) + 1)
-    table = np.full((len(counts), max(1, int(counts.max(initial=0)))), -1, dtype=np.int64)
-    starts = np.cumsum(counts) - counts
-    table[owner[numbers], np.arange(len(numbers)) - starts[owner[numbers]]] = numbers
-    return table

@@ -16,6 +16,9 @@ from vlprobe.errors import InvalidInput
 Value = bool | int | str
 WORDS = {"true": True, "1": True, "false": False, "0": False}
 WHOLE = re.compile(r"-?[0-9]{1,18}")
+REMOVED = {  # options of earlier versions, each with the value that changed nothing and what to do
+    "approximate": ("0", "All galleries are searched exactly, in blocks that fit in --memory")
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,9 +139,14 @@ def parse_options(
         owner: Whose options they are, such as "Probe 'lgip'"; for an error.
 
     Raises:
-        InvalidInput: an unknown option, or a value that is not allowed.
+        InvalidInput: an unknown option, one that was removed, or a value that is not allowed.
     """
     unknown = sorted(set(values) - {option.name for option in options})
+    for name in REMOVED.keys() & set(unknown):
+        neutral, instead = REMOVED[name]
+        if str(values[name]) not in (neutral, ""):
+            raise InvalidInput(f"Option '{name}' was removed. {instead}. Leave it out.")
+        unknown.remove(name)
     if unknown:
         names = ", ".join(option.name for option in options)
         raise InvalidInput(f"{owner} has no option '{unknown[0]}'. It has: {names or 'none'}.")

@@ -58,7 +58,7 @@ def _rank_text(answer: AnswerRow) -> str:
 
 
 def rank(answer: AnswerRow, column: str) -> str:
-    """A rank; one that an approximate search does not know is beyond all that it looked up."""
+    """A rank; of an approximate search, which versions before 0.3.0 had, more than it looked up."""
     value = answer.number(column)
     if math.isnan(value):
         return f"more than {int(answer.number('looked_up')):,}"

@@ -41,7 +41,7 @@ def fronts_again(
         entry = store.cases(question_set.key)
         changed = changed_items(lambda columns: entry.blocks("cases", columns), numbers)
         encoder = KeptEncoder(model, store.root / "embeddings")
-        return PictureGalleries(encoder, pictures, changed, n_looked_up=0)
+        return PictureGalleries(encoder, pictures, changed)
 
     try:
         key = store.address, question_set.key, model.digest
