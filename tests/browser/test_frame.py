@@ -100,3 +100,14 @@ def test_a_card_of_run_is_chosen_by_its_box_its_title_and_its_text(page, url: st
         page.mouse.click(middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2)
         idle(page)
         assert box.is_checked() == bool(number % 2)
+
+
+def test_a_list_of_kinds_is_wide_enough_for_the_names_of_other_data_sets(page, url: str):
+    visit(page, url + f"/explore?set={SETS['lgip']}&model=demo:softmax&kind=flip")
+    page.locator(".st-key-kind button").click()
+    options = page.get_by_role("listbox", name="Kind of question").get_by_role("option")
+    options.filter(has_text="In other data sets").wait_for()
+    cut = "every => every.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"
+    assert options.locator("*").evaluate_all(cut) == []
+    assert options.filter(has_text=" in Drawn ").count() >= 3
+    page.keyboard.press("Escape")

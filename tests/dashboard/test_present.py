@@ -2,11 +2,14 @@
 
 import functools
 import json
+import shutil
 import threading
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import component_values
 from vlprobe import registry, views
@@ -16,6 +19,8 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 from vlprobe.views.story import opener, story
 
@@ -161,3 +166,39 @@ def test_a_mixture_has_its_slide_beside_other_questions(mixed_store: Store):
     assert mixed.note.startswith("Table (captions.csv): ")
     assert mixed.title == "A fifth of another picture is enough to lose the right one."
     assert "mixed" not in [slide.id for slide in made(mixed_store, key, "t2i")[0]]
+
+
+def test_a_mixture_of_other_models_or_other_pictures_is_not_in_the_deck(
+    mixed_store: Store, tmp_path: Path
+):
+    store = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
+    searched = views.runs.question_sets(store)["dataset"].iloc[0]
+    others = ("control:random", "control:constant")
+    execute(Request(others, searched, "lgip", examine=False), store)
+    execute(Request(others[:1], make_tiny(tmp_path / "tiny"), "lgip", examine=False), store)
+    for row in views.runs.question_sets(store).itertuples():
+        if row.probe == "lgip":
+            assert (
+                story(store, views.runs.question_set(store, row.case_key), "flip").mixture is None
+            )
+        else:
+            of_its_own = story(store, views.runs.question_set(store, row.case_key), "i2t").mixture
+            assert of_its_own is not None and of_its_own.dataset == searched
+
+
+def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_frame(tmp_path: Path):
+    store, name = Store(tmp_path / "cache"), make_tiny(tmp_path / "tiny") + "+unpictured"
+    execute(Request(("control:constant",), name, "lgip", examine=False), store)
+    key = store.read_runs()[0][0]["case_key"]
+    question_set = views.runs.question_set(store, key)
+    pictures = sorted((tmp_path / "tiny").rglob("*.png"))
+    kept = pictures.pop()
+    for picture in pictures:
+        picture.unlink()
+    told = opener(store, question_set, "flip")
+    assert told is not None
+    assert [Path(image).name for image in told.card.images] == [kept.name]
+    kept.unlink()
+    slides, _ = made(store, key, "flip")
+    assert not values.picture_names(slides)
+    assert {slide.layout for slide in slides if slide.id in ("truth", "lie")} == {"stacked"}

@@ -258,6 +258,18 @@ def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
     ]
 
 
+def test_several_things_fool_and_all_shares_have_one_format():
+    rows = tuple(
+        SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
+        for subtype, share in (("existence", 0.055), ("plurals", 0.33), ("actant-swap", 0.38))
+    )
+    slide = next(
+        one for one in deck.slides(told(held_against(FOUR, subtypes=rows))) if one.id == "often"
+    )
+    assert slide.title == "Swapped roles fool most often."
+    assert [one.figure for one in slide.figures] == ["5.5 %", "33.0 %", "38.0 %"]
+
+
 def test_nothing_is_said_of_a_few_answers_or_one_type():
     rows = (
         SubtypeShare("color", 1000, 10, 0.01, 0.0, 0.02),

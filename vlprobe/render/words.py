@@ -279,6 +279,16 @@ def wrong(subtype: str) -> str:
     return f"{phrase}, {strength} words" if strength.isdigit() else phrase
 
 
+def is_plural(phrase: str) -> bool:
+    """Return whether several things are named, so that they "fool" and a single one "fools".
+
+    >>> is_plural("swapped roles"), is_plural("a wrong count (small numbers)"), is_plural("a false claim of things")
+    (True, False, False)
+    """
+    head = re.split(r",| of | \(", phrase)[0]
+    return head.endswith("s") and not head.startswith(("a ", "an ", "another "))
+
+
 def slice_order(name: str) -> tuple[int, str, float]:
     """A sort key of slices: by their own order, then by name; edits of pictures from weak to
     strong.

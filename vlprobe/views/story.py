@@ -1,6 +1,7 @@
 """What a talk about stored results is made of: one case to begin with, who is better, a mixture."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,12 @@ from vlprobe.views.standings import Standings, standings
 from vlprobe.views.wall import WallCard
 
 MOST_OPENERS = 200
+PICTURE_OPTIONAL = (
+    "captions",
+    "edit",
+    "caption_search",
+    "triplet",
+)  # bodies of cases told without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +77,15 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
     presentation = registry.load_probe(question_set.probe).presentation
     is_search = presentation.kind(kind).body == "picture_search"
     newest = question_set.runs[0]
+    models = mixed_searches.real_models(question_set)
     return Story(
         probe=question_set.probe,
         dataset=newest.dataset,
         n_items=newest.n_items,
-        models=mixed_searches.real_models(question_set),
+        models=models,
         opener=opener(store, question_set, kind, case_id),
         standings=standings(store, question_set, kind),
-        mixture=None if is_search else mixture(store, newest.dataset),
+        mixture=None if is_search else mixture(store, newest.dataset, models),
     )
 
 
@@ -85,8 +93,8 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
     """Cases that a talk may begin with, those that fool most models first.
 
     Of those that fool as many, each exchange of words comes once before one comes again, the case
-    that is believed furthest first; no picture comes twice. Margins are in each model's own spread
-    over the kind.
+    that is believed furthest first; no picture comes twice. Where some pictures are not on this machine,
+    only cases that have theirs, if there are any. Margins are in each model's own spread over the kind.
 
     Returns:
         Numbers of cases; and how many of all fool every model that answered all.
@@ -114,6 +122,9 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
         }
     )
     n_fooling_all = int(np.count_nonzero(n_fooled == len(models)))
+    if views_cases.keeps_unpictured(question_set):
+        here = np.isin(numbers, views_cases.pictured(store, question_set, kind))
+        table = table.loc[here] if here.any() else table
     table = table.sort_values(["n_fooled", "margin", "number"], ascending=[False, True, True])
     table = table.drop_duplicates("picture").head(50 * MOST_OPENERS)
     again = table.groupby(["n_fooled", "source", "target"]).cumcount()
@@ -142,6 +153,9 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
     next_id = views_cases.questions(store, question_set, following)["id"].iloc[0]
     case_filter = Filter(_fooled_model(store, question_set, number), kind)
     (card,) = views_wall.cards(store, question_set, case_filter, [number])
+    is_optional = presentation.kind(kind).body in PICTURE_OPTIONAL
+    if is_optional and not views_cases.are_here(card.images[:1]):
+        card = replace(card, images=())
     return Opener(card, position, len(numbers), str(next_id), n_fooling_all)
 
 
@@ -165,16 +179,25 @@ def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
     return models[0]
 
 
-def mixture(store: Store, dataset: str) -> MixedStory | None:
-    """A search among mixed pictures that fools most models, of this dataset where it has one; None
-    where nothing of the kind is stored, or nobody loses one.
+def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory | None:
+    """Return a search among mixed pictures that fools most models.
+
+    Args:
+        store: Where results are.
+        dataset: Of the talk: a search in other pictures is no part of it.
+        models: Of the talk. A search that others were asked is left out.
+
+    Returns:
+        None where nothing of the kind is stored, or no model loses one.
     """
     table = question_sets(store)
     columns = (table[name].tolist() for name in ("case_key", "probe", "dataset"))
-    candidates = [row for row in zip(*columns, strict=True) if _has_mixtures(row[1])]
-    candidates.sort(key=lambda row: row[2] != dataset)
-    for case_key, *_ in candidates[:3]:
+    for case_key, probe, of_pictures in zip(*columns, strict=True):
+        if of_pictures != dataset or not _has_mixtures(probe):
+            continue
         searched = open_set(store, case_key)
+        if not set(mixed_searches.real_models(searched)) <= set(models):
+            continue
         if (best := _best_search(store, searched)) is not None:
             return _lost_search(store, searched, *best)
     return None

@@ -87,6 +87,8 @@ STYLE = """<style>
   box-shadow: inset 0 0 0 1px var(--vp-edge); }
 [data-testid="stMultiSelectTagsContainer"] [data-tag] svg { color: var(--vp-quiet); }
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
+[data-testid="stSelectboxVirtualDropdown"] { width: max-content !important; min-width: var(--trigger-width);
+  max-width: min(520px, 100vw - 32px); }
 small { font-size: max(13px, .8333em); }
 .st-key-lab_subject > :first-child { flex-grow: 1.8; }
 /* On a phone a row of controls stays one row: pickers share its width, presses show their icon. */

@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 from vlprobe.render.numbers import interval, number
-from vlprobe.render.sentences import counted, frequency, sentence_names
+from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.slides import ranking
 from vlprobe.render.slides.case import MOST_BARS, case_slides
 from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
 from vlprobe.render.wall import BELIEVED, count_word, shorten
-from vlprobe.render.words import NOT_RENAMED, dataset_name, presentations, wrong
+from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Contestant
 from vlprobe.views.showcase import LEAST_ANSWERS
@@ -81,7 +81,7 @@ def _how_often(standings: Standings, kind: KindPresentation) -> list[Slide]:
     happened = BELIEVED.get(kind.body, "believed")
     figures = [
         Figure(
-            frequency(row.n_believed, row.n_answers),
+            number(row.share, "rate"),
             wrong(row.subtype),
             f"{row.n_believed:,} of {row.n_answers:,}",
         )
@@ -110,12 +110,18 @@ def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
     if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):
         return "How often models are fooled, by what is wrong."
     if all(worst.low > row.high for row in others):
-        return f"{_upper(wrong(worst.subtype))} fools most often."
+        return f"{_fools(worst)} most often."
     if max(row.low for row in rows) <= min(row.high for row in rows):
         return "All kinds of lies fool about as often."
     if all(mildest.high < row.low for row in rest):
-        return f"{_upper(wrong(mildest.subtype))} fools least often."
+        return f"{_fools(mildest)} least often."
     return "No kind of lie fools clearly most often."
+
+
+def _fools(row: SubtypeShare) -> str:
+    """Begin a sentence with what fools."""
+    what = wrong(row.subtype)
+    return f"{_upper(what)} {'fool' if is_plural(what) else 'fools'}"
 
 
 def _upper(text: str) -> str:
