@@ -79,7 +79,7 @@ def damaged(file: Path, error: Exception) -> InvalidInput:
             f"'{file}' has texts in a delta encoding, which is not read. "
             "Save it again with pyarrow, pandas or DuckDB."
         )
-    return InvalidInput(f"'{file}' is no whole table ({reason}). Fetch or save it again.")
+    return InvalidInput(f"'{file}' is not a valid table ({reason}). Download or save it again.")
 
 
 class ParquetFile:

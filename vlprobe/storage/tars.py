@@ -2,8 +2,8 @@
 
 Nothing is unpacked, so the name of a member is never a path on this machine. Links, devices, folders
 and sparse files are not members. Compressed tars are refused: their size is unknown before. The
-standard library's tarfile finds the members; what it reads is bounded, because made-up headers keep
-it busy for minutes, or forever (CVE-2024-6232, CVE-2025-8194).
+standard library's tarfile finds the members; its reads are bounded, because made-up headers keep it
+busy for minutes, or forever (CVE-2024-6232, CVE-2025-8194).
 """
 
 import io

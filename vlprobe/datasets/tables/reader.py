@@ -274,7 +274,7 @@ def _columnar(file: Path) -> Table:
 
     Raises:
         InvalidInput: it is damaged, or has more than MOST_BYTES of text or MOST_ROWS rows. Text is
-            measured as it is unpacked, piece by piece: what a file claims of its size is not trusted.
+            measured while it is unpacked, piece by piece: the sizes in the file are not trusted.
     """
     import pyarrow as pa
 
