@@ -203,12 +203,15 @@ def _image_identity(item: Item, digests: Mapping[Path, str]) -> str:
 
 def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> list[Finding]:
     image_counts = Counter(digests[item.image.path] for item in items if item.image)
+    how = "byte for byte"
+    if any(picture.absent for item in items for picture in item.pictures):
+        how = "byte for byte, or by its name if it is not here"
     findings = []
     if image_counts:
         findings.append(
             _finding(
                 "shared_image",
-                "Another item has the same image, byte for byte: the items are not independent of each other.",
+                f"Another item has the same image, {how}: the items are not independent of each other.",
                 (
                     (item.id, image_counts[digests[item.image.path]] > 1)
                     for item in items
@@ -220,7 +223,7 @@ def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
         findings.append(
             _finding(
                 "same_image_twice",
-                "The two images of the pair are the same, byte for byte: nothing can tell them apart.",
+                f"The two images of the pair are the same, {how}: nothing can tell them apart.",
                 (
                     (item.id, digests[item.image.path] == digests[item.foil_image.path])
                     for item in items

@@ -7,7 +7,8 @@
     +layout=NAME             one of `tables.layouts`; else the first that its columns fit
     +image=COLUMN +caption=COLUMN +foil=COLUMN +caption2=COLUMN +image2=COLUMN +id=COLUMN +subset=COLUMN
                              which column is what
-    +split=VALUE             only the rows with that value in the column `split`
+    +split=VALUE +label=VALUE
+                             only the rows with that value in the column `split` or `label`
 
 Pairs, foils and triplets that share a picture are one cluster: they are resampled together.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from vlprobe.datasets import audit, sources
 from vlprobe.datasets.file_formats import check_records_head
-from vlprobe.datasets.tables import cases, foil_lint, layouts, reader, remote
+from vlprobe.datasets.tables import cases, foil_lint, labels, layouts, reader, remote
 from vlprobe.datasets.tables import lint as table_lint
 from vlprobe.datasets.tables import names as table_names
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
@@ -54,12 +55,11 @@ def lint(name: str, cache: Path) -> list[audit.Finding]:
     Raises NotFound or InvalidInput.
     """
     parsed, table, layout = _read(name, cache)
-    split = parsed.values.get("split", "")
-    if not split and table_lint.is_columnar(table, layout):
+    if not parsed.chosen and table_lint.is_columnar(table, layout):
         return table_lint.check(table, layout)
-    if not split and (texts := foil_lint.texts_of(table, layout)):
+    if not parsed.chosen and (texts := foil_lint.texts_of(table, layout)):
         return foil_lint.check(table, layout, texts)
-    items = [_named(row) for row in cases.rows_of(table, layout, split).rows]
+    items = [_named(row) for row in cases.rows_of(table, layout, parsed.chosen).rows]
     return audit.check(items, cache, sees_pictures=False)
 
 
@@ -78,13 +78,15 @@ def _read(name: str, cache: Path) -> tuple[table_names.TableName, reader.Table, 
     layout = layouts.recognised(
         str(parsed.file), table.names, parsed.values.get("layout", ""), parsed.columns
     )
+    if labels.LABEL not in parsed.chosen:
+        labels.check(table, layout, name)
     return parsed, table, layout
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Rows in the order of the file. Raises NotFound or InvalidInput."""
     parsed, table, layout = _read(name, cache)
-    rows = cases.rows_of(table, layout, parsed.values.get("split", ""))
+    rows = cases.rows_of(table, layout, parsed.chosen)
     items, notes = sources.attach_pictures(
         parsed.source, [(row.item, row.images) for row in rows.rows], knows_unpictured=True
     )

@@ -262,6 +262,29 @@ RELEASED = [
         [("13.jpg", ["13.jpg"], ["A bus.", "A red bus."], [], None)],
     ),
     (
+        "vsr",
+        "test.jsonl",
+        rows_of(
+            '{"image": "18.jpg", "image_link": "http://images.cocodataset.org/18.jpg", "caption": "The cat is '
+            'inside the sink.", "label": 1, "relation": "inside", "annotator_id": 4, "vote_true_validator_id": [1, 2]}',
+            '{"image": "18.jpg", "image_link": "http://images.cocodataset.org/18.jpg", "caption": "The cat is '
+            'left of the sink.", "label": 0, "relation": "left of", "annotator_id": 4, "vote_true_validator_id": []}',
+            '{"image": "18.jpg", "image_link": "http://images.cocodataset.org/18.jpg", "caption": "The sink '
+            'contains the cat.", "label": 1, "relation": "contains", "annotator_id": 9, "vote_true_validator_id": [3]}',
+            '{"image": "19.jpg", "image_link": "http://images.cocodataset.org/19.jpg", "caption": "The dog is '
+            'on the bus.", "label": 0, "relation": "on", "annotator_id": 9, "vote_true_validator_id": [3]}',
+        ),
+        [
+            (
+                "18.jpg",
+                ["18.jpg"],
+                ["The cat is inside the sink.", "The sink contains the cat."],
+                [],
+                None,
+            )
+        ],
+    ),
+    (
         "",
         "dataset_coco.json",
         '{"dataset": "coco", "images": [{"filepath": "val2014", "filename": "14.jpg", "cocoid": 14, "imgid": 0, '
@@ -295,4 +318,5 @@ ON_DISK = [
     *("beer-bottle_on_armchair.jpeg", "000000397133.jpg", "Orientation/1.jpg", "9.jpg", "7.jpg"),
     *("Orientation/2.jpg", "data/5.jpg", "data/6.jpg", "coco/val2014/8.jpg", "10.jpg", "11.jpg"),
     *("VG_100K/12.jpg", "13.jpg", "val2014/14.jpg", "val2014/15.jpg", "16.jpg", "17.jpg"),
+    "18.jpg",
 ]

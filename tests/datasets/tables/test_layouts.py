@@ -75,7 +75,7 @@ def test_a_released_layout_is_recognised_linted_and_gives_its_cases(
 
 
 def test_every_layout_has_rows_here():
-    elsewhere = {"vismin", "bivlc", "naturalbench", "svo", "socialcounterfactuals"}
+    elsewhere = {"vismin", "bivlc", "naturalbench", "svo", "socialcounterfactuals", "vsr-foils"}
     assert {row[0] for row in RELEASED} - {""} | elsewhere == set(layouts.NAMES)
 
 
@@ -193,6 +193,113 @@ def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
             table.load(f"table:{file}+image=photo+caption=says+{option}", tmp_path / "cache")
     with pytest.raises(NotFound, match=r"No layout named 'winogroud'. Did you mean 'winoground'"):
         table.load(f"table:{file}+layout=winogroud", tmp_path / "cache")
+
+
+VSR = next(row[2] for row in RELEASED if row[0] == "vsr")
+
+
+def test_a_false_statement_of_vsr_is_a_foil_of_a_true_one_that_differs_in_the_relation_only(
+    tmp_path: Path,
+):
+    file = tmp_path / "test.jsonl"
+    file.write_text(VSR)
+    loaded = table.load(f"table:{file}+layout=vsr-foils+unpictured", tmp_path / "cache")
+    assert [summary(item) for item in loaded.items] == [
+        (
+            "test/0",
+            ["18.jpg"],
+            ["The cat is inside the sink."],
+            ["The cat is left of the sink."],
+            "inside",
+        )
+    ]
+    assert "2 of 4 rows have no statement of the other label that differs" in " ".join(loaded.notes)
+    captions = table.load(f"table:{file}+unpictured", tmp_path / "cache")
+    assert "2 of 4 rows are labeled false and are left out" in " ".join(captions.notes)
+
+
+def test_a_label_of_vsr_that_is_neither_true_nor_false_is_told_with_its_row(tmp_path: Path):
+    file = tmp_path / "test.jsonl"
+    file.write_text(VSR.replace('"label": 0, "relation": "on"', '"label": 2, "relation": "on"'))
+    with pytest.raises(InvalidInput, match="row 4, column 'label': expected 0 or 1"):
+        table.load(f"table:{file}+unpictured", tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("1", "0"), ("True", "False"), ("yes", "no"), ("1.0", "0.0")]
+)
+def test_captions_that_the_table_labels_false_are_refused_with_the_way_out(
+    right: str, wrong: str, tmp_path: Path
+):
+    """Half of VSR's and SeeTRUE's captions became true ones of the picture."""
+    file = tmp_path / "SeeTRUE.csv"
+    lines = [f"a.png,A dog.,{right},dog", f"a.png,A cat.,{wrong},cat", f"b.png,A bus.,{right},bus"]
+    file.write_text("\n".join(["image,text,label,source", *lines]) + "\n")
+    name = f"table:{file}+unpictured"
+    for read in (table.load, table.lint):
+        with pytest.raises(InvalidInput) as caught:
+            read(name, tmp_path / "cache")
+        assert f"1 of 3 captions with the label '{wrong}'" in str(caught.value)
+        assert f"{name}+label={right}." in str(caught.value)
+        assert f"{name}+subset=label." in str(caught.value)
+    chosen = table.load(f"{name}+label={right}", tmp_path / "cache").items
+    assert [item.captions for item in chosen] == [("A dog.",), ("A bus.",)]
+    assert len(table.lint(f"{name}+label={right}", tmp_path / "cache")) == 3
+    every = table.load(f"{name}+subset=label", tmp_path / "cache").items
+    assert [item.captions for item in every] == [("A dog.", "A cat."), ("A bus.",)]
+    with pytest.raises(InvalidInput, match=r"no rows of the label '7'. Expected one of"):
+        table.load(f"{name}+label=7", tmp_path / "cache")
+
+
+def test_labels_that_say_nothing_of_truth_are_tags(tmp_path: Path):
+    file = tmp_path / "x.csv"
+    for values in (("cat", "dog"), ("0", "1", "2"), ("1", "1"), ("0", "7")):
+        rows = [f"{n}.png,A thing number {n}.,{value}" for n, value in enumerate(values)]
+        file.write_text("\n".join(["image,caption,label", *rows]) + "\n")
+        items = table.load(f"table:{file}+unpictured", tmp_path / "cache").items
+        assert [item.tags["label"] for item in items] == list(values)
+
+
+def test_captions_that_are_ids_are_refused(tmp_path: Path):
+    """CxC's sits_val.csv names the captions of COCO by their ids."""
+    file = tmp_path / "sits_val.csv"
+    rows = [f"COCO_val2014_{n}.jpg,COCO_val2014:sentid:{648388 + n},5.0" for n in range(3)]
+    file.write_text("\n".join(["image,caption,agg_score", *rows]) + "\n")
+    for read in (table.load, table.lint):
+        with pytest.raises(
+            InvalidInput, match="'COCO_val2014:sentid:648388' and all others are ids, not captions"
+        ):
+            read(f"table:{file}+unpictured", tmp_path / "cache")
+    file.write_text("image,caption\na.png,COCO_val2014:sentid:648388\nb.png,A dog.\n")
+    assert len(table.load(f"table:{file}+unpictured", tmp_path / "cache").items) == 2
+
+
+def test_naturalbench_s_list_of_questions_is_not_read_as_pairs_of_cola(tmp_path: Path):
+    file = tmp_path / "train.json"
+    rows = [["Is the squirrel climbing up the fence?", "test_04956.jpg", "Yes", "yes_no"]] * 2
+    file.write_text(json.dumps(rows))
+    with pytest.raises(
+        InvalidInput, match=r"the picture 'test_04956.jpg' where Cola has a caption"
+    ):
+        table.load(f"table:{file}+unpictured", tmp_path / "cache")
+
+
+def test_a_shared_picture_that_is_not_here_is_not_said_to_be_equal_byte_for_byte(tmp_path: Path):
+    rows = "image,caption,negative\na.png,A dog.,A cat.\na.png,Dogs.,Cats.\n"
+    paint(tmp_path, "a.png")
+    (tmp_path / "x.csv").write_text(rows)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "x.csv").write_text(rows)
+    for name, how in (
+        (f"table:{tmp_path / 'x.csv'}", "byte for byte: the items"),
+        (
+            f"table:{tmp_path / 'elsewhere' / 'x.csv'}+unpictured",
+            "byte for byte, or by its name if it is not here: the items",
+        ),
+    ):
+        items = table.load(name, tmp_path / "cache").items
+        findings = {finding.name: finding for finding in audit.check(items, tmp_path / "cache")}
+        assert findings["shared_image"].count == 2 and how in findings["shared_image"].meaning
 
 
 def test_a_table_that_fits_nothing_is_told_with_its_columns(tmp_path: Path):

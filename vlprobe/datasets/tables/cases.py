@@ -7,11 +7,12 @@ foil), or a picture and its captions.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from vlprobe.datasets import sources
 from vlprobe.datasets.queries import KINDS
-from vlprobe.datasets.tables import fields
+from vlprobe.datasets.tables import fields, labels
 from vlprobe.datasets.tables.layouts import Kind, Layout
 from vlprobe.datasets.tables.reader import Table
 from vlprobe.types import Item
@@ -40,9 +41,9 @@ class Rows:
 class Reading(fields.Fields):
     """A table as it is turned into items, row by row."""
 
-    def __init__(self, table: Table, layout: Layout, split: str) -> None:
+    def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
         super().__init__(table, layout)
-        self.chosen = self.rows_of_split(split)
+        self.chosen = self.chosen_rows(chosen)
         self.notes: list[str] = []
         if layout.votes in table.columns:
             self._leave_out_doubtful()
@@ -85,18 +86,18 @@ class Reading(fields.Fields):
         return f"{self.table.file.stem}/{self.role('id')[row] if self.has_ids else row}"
 
 
-def rows_of(table: Table, layout: Layout, split: str = "") -> Rows:
+def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingProxyType({})) -> Rows:
     """The items of a table.
 
     Args:
         table: As it was read.
         layout: Which of its columns mean what.
-        split: The value of the column `split` whose rows are used; "" for all rows.
+        chosen: Column to the value of the rows to use; empty for all rows.
 
     Raises:
         InvalidInput: a row lacks what its layout needs; the row and the column are told.
     """
-    reading = Reading(table, layout, split)
+    reading = Reading(table, layout, chosen)
     rows: list[Unpictured] = []
     first_with: dict[object, str] = {}
     repeated = []
@@ -283,6 +284,55 @@ def _captions(reading: Reading) -> Iterator[Unpictured]:
         yield Unpictured(Item(key, None, tuple(texts[name]), labels), [name])
 
 
+def _true_statements(reading: Reading) -> Iterator[Unpictured]:
+    """VSR: the true statements about each picture."""
+    are_true = _truths(reading)
+    wrong = [f"row {row + 1}" for row, is_true in are_true.items() if not is_true]
+    why = "are labeled false and are left out; +layout=vsr-foils uses those that a true one pairs with"
+    reading.notes += sources.count_note(wrong, len(reading.chosen), why)
+    reading.chosen = [row for row, is_true in are_true.items() if is_true]
+    yield from _captions(reading)
+
+
+def _true_and_false(reading: Reading) -> Iterator[Unpictured]:
+    """VSR: a true statement, and the false ones of the same picture that differ in the relation only."""
+    images, captions = reading.role("image"), reading.role("caption")
+    relations, are_true = reading.role("subset"), _truths(reading)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for row in reading.chosen:
+        before, _, after = reading.text(captions[row], row, "caption").partition(
+            reading.text(relations[row], row, "subset")
+        )
+        groups.setdefault((reading.image(images[row], row, "image"), before, after), []).append(row)
+    unpaired = []
+    for (name, *_), rows in groups.items():
+        foils = dict.fromkeys(captions[row].strip() for row in rows if not are_true[row])
+        right = dict.fromkeys(captions[row].strip() for row in rows if are_true[row])
+        wrong = tuple(foil for foil in foils if foil not in right)
+        for row in rows:
+            if wrong and are_true[row]:
+                item = Item(
+                    reading.key(row), None, (captions[row].strip(),), reading.tags_of(row), wrong
+                )
+                yield Unpictured(item, [name])
+        if not wrong or not right:
+            unpaired += [f"row {row + 1}" for row in rows]
+    why = "have no statement of the other label that differs in the relation only and are left out"
+    reading.notes += sources.count_note(unpaired, len(reading.chosen), why)
+
+
+def _truths(reading: Reading) -> dict[int, bool]:
+    """Row to whether its label says that the caption is true."""
+    truths: dict[int, bool] = {}
+    values = reading.values(labels.LABEL)
+    for row in reading.chosen:
+        is_true = labels.is_true(str(values[row]))
+        if is_true is None:
+            raise reading.fault(row, labels.LABEL, "0 or 1")
+        truths[row] = is_true
+    return truths
+
+
 def _people(reading: Reading) -> Iterator[Unpictured]:
     """Pictures of people with the tags that `queries` gives their prompts: gender, race and trait, by
     the two attributes of a row.
@@ -305,4 +355,6 @@ MAKERS: Mapping[Kind, Callable[[Reading], Iterator[Unpictured]]] = {
     "rows": _statements,
     "svo": _probes_of_verbs,
     "people": _people,
+    "statements": _true_statements,
+    "statement foils": _true_and_false,
 }

@@ -5,6 +5,7 @@ VL-CheckList, Cola, and WhatsUp's COCO and Visual Genome parts.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from vlprobe.datasets.folder import SUFFIXES as PICTURES
 from vlprobe.errors import InvalidInput
 
 Row = dict[str, object]
@@ -59,6 +60,7 @@ def _of_list(content: list) -> list[Row] | None:
     if len(first) == 2 and isinstance(first[1], dict):
         return list(_checklist(content))
     if len(first) == 4 and all(isinstance(value, str) for value in first):
+        _require_captions(content)
         return [
             dict(zip(("image_1", "caption_1", "image_2", "caption_2"), row, strict=True))
             for row in content
@@ -69,6 +71,18 @@ def _of_list(content: list) -> list[Row] | None:
             for image, right, wrong in content
         ]
     return None
+
+
+def _require_captions(content: Sequence[Sequence[str]]) -> None:
+    """Raise ValueError if lists of four are not Cola's picture, caption, picture, caption: in
+    NaturalBench's list for fine-tuning the second is a picture.
+    """
+    for number, (_, caption, *_) in enumerate(content):
+        if Path(caption).suffix.lower() in PICTURES:
+            raise ValueError(
+                f"entry {number} has the picture '{caption[:40]}' where Cola has a caption; NaturalBench's list "
+                "for fine-tuning has questions, take its test set"
+            )
 
 
 def _coco_name(image: object) -> str:

@@ -1,7 +1,7 @@
 """The values of a table's rows, as a layout needs them; what is not as expected is told with row and column."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,22 +35,22 @@ class Fields:
             return self.values(column)
         return self._no_texts
 
-    def rows_of_split(self, split: str) -> list[int]:
-        """The numbers of the rows of a split; all where none is named. Raises InvalidInput."""
-        if not split:
-            return list(range(self.table.n_rows))
-        if "split" not in self.table.columns:
-            raise InvalidInput(
-                f"'{self.table.file}' has no column 'split'. Leave '+split={split}' out."
-            )
-        splits = self.values("split")
-        chosen = [row for row, value in enumerate(splits) if value == split]
-        if not chosen:
-            listing = ", ".join(sorted(set(splits))[:12])
-            raise InvalidInput(
-                f"'{self.table.file}' has no rows of the split '{split}'. Expected one of: {listing}."
-            )
-        return chosen
+    def chosen_rows(self, chosen: Mapping[str, str]) -> list[int]:
+        """Return the numbers of the rows that have these values, by column. Raises InvalidInput."""
+        rows = list(range(self.table.n_rows))
+        for column, value in chosen.items():
+            if column not in self.table.columns:
+                raise InvalidInput(
+                    f"'{self.table.file}' has no column '{column}'. Leave '+{column}={value}' out."
+                )
+            values = self.values(column)
+            rows = [row for row in rows if values[row] == value]
+            if not rows:
+                listing = ", ".join(sorted(set(map(str, values)))[:12])
+                raise InvalidInput(
+                    f"'{self.table.file}' has no rows of the {column} '{value}'. Expected one of: {listing}."
+                )
+        return rows
 
     def n_values(self, column: str) -> int:
         """How many distinct values a column of texts has; of lists more than any tag may have."""

@@ -11,7 +11,17 @@ from vlprobe.datasets.csv import FOIL_COLUMNS
 from vlprobe.errors import InvalidInput, NotFound
 
 Kind = Literal[
-    "pair", "foils", "triplet", "captions", "options", "questions", "rows", "svo", "people"
+    "pair",
+    "foils",
+    "triplet",
+    "captions",
+    "options",
+    "questions",
+    "rows",
+    "svo",
+    "people",
+    "statements",
+    "statement foils",
 ]
 BOXES = (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), ("x", "y", "width", "height"))
 # Columns by which a layout without a name is known, best first
@@ -131,6 +141,15 @@ LAYOUTS = (
         "people",
         {"image": "image", "caption": "caption"},
         needs=("counterfactual_set",),
+    ),
+    Layout(
+        "vsr", "statements", {"image": "image", "caption": "caption"}, needs=("label", "relation")
+    ),
+    Layout(
+        "vsr-foils",
+        "statement foils",
+        {"image": "image", "caption": "caption", "subset": "relation"},
+        needs=("label", "relation"),
     ),
     Layout("negbench", "captions", {"image": "filepath", "caption": "captions"}),
     Layout("open_clip", "captions", {"image": "filepath", "caption": "title"}),

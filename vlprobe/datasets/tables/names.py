@@ -12,8 +12,9 @@ from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 
 PREFIX = "table"
-OPTION = re.compile(rf"({AVAILABLE}|{UNPICTURED})|(layout|split|{'|'.join(ROLES)})=([^+]+)")
-EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, " + ", ".join(
+CHOOSING = ("split", "label")  # columns whose value chooses rows
+OPTION = re.compile(rf"({AVAILABLE}|{UNPICTURED})|(layout|{'|'.join((*CHOOSING, *ROLES))})=([^+]+)")
+EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, label=VALUE, " + ", ".join(
     f"{role}=COLUMN" for role in ROLES
 )
 
@@ -38,6 +39,11 @@ class TableName:
     def columns(self) -> dict[str, str]:
         """Role to column, as the options name them."""
         return {role: column for role, column in self.values.items() if role in ROLES}
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Column to value of the rows to use; empty: all."""
+        return {column: value for column, value in self.values.items() if column in CHOOSING}
 
 
 def parse(name: str) -> TableName:
