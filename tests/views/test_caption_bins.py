@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe import views
+from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.render.charts.styles import styles
+from vlprobe.render.words import slice_order
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import caption_bins
@@ -146,3 +148,27 @@ def test_lgip_runs_that_kept_no_cosines_of_texts_have_slices_by_the_length_of_a_
     pd.testing.assert_series_equal(
         shown.sort_index(), held.sort_index(), check_names=False, check_index_type=False
     )
+
+
+@pytest.mark.parametrize("by", list(caption_bins.VALUES))
+def test_bins_are_listed_as_numbers_and_not_as_text(by: str):
+    """8 to 10 words came after 15 words or more."""
+    store = Store(shipped.FOLDER)
+    for key in views.runs.question_sets(store)["case_key"]:
+        table = views.estimates.estimates(store, views.runs.question_set(store, key), by)
+        for (_, _), rows in table.groupby(["metric", "model"], sort=False):
+            places = [caption_bins.VALUES[by].index(name) for name in rows["slice"]]
+            assert places == sorted(places)
+        names = sorted(set(table["slice"]), key=slice_order)
+        assert names == [name for name in caption_bins.VALUES[by] if name in names]
+
+
+def test_models_named_by_steps_are_listed_in_the_order_of_the_steps():
+    """As `callback` names them: toy@0, toy@50, toy@100."""
+    names = ["toy@100", "control:random", "toy@50", "demo:weak", "toy@0", "b2", "b10"]
+    assert sorted(names, key=registry.model_order) == [
+        *("demo:weak", "b2", "b10", "toy@0", "toy@50", "toy@100", "control:random"),
+    ]
+    looks = {name: name for name in names if not name.startswith(("demo", "control"))}
+    assert list(styles(looks)) == ["b2", "b10", "toy@0", "toy@50", "toy@100"]
+    assert sorted(["9" * 5000, "1"], key=registry.natural_order)[0] == "1"

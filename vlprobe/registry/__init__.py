@@ -342,12 +342,22 @@ def whole_name(name: str) -> str:
     return f"{plugin_name}:{rest}" if rest else plugin_name
 
 
-def model_order(model: str) -> tuple[bool, int, str]:
+def natural_order(name: str) -> list[str | int]:
+    """A sort key of names with numbers in them.
+
+    >>> sorted(["toy@100", "toy@50", "toy@0"], key=natural_order)
+    ['toy@0', 'toy@50', 'toy@100']
+    """
+    parts = re.split(r"([0-9]{1,18})", name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def model_order(model: str) -> tuple[bool, int, list[str | int]]:
     """A sort key of models wherever they are listed: those that come with vlprobe as they were made, others by name,
     controls last.
     """
     place = SHIPPED_MODELS.index(model) if model in SHIPPED_MODELS else len(SHIPPED_MODELS)
-    return is_control(model), place, model
+    return is_control(model), place, natural_order(model)
 
 
 def is_control(model: str) -> bool:

@@ -289,15 +289,15 @@ def is_plural(phrase: str) -> bool:
     return head.endswith("s") and not head.startswith(("a ", "an ", "another "))
 
 
-def slice_order(name: str) -> tuple[int, str, float]:
-    """A sort key of slices: by their own order, then by name; edits of pictures from weak to
-    strong.
+def slice_order(name: str) -> tuple[int, list[str | int], float]:
+    """A sort key of slices: by their own order, then by name with numbers as numbers; edits of
+    pictures from weak to strong.
     """
     ordered_names = _value_order()
     edit, _, strength = name.partition(":")
     number = float(strength) if strength.replace(".", "", 1).isdigit() else 0.0
     rank = ordered_names.index(edit) if edit in ordered_names else len(ordered_names)
-    return rank, edit, -number if edit in ("mix", "patch") else number
+    return rank, registry.natural_order(edit), -number if edit in ("mix", "patch") else number
 
 
 def breakdown_label(probe: str, name: str) -> str:

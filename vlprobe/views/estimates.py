@@ -4,6 +4,7 @@ import pandas as pd
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb.kinds import edits as kind_edits
+from vlprobe.registry import natural_order
 from vlprobe.storage.store import Store
 from vlprobe.types import AVERAGINGS, POOLED
 from vlprobe.views import caption_bins, comparisons
@@ -89,8 +90,17 @@ def estimates(
     elif unit not in UNITS:
         raise InvalidInput(f"Unit '{unit}' is not known. Expected {' or '.join(UNITS)}.")
     position = {name: index for index, name in enumerate(metrics)}
-    table = table.assign(position=table["metric"].map(position))
-    return table.sort_values(["position", "model", "slice"])[COLUMNS].reset_index(drop=True)
+    places = {
+        f"place of {column}": table[column].map(
+            {
+                name: place
+                for place, name in enumerate(sorted(set(table[column]), key=natural_order))
+            }
+        )
+        for column in ("model", "slice")
+    }
+    table = table.assign(position=table["metric"].map(position), **places)
+    return table.sort_values(["position", *places])[COLUMNS].reset_index(drop=True)
 
 
 def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataFrame:

@@ -72,7 +72,7 @@ def matrix(store: Store) -> tuple[ModelFitness, ...]:
     for examination in examinations(store):
         latest.setdefault(examination.model, {}).setdefault(examination.dataset, examination)
     rows = [_fitness(model, by_dataset.values()) for model, by_dataset in latest.items()]
-    return tuple(sorted(rows, key=lambda row: (row.is_control, row.model)))
+    return tuple(sorted(rows, key=lambda row: (row.is_control, registry.natural_order(row.model))))
 
 
 def _fitness(model: str, of_model: Iterable[Examination]) -> ModelFitness:
@@ -113,4 +113,4 @@ def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:
         for run in question_set.runs
     ]
     known = [row for row in rows if row.note or row.failed]
-    return tuple(sorted(known, key=lambda row: (row.is_control, row.model)))
+    return tuple(sorted(known, key=lambda row: (row.is_control, registry.natural_order(row.model))))

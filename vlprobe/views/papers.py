@@ -89,7 +89,10 @@ def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> lis
         by_file = by_released_file(store, question_set, by_breakdown["subtype"])
     mixed = estimates.mixed_kinds(store, question_set)
     cells = []
-    for model in sorted(question_set.models, key=lambda name: (registry.is_control(name), name)):
+    for model in sorted(
+        question_set.models,
+        key=lambda name: (registry.is_control(name), registry.natural_order(name)),
+    ):
         for index, column in enumerate(table.columns):
             if column.breakdown == "all" and mixed.intersection(metrics[column.metric].kinds):
                 cells.append(("run", model, index, math.nan, math.nan, math.nan, 0, 0, MIXED))

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from vlprobe.registry import is_control
+from vlprobe.registry import is_control, natural_order
 
 # Colours on a light page, and what each becomes on a dark one. The two of a row are at least
 # 3.9 : 1 on their page; the six stay apart for colour-blind readers together with the shape, which always
@@ -96,7 +96,8 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
             taken = set(by_model.values())
             turned = [PAIRS[(start + step) % len(PAIRS)] for step in range(len(PAIRS))]
             by_model[model] = next((pair for pair in turned if pair not in taken), turned[0])
-    return dict(sorted(by_model.items(), key=lambda pair: (is_control(pair[0]), pair[0])))
+    order = sorted(by_model, key=lambda model: (is_control(model), natural_order(model)))
+    return {model: by_model[model] for model in order}
 
 
 def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
