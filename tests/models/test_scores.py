@@ -324,6 +324,13 @@ WINOGROUND = ((32.75, 16.5, 12.5), (35.5, 15, 11.75), (43, 22, 18.25), (46.75, 2
 VALSE = ((69.44, 62.49, 47.38), (68.81, 68.58, 38.22), (74.05, 51.14, 62.63), (74.5, 69.2, 51.26))
 
 
+def test_a_file_of_ranks_says_what_to_write_instead(tmp_path):
+    rows = [{"image": n, "rank_i2t": 3 * n, "rank_t2i": n} for n in range(3)]
+    for name in (table(tmp_path / "ranks.csv", rows), json_lines(tmp_path / "ranks.jsonl", rows)):
+        with pytest.raises(InvalidInput, match=r"ranks do not say .* scores:FILE\.npy\+matrix"):
+            registry.load_model(name, "cpu")
+
+
 def published(store: Store, data: str, names: list[str]) -> list[dict[str, float]]:
     manifests = execute(Request(tuple(names), data, "eqben", examine=False), store)
     return [values(store, manifest) | {"n": manifest["n_cases"]} for manifest in manifests]

@@ -332,6 +332,11 @@ def _required(columns: _Columns, name: str) -> Values:
     if name not in columns.values:
         has = ", ".join(list(columns.values)[:12]) or "none"
         lacks = f" but no '{name}'" if name else ""
+        if any("rank" in column for column in columns.values):
+            raise InvalidInput(
+                f"'{columns.file}' has the columns {has}: ranks do not say by how much one candidate beats another. "
+                "Write the scores that were ranked, a row per picture and a column per text: scores:FILE.npy+matrix."
+            )
         raise InvalidInput(f"'{columns.file}' has the columns {has}{lacks}. Expected {EXPECTED}.")
     return columns.values[name]
 
