@@ -19,18 +19,14 @@ from tests.conftest import make_tiny
 from vlprobe import __version__
 from vlprobe.datasets import demo
 from vlprobe.errors import InvalidInput, JobFailed, VlprobeError
-from vlprobe.probes.prsm import Prsm
 from vlprobe.runs import answers, ray_pool
-from vlprobe.runs.ray_executor import Worker
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring import gallery
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
 # Ray's own, of processes that end when they are told to and of settings that will mean something else one day.
 pytestmark = pytest.mark.filterwarnings("ignore")
-SMALL = (1 << 13, 8, 16)  # bytes and candidates of a product, candidates that are gathered at once
 NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80 << 20, "include_log_monitor": False}
 SETTINGS = {
     "health_check_initial_delay_ms": 0,
@@ -236,45 +232,6 @@ def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_en
     assert crews[0].missed, "nothing was lost with the node"
     kept = sum(path.stat().st_size for path in drawn.root.rglob("embeddings/*/texts/*.npy"))
     assert kept > texts, "the altered captions were not shared"
-
-
-def small_products() -> type:
-    """A worker whose galleries take many products; of no module, so that it is sent as it is."""
-
-    class Small(Worker):
-        def __init__(self) -> None:
-            from vlprobe.scoring import gallery
-
-            super().__init__()
-            gallery.PRODUCT_BYTES, gallery.PRODUCT_CANDIDATES, gallery.ENCODE_CHUNK = SMALL
-
-    return Small
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("probe", "stage"), [("rococo", "counts"), ("prsm", "common")])
-def test_two_nodes_that_each_rank_their_shares_write_the_bytes_of_one_process(
-    probe, stage, nodes, crews, drawn, monkeypatch
-):
-    monkeypatch.setattr(answers, "PART_CASES", 80 if probe == "rococo" else 12)
-    fewer = [replace(one, minimum=2) if one.name == "sampled" else one for one in Prsm.options]
-    monkeypatch.setattr(Prsm, "options", fewer)
-    names = ("PRODUCT_BYTES", "PRODUCT_CANDIDATES", "ENCODE_CHUNK")
-    for name, value in zip(names, SMALL, strict=True):
-        monkeypatch.setattr(gallery, name, value)
-    monkeypatch.setattr("vlprobe.runs.ray_executor.Worker", small_products())
-    altered = {"pictures": ["mix:0.9"], "picture_seeds": [2], "policies": ["danger"]}
-    options, limit = (altered, 16) if probe == "rococo" else ({"sampled": 10}, 24)
-    request = asked(None, probe=probe, options=options, seed=7, limit=limit)
-    local = run_locally(request, drawn)
-    parts = drawn.run(local["key"]).folder / "parts"
-    progress = Half(f"demo:softmax on demo: ranks ({stage})", nodes.kill_one, parts)
-    request = replace(request, executor="ray", ray_address=nodes.all.address)
-    spread = execute(request, drawn, progress)[0]
-    assert sums(spread) == sums(local)
-    written = [name.removesuffix(".json") for name in progress.before]
-    assert {name.split("-")[-1] for name in written if f"-{stage}-" in name} == {"0002"}
-    assert crews[0].missed, "nothing was lost with the node"
 
 
 class Stop(Progress):

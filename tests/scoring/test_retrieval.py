@@ -1,6 +1,5 @@
-"""Retrieval over shares of a gallery's products against a plain loop over every candidate."""
+"""Retrieval over the products of a gallery against a plain loop over every candidate."""
 
-import random
 import tracemalloc
 
 import numpy as np
@@ -9,14 +8,7 @@ import pytest
 from vlprobe.scoring import gallery
 from vlprobe.scoring.first_few import FIRST
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.passes import Search, merged_best, merged_counts
-from vlprobe.scoring.retrieval import (
-    RetrievalRanks,
-    clean_ranks,
-    ranks,
-    retrieve,
-    retrieve_clean,
-)
+from vlprobe.scoring.retrieval import RetrievalRanks, retrieve, retrieve_clean
 
 WIDTH = 6
 
@@ -54,16 +46,6 @@ def world(seed: int, whole_numbers: bool = True):
         owner[order],
         altered[order],
     )
-
-
-def in_shares(n: int, queries, items, candidates: Gallery, owner, altered) -> RetrievalRanks:
-    """The ranks from so many shares, each told nothing of the others, which answer in any order."""
-    search = Search(queries, items, candidates, owner, altered)
-    shares = candidates.shares(n)
-    random.Random(n).shuffle(shares)
-    best = merged_best([search.best_own(products) for products in shares])
-    counts = merged_counts([search.counts(best, products) for products in shares])
-    return (ranks if altered.any() else clean_ranks)(search, best, counts)
 
 
 def content(answer: RetrievalRanks) -> dict[str, tuple]:
@@ -110,37 +92,29 @@ def check_query(answer: RetrievalRanks, query: int, values, item: int, owner, al
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_any_number_of_shares_gives_what_a_loop_over_all_candidates_does(small_products, seed: int):
+def test_a_gallery_of_many_products_gives_what_a_loop_over_all_candidates_does(
+    small_products, seed: int
+):
     queries, items, vectors, owner, altered = world(seed)
-    n_shares, is_clean = 1 + seed % 7, seed % 4 == 3
-    if is_clean:
+    if seed % 4 == 3:
         altered = np.zeros_like(altered)
-    answer = in_shares(n_shares, queries, items, Gallery(vectors), owner, altered)
+        answer = retrieve_clean(queries, items, Gallery(vectors), owner)
+    else:
+        answer = retrieve(queries, items, Gallery(vectors), owner, altered)
     values = queries.astype(np.int64) @ vectors.astype(np.int64).T
     for query, item in enumerate(items.tolist()):
         check_query(answer, query, values[query].tolist(), item, owner, altered)
 
 
 @pytest.mark.parametrize("whole_numbers", [True, False])
-def test_memory_file_and_one_to_seven_shares_give_the_same_bytes(
-    small_products, whole_numbers: bool
-):
+def test_memory_and_a_file_give_the_same_bytes(small_products, whole_numbers: bool):
     for seed in range(4):
         queries, items, vectors, owner, altered = world(seed, whole_numbers)
         on_disk = Gallery.encode(lambda chunk, of=vectors: of[chunk], len(vectors), WIDTH, 1)
         whole = content(retrieve(queries, items, Gallery(vectors), owner, altered))
         assert content(retrieve(queries, items, on_disk, owner, altered)) == whole
-        for n in range(1, 8):
-            assert content(in_shares(n, queries, items, on_disk, owner, altered)) == whole
         clean = content(retrieve_clean(queries, items, on_disk, owner))
-        nothing = np.zeros_like(altered)
-        assert content(in_shares(3, queries, items, Gallery(vectors), owner, nothing)) == clean
-
-
-def test_shares_cover_each_product_once_and_more_shares_than_products_are_empty():
-    candidates = Gallery(np.eye(8, dtype=np.float32))
-    assert [len(products) for products in candidates.shares(3)].count(1) == 1
-    assert sum(map(len, candidates.shares(3))) == candidates.n_products == 1
+        assert content(retrieve_clean(queries, items, Gallery(vectors), owner)) == clean
 
 
 def test_equal_candidates_in_different_products_tie_to_the_bit(small_products):
@@ -155,7 +129,7 @@ def test_equal_candidates_in_different_products_tie_to_the_bit(small_products):
     for row in scores:
         assert len(np.unique(row)) == 40
     pieces = np.empty_like(scores)
-    for piece in candidates.pieces(queries, range(4)):
+    for piece in candidates.pieces(queries):
         pieces[piece.queries, piece.candidates] = piece.scores
     assert (pieces == scores).all()
 

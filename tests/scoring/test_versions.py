@@ -1,6 +1,4 @@
-"""What versions of a query rank first, over shares of a gallery, against their whole rankings."""
-
-import random
+"""What versions of a query rank first, over the products of a gallery, against their whole rankings."""
 
 import numpy as np
 import pytest
@@ -9,23 +7,16 @@ from scipy import stats
 from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.scoring import gallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.versions import TOP, VersionSearch, merged_common, merged_fronts
+from vlprobe.scoring.versions import TOP, VersionSearch
 
 WIDTH, DEPTHS = 5, (3, 10, 40)
 
 
-def rankings_in_shares(n_shares: int, search: VersionSearch, candidates: Gallery):
-    shares = candidates.shares(n_shares)
-    random.Random(n_shares).shuffle(shares)
-    fronts = merged_fronts([search.fronts(products) for products in shares])
-    return fronts, merged_common([search.common(fronts, products) for products in shares])
-
-
-@pytest.mark.parametrize("n_shares", range(1, 8))
-def test_shares_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, n_shares: int):
+@pytest.mark.parametrize("draw", range(1, 8))
+def test_products_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, draw: int):
     monkeypatch.setattr(gallery, "PRODUCT_BYTES", 4 * WIDTH * 11)
     for seed in range(3):
-        rng = np.random.default_rng([n_shares, seed])
+        rng = np.random.default_rng([draw, seed])
         vectors = rng.integers(-2, 3, (90, WIDTH)).astype(np.float32)
         vectors[rng.integers(0, 90, 30)] = vectors[0]  # alike, in many products
         versions = rng.integers(-1, 2, (7, WIDTH)).astype(np.float32)
@@ -33,7 +24,8 @@ def test_shares_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, n
         n_versions, candidates = [2, 3, 2], Gallery(vectors)
         samples = [sampled_ranking.sampled_numbers(seed, str(q), 90, 25) for q in range(3)]
         search = VersionSearch(versions, n_versions, candidates, DEPTHS, samples)
-        fronts, common = rankings_in_shares(n_shares, search, candidates)
+        fronts = search.fronts()
+        common = search.common(fronts)
         whole = versions @ vectors.T
         for query, overlaps in enumerate(search.overlaps(common)):
             rows = search.rows[query]

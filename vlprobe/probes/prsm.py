@@ -205,7 +205,7 @@ class Prsm(Probe):
             registry.load_dataset(options["gallery"], cache).items if options["gallery"] else items
         )
         galleries = {
-            group: GroupGallery(encoder, pictures, f"pictures/{group}")
+            group: GroupGallery(encoder, pictures)
             for group, pictures in grouped_pictures(
                 candidates, options["group"], run.dataset
             ).items()

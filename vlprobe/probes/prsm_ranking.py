@@ -19,7 +19,6 @@ from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.probes import prsm_comparisons
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.shares import Candidates, LocalPasses
 from vlprobe.scoring.versions import VersionSearch, query_blocks
 from vlprobe.types import Encoder, Item, Picture
 
@@ -51,25 +50,22 @@ class GroupGallery:
     Args:
         encoder: Embeds pictures and texts.
         pictures: The candidates.
-        name: What the gallery is called.
     """
 
-    def __init__(self, encoder: Encoder, pictures: Sequence[Picture], name: str) -> None:
-        self.encoder, self.pictures, self.name = encoder, pictures, name
-        self.passes = LocalPasses(encoder)
-
-    @property
-    def source(self) -> Candidates:
-        """What it is made of."""
-        encoder, pictures = self.encoder, self.pictures
-        return Candidates(
-            lambda block: encoder.images(pictures[block]), len(pictures), encoder.image_dim
-        )
+    def __init__(self, encoder: Encoder, pictures: Sequence[Picture]) -> None:
+        self.encoder, self.pictures = encoder, pictures
 
     @functools.cached_property
     def index(self) -> Gallery:
         """What is searched, made for the first query."""
-        return self.passes.gallery(self.name, self.source)
+        encoder, pictures = self.encoder, self.pictures
+        return Gallery.encode(
+            lambda block: encoder.images(pictures[block]),
+            len(pictures),
+            encoder.image_dim,
+            encoder.memory,
+            encoder.similarity,
+        )
 
     def rank(self, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
         """The ranking of each query, in order; a query is the sequence of its versions."""
@@ -96,9 +92,9 @@ class GroupGallery:
         holds or ranks a whole row of similarities.
         """
         gallery = self.index
-        for name, search in self.searches(gallery, queries, samples):
-            fronts, common = self.passes.answers(name, search)
-            overlaps = search.overlaps(common)
+        for search in self._searches(gallery, queries, samples):
+            fronts = search.fronts()
+            overlaps = search.overlaps(search.common(fronts))
             for rows, overlap in zip(search.rows, overlaps, strict=True):
                 unknown = np.full(math.comb(rows.stop - rows.start, 2), math.nan)
                 pairs = {"global": unknown, "global_idlist": unknown}
@@ -107,17 +103,16 @@ class GroupGallery:
                 measures = ranking.means(pairs) | {sampled_ranking.COLUMN: estimate}
                 yield QueryRanking(measures, pairs, fronts.numbers[rows, :TOP_PICTURES].tolist())
 
-    def searches(
+    def _searches(
         self, gallery: Gallery, queries: Sequence[Sequence[str]], samples: Sequence[np.ndarray]
-    ) -> Iterator[tuple[str, VersionSearch]]:
-        """Blocks of queries with their samples of the candidates, each with a name."""
+    ) -> Iterator[VersionSearch]:
+        """Blocks of queries with their samples of the candidates."""
         depths = [depth for depth in ranking.OVERLAPS if depth < gallery.n]
         start = 0
         for block in query_blocks(queries, gallery.product_queries):
             vectors = self.encoder.texts([text for versions in block for text in versions])
             n_versions, stop = [len(versions) for versions in block], start + len(block)
-            name = f"{self.name}/{start}"
-            yield name, VersionSearch(vectors, n_versions, gallery, depths, samples[start:stop])
+            yield VersionSearch(vectors, n_versions, gallery, depths, samples[start:stop])
             start = stop
 
 
@@ -192,45 +187,6 @@ class RankingScorer:
 
     def _samples(self, gallery: GroupGallery, case_ids: Sequence[str]) -> list[np.ndarray]:
         return [self.sampled.numbers(case_id, len(gallery.pictures)) for case_id in case_ids]
-
-    @property
-    def passes(self) -> LocalPasses:
-        """Who ranks the galleries."""
-        return next(iter(self.galleries.values())).passes
-
-    @passes.setter
-    def passes(self, passes: LocalPasses) -> None:
-        for gallery in self.galleries.values():
-            gallery.passes = passes
-
-    @property
-    def stages(self) -> Sequence[str]:
-        """As a `SharingScorer`."""
-        return VersionSearch.STAGES
-
-    def large_galleries(self) -> dict[str, Candidates]:
-        """As a `SharingScorer`: those of which each query samples some. What is ranked whole is not:
-        a rank stands among all candidates, and only who has all similarities of a version has it.
-        """
-        if not self.sampled.n:
-            return {}
-        sources = {gallery.name: gallery.source for gallery in self.galleries.values()}
-        return {
-            name: source
-            for name, source in sources.items()
-            if source.is_large and source.n > self.sampled.n
-        }
-
-    def searches(self, cases: pa.Table) -> Iterator[tuple[str, VersionSearch]]:
-        """As a `SharingScorer`."""
-        large = self.large_galleries()
-        for group, rows in self._rows_by_group(cases["item"].to_pylist()).items():
-            gallery, group_cases = self.galleries[group], cases.take(rows)
-            if gallery.name in large:
-                queries, case_ids = group_cases["texts"].to_pylist(), group_cases["id"].to_pylist()
-                self.encoder.texts([text for query in queries for text in query], keep=True)
-                samples = self._samples(gallery, case_ids)
-                yield from gallery.searches(gallery.index, queries, samples)
 
     def _rows_by_group(self, item_ids: Sequence[str]) -> dict[str, list[int]]:
         rows_by_group: dict[str, list[int]] = {}

@@ -1,14 +1,12 @@
 """Scores RoCOCO's cases: what a query finds in its altered gallery, and in the clean one."""
 
-import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from vlprobe.probes import rococo_fronts
-from vlprobe.probes.clean_gallery import CLEAN
 from vlprobe.probes.rococo_galleries import (
     TEXT_KINDS,
     PictureGalleries,
@@ -16,11 +14,7 @@ from vlprobe.probes.rococo_galleries import (
     TextGalleries,
     item_numbers,
 )
-from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.matched_passes import MatchedSearch
-from vlprobe.scoring.passes import Search, SharedSearch
-from vlprobe.scoring.retrieval import Passes, RetrievalRanks, retrieve, retrieve_clean
-from vlprobe.scoring.shares import Candidates, LocalPasses
+from vlprobe.scoring.retrieval import RetrievalRanks, retrieve, retrieve_clean
 from vlprobe.types import Picture
 
 # Columns of the table of scores that are whole numbers
@@ -100,71 +94,24 @@ class RetrievalScorer:
         return rows
 
     def _search(self, gallery: tuple[str, str], cases: pa.Table) -> GallerySearch:
-        passes = functools.partial(self.passes.both, _name(*gallery))
-        return searched(self._prepare(gallery, cases), passes)
-
-    def _prepare(self, gallery: tuple[str, str], cases: pa.Table) -> PreparedSearch:
         kind, rule = gallery
         query_items = np.array([self.item_number[item_id] for item_id in cases["item"].to_pylist()])
         if kind in TEXT_KINDS:
-            return self.texts.prepare(
-                [self.pictures[number] for number in query_items], query_items, rule
-            )
-        return self.images.prepare(
-            [texts[0] for texts in cases["texts"].to_pylist()], query_items, rule
-        )
-
-    @property
-    def passes(self) -> LocalPasses:
-        """Who ranks the galleries."""
-        return self.texts.passes
-
-    @passes.setter
-    def passes(self, passes: LocalPasses) -> None:
-        self.texts.passes = self.images.passes = passes
-
-    @property
-    def stages(self) -> Sequence[str]:
-        """As a `SharingScorer`."""
-        return MatchedSearch.STAGES if self.texts.encoder.scores_pairs else Search.STAGES
-
-    def large_galleries(self) -> dict[str, Candidates]:
-        """As a `SharingScorer`."""
-        sources = {f"i2t/{rule}": self.texts.source(rule) for rule in self.texts.rules}
-        clean = [rule for rule in self.texts.rules if rule == CLEAN]
-        picture_rules = [*self.images.changed, *clean]
-        sources |= {f"t2i/{rule}": self.images.source(rule) for rule in picture_rules}
-        return {name: source for name, source in sources.items() if source.is_large}
-
-    def searches(self, cases: pa.Table) -> Iterator[tuple[str, SharedSearch]]:
-        """As a `SharingScorer`."""
-        for gallery, rows in self._rows_by_gallery(cases).items():
-            galleries = self.texts if gallery[0] in TEXT_KINDS else self.images
-            if galleries.source(gallery[1]).is_large:
-                prepared = self._prepare(gallery, cases.take(rows))
-                search, match = _search(prepared.gallery, prepared), prepared.match
-                yield _name(*gallery), MatchedSearch(search, match) if match else search
+            images = [self.pictures[number] for number in query_items]
+            return searched(self.texts.prepare(images, query_items, rule))
+        texts = [texts[0] for texts in cases["texts"].to_pylist()]
+        return searched(self.images.prepare(texts, query_items, rule))
 
 
-def _name(kind: str, rule: str) -> str:
-    """What a gallery is called."""
-    return f"{'i2t' if kind in TEXT_KINDS else 't2i'}/{rule}"
-
-
-def _search(gallery: Gallery, prepared: PreparedSearch) -> Search:
-    items, owners = prepared.query_items, prepared.owners
-    return Search(prepared.queries, items, gallery, owners, prepared.is_altered)
-
-
-def searched(prepared: PreparedSearch, passes: Passes) -> GallerySearch:
-    """The gallery's answers to some queries; `passes` as in `retrieval.retrieve`."""
-    ranks = _ranked(prepared, passes)
+def searched(prepared: PreparedSearch) -> GallerySearch:
+    """The gallery's answers to some queries."""
+    ranks = _ranked(prepared)
     fronts = rococo_fronts.table(ranks, prepared.names, prepared.partners)
     return GallerySearch(ranks, fronts, prepared)
 
 
-def _ranked(prepared: PreparedSearch, passes: Passes) -> RetrievalRanks:
+def _ranked(prepared: PreparedSearch) -> RetrievalRanks:
     queries, items, gallery, owners, is_altered, match, is_clean, *_ = prepared
     if is_clean:
-        return retrieve_clean(queries, items, gallery, owners, match, passes)
-    return retrieve(queries, items, gallery, owners, is_altered, match, passes)
+        return retrieve_clean(queries, items, gallery, owners, match)
+    return retrieve(queries, items, gallery, owners, is_altered, match)

@@ -14,7 +14,6 @@ from vlprobe.probes.clean_gallery import CAPTIONS, CLEAN
 from vlprobe.probes.rococo_fronts import CandidateNames
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.shares import Candidates, LocalPasses
 from vlprobe.scoring.short_list import Match
 from vlprobe.types import Encoder, Picture, Reader
 
@@ -93,7 +92,6 @@ class TextGalleries:
         normalise: bool,
     ) -> None:
         self.encoder, self.normalise = encoder, normalise
-        self.passes = LocalPasses(encoder)
         self._item_ids = list(item_number)
         self._candidates: dict[str, _Candidates] = {}
         for block in cases(["kind", "rule", "item", "texts", "roles"]):
@@ -120,7 +118,7 @@ class TextGalleries:
         candidates = self._candidates[rule]
         is_altered = np.array(candidates.is_altered)
         return RuleGallery(
-            gallery=self.passes.gallery(f"i2t/{rule}", self.source(rule)),
+            gallery=self._gallery(rule),
             owners=np.array(candidates.item_numbers),
             is_altered=is_altered,
             is_clean=rule == CLEAN,
@@ -140,13 +138,8 @@ class TextGalleries:
             return [normalised(text) for text in texts]
         return texts
 
-    @property
-    def rules(self) -> Sequence[str]:
-        """The galleries by their rules."""
-        return list(self._candidates)
-
-    def source(self, rule: str) -> Candidates:
-        """What the gallery of a rule is made of; originals are kept, as are all in several blocks:
+    def _gallery(self, rule: str) -> Gallery:
+        """The gallery of a rule; originals are kept, as are all in several blocks:
         one text is then the same vector in each of them.
         """
         encoder, texts = self.encoder, self._texts(rule)
@@ -161,7 +154,7 @@ class TextGalleries:
             encoder.texts(originals, keep=True)
             return encoder.texts(texts)
 
-        return Candidates(encode, len(texts), encoder.dim)
+        return Gallery.encode(encode, len(texts), encoder.dim, encoder.memory, encoder.similarity)
 
 
 class PictureGalleries:
@@ -182,7 +175,6 @@ class PictureGalleries:
     ) -> None:
         self.encoder, self.pictures, self.changed = encoder, pictures, changed
         self._galleries: dict[str, tuple[RuleGallery, list[Picture]]] = {}
-        self.passes = LocalPasses(encoder)
         self._listed: dict[str, list[Picture]] = {}  # by rule, the candidates
         self._partners: dict[str, pa.Array] = {}  # by rule, of each picture
 
@@ -200,9 +192,15 @@ class PictureGalleries:
         return gallery.search(vectors, query_items, match, partners)
 
     def _made(self, rule: str, candidates: Sequence[Picture]) -> RuleGallery:
-        n_originals, changed = len(self.pictures), self._changed_by(rule)
+        encoder, n_originals, changed = self.encoder, len(self.pictures), self._changed_by(rule)
         return RuleGallery(
-            gallery=self.passes.gallery(f"t2i/{rule}", self.source(rule)),
+            gallery=Gallery.encode(
+                lambda block: encoder.images(candidates[block]),
+                len(candidates),
+                encoder.image_dim,
+                encoder.memory,
+                encoder.similarity,
+            ),
             owners=np.concatenate([np.arange(n_originals), changed]),
             is_altered=np.arange(len(candidates)) >= n_originals,
             is_clean=rule == CLEAN,
@@ -216,18 +214,6 @@ class PictureGalleries:
     def _pictures(self, rule: str) -> list[Picture]:
         mixed = [] if rule == CLEAN else mixed_pictures(self.pictures, rule, self._changed_by(rule))
         return [*self.pictures.values(), *mixed]
-
-    @property
-    def rules(self) -> Sequence[str]:
-        """The galleries by their rules."""
-        return list(self.changed) or [CLEAN]
-
-    def source(self, rule: str) -> Candidates:
-        """What the gallery of a rule is made of."""
-        pictures, encoder = self._pictures(rule), self.encoder
-        return Candidates(
-            lambda block: encoder.images(pictures[block]), len(pictures), encoder.image_dim
-        )
 
     def _names(self, rule: str, changed_numbers: np.ndarray) -> CandidateNames:
         """What the candidates of a rule's gallery are called."""

@@ -17,7 +17,6 @@ from vlprobe.runs.request import Progress
 from vlprobe.scoring import thumbnails
 from vlprobe.scoring.cases import Scorer
 from vlprobe.scoring.encoder import Encoder
-from vlprobe.scoring.shares import SharedPasses, SharingScorer
 from vlprobe.scoring.spread import similarity_spread
 from vlprobe.types import Item, Model, Picture
 
@@ -199,45 +198,6 @@ class LocalExecutor(Executor):
             texts[max(start - len(images), 0) : max(stop - len(images), 0)], keep=True
         )
         self.encoder.flush()
-
-    def large_galleries(self) -> tuple[tuple[str, int], ...]:
-        """Name and number of candidates of each gallery that is ranked in shares."""
-        if not isinstance(self.scorer, SharingScorer):
-            return ()
-        self._share(self.scorer, "", 0)
-        galleries = self.scorer.large_galleries()
-        return tuple((name, candidates.n) for name, candidates in galleries.items())
-
-    def stages(self) -> tuple[str, ...]:
-        """The names of the stages in which shares of large galleries are ranked."""
-        return tuple(self.scorer.stages) if isinstance(self.scorer, SharingScorer) else ()
-
-    def gather(self, gallery: str, start: int) -> None:
-        """Embeds some candidates of a large gallery for all to read."""
-        if isinstance(self.scorer, SharingScorer):
-            passes = self._share(self.scorer, "", 0)
-            passes.gather(gallery, self.scorer.large_galleries()[gallery], start)
-
-    def rank_share(self, case_range: CaseRange, share: int, n_shares: int, stage: str) -> None:
-        """Makes one stage over a share of the large galleries that the cases of a part search."""
-        if isinstance(self.scorer, SharingScorer):
-            passes = self._share(self.scorer, part_name(case_range), n_shares)
-            for cases in self.context.case_entry.slices("cases", [case_range]):
-                for gallery, search in self.scorer.searches(cases):
-                    passes.rank_share(gallery, search, share, stage)
-
-    def score_shares(self, case_range: CaseRange, n_shares: int) -> None:
-        """As `score`, of a part whose large galleries were ranked in so many shares; 0: are not."""
-        if isinstance(self.scorer, SharingScorer):
-            self._share(self.scorer, part_name(case_range), n_shares)
-        self.score([case_range])
-
-    def _share(self, scorer: SharingScorer, cases: str, n_shares: int) -> SharedPasses:
-        """Tells the scorer which part is asked, and in how many shares its galleries are ranked."""
-        if not isinstance(scorer.passes, SharedPasses):
-            scorer.passes = SharedPasses(self.encoder, self.context.run_entry)
-        scorer.passes.cases, scorer.passes.n_shares = cases, n_shares
-        return scorer.passes
 
     def reopen(self) -> None:
         """Makes the next use read the embeddings that other processes have stored meanwhile."""

@@ -3,9 +3,8 @@ process would.
 
 To a worker go the run and names; it loads the model itself, and reads its cases from the store, and
 of the items the blocks that it needs. Before a gallery is searched, its pictures and texts are
-embedded by all workers, each a share, and kept in the store. One of more than a product is ranked
-in shares: each worker reads the candidates of its own, one product after the other, and leaves what
-it counted for who scores.
+embedded by all workers, each a share, and kept in the store. Each worker then reads the gallery
+block by block and searches it for the cases of its parts.
 """
 
 import contextlib
@@ -20,7 +19,6 @@ from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, LocalExecutor
 from vlprobe.runs.item_blocks import ItemBlocks
 from vlprobe.runs.request import Progress, Request
-from vlprobe.scoring.shares import chunk_starts
 from vlprobe.storage.store import Store
 from vlprobe.types import Item, Run
 
@@ -90,32 +88,10 @@ class Worker:
             executor = self._refreshed()
             return executor.spread([executor.context.items[code] for code in item_codes])
 
-    def large_galleries(self) -> tuple[tuple[str, int], ...]:
-        """Name and number of candidates of each gallery that is ranked in shares."""
+    def score(self, case_range: CaseRange) -> None:
+        """Scores a part and writes it to the store."""
         with translate_errors():
-            return self._refreshed().large_galleries()
-
-    def stages(self) -> tuple[str, ...]:
-        """The names of the stages in which shares are ranked."""
-        with translate_errors():
-            return self._executor.stages()
-
-    def gather(self, gallery: str, start: int) -> None:
-        """Embeds some candidates of a large gallery for all to read."""
-        with translate_errors():
-            self._refreshed().gather(gallery, start)
-
-    def rank_share(self, case_range: CaseRange, share: int, n_shares: int, stage: str) -> None:
-        """Makes one stage over a share of a part's large galleries."""
-        with translate_errors():
-            self._refreshed().rank_share(case_range, share, n_shares, stage)
-
-    def score(self, case_range: CaseRange, n_shares: int = 0) -> None:
-        """Scores a part and writes it to the store; its large galleries were ranked in so many
-        shares, or 0: are ranked here.
-        """
-        with translate_errors():
-            self._refreshed().score_shares(case_range, n_shares)
+            self._refreshed().score([case_range])
 
     def close(self) -> None:
         """Writes embeddings that are still in memory."""
@@ -195,41 +171,11 @@ class RayExecutor(Executor):
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
         """Both at once, by different workers; the embeddings of a gallery before."""
-        n_shares = 0
         if self.context.probe.needs == "gallery" and case_ranges:
             self._encode(case_ranges)
-            n_shares = self._rank(case_ranges)
-        return self._do(sample, case_ranges, n_shares)
+        return self._do(sample, case_ranges)
 
-    def _rank(self, case_ranges: Sequence[CaseRange]) -> int:
-        """Has the galleries of more than one product ranked in shares; returns how many, 0 without
-        such a gallery.
-        """
-        galleries: list[tuple[str, int]] = []
-        self._crew.do([("large_galleries", ())], lambda task, returned: galleries.extend(returned))
-        if not galleries:
-            return 0
-        self._stage(
-            "gallery",
-            [("gather", (name, start)) for name, n in galleries for start in chunk_starts(n)],
-        )
-        stages: list[str] = []
-        self._crew.do([("stages", ())], lambda task, returned: stages.extend(returned))
-        n_shares = max(self._crew.room, 1)
-        for stage in stages:
-            self._stage(
-                f"ranks ({stage})",
-                [
-                    ("rank_share", (case_range, share, n_shares, stage))
-                    for share in range(n_shares)
-                    for case_range in case_ranges
-                ],
-            )
-        return n_shares
-
-    def _do(
-        self, sample: Sequence[Item], case_ranges: Sequence[CaseRange], n_shares: int = 0
-    ) -> float:
+    def _do(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
         label, total = self.context.label, self.n_cases
         scored = total - sum(stop - start for start, stop in case_ranges)
         spread = float("nan")
@@ -249,7 +195,7 @@ class RayExecutor(Executor):
         self._crew.do(
             [
                 ("spread", (codes,)),
-                *(("score", (case_range, n_shares)) for case_range in case_ranges),
+                *(("score", (case_range,)) for case_range in case_ranges),
             ],
             done,
         )

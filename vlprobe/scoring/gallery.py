@@ -1,8 +1,8 @@
 """Queries against any number of candidates: neither the candidates nor the matrix is ever held whole.
 
 Similarities are products of fixed shape: PRODUCT_BYTES of candidates, some hundred queries. Which
-candidates share a product depends on the candidates alone, not on the memory, on who holds how
-many, or on how many processes rank them: a similarity has the same bits everywhere. Candidates with
+candidates share a product depends on the candidates alone, not on the memory: a similarity has the
+same bits everywhere. Candidates with
 equal embeddings share one column of a product, so that what the model cannot tell apart ties to the
 bit, wherever in the gallery it stands. A gallery larger than its share of the memory is read from a
 file, product by product; so are whole rows of similarities that memory does not hold.
@@ -126,11 +126,6 @@ class Gallery:
         """How many products of fixed shape a query takes."""
         return max(1, -(-len(self.representatives) // self._room))
 
-    def shares(self, n: int) -> list[range]:
-        """The numbers of the products, in `n` shares of about one size."""
-        ends = np.linspace(0, self.n_products, n + 1).round().astype(int).tolist()
-        return [range(start, stop) for start, stop in itertools.pairwise(ends)]
-
     @property
     def block(self) -> int:
         """How many whole rows of similarities are handed out at once."""
@@ -170,21 +165,19 @@ class Gallery:
     def pieces(
         self,
         queries: np.ndarray,
-        products: range,
         among: np.ndarray | None = None,
         size: int = 0,
     ) -> Iterator[Piece]:
-        """The similarities of all queries in some products, float32, each candidate of these once.
+        """The similarities of all queries, product by product, float32, each candidate once.
 
         Args:
             queries: Shape (q, dim).
-            products: Their numbers.
             among: Which blocks of `product_queries` are asked in which product, bool of shape
                 (n_blocks, n_products); None: all.
             size: How many queries a product has; 0: `product_queries`.
         """
         product, holders = -1, []
-        for block, columns, scores in self.products(queries, products, among, size):
+        for block, columns, scores in self.products(queries, among, size):
             if columns.start != product:
                 product, holders = columns.start, list(self.holders(columns))
             for candidates, holder_columns in holders:
@@ -192,11 +185,11 @@ class Gallery:
                 yield Piece(block, candidates, values, values)
 
     def products(
-        self, queries: np.ndarray, products: range, among: np.ndarray | None = None, size: int = 0
+        self, queries: np.ndarray, among: np.ndarray | None = None, size: int = 0
     ) -> Iterator[tuple[slice, slice, np.ndarray]]:
         """As `pieces`, by distinct candidate: queries, columns, and similarities of their shape."""
         distinct = DistinctQueries.blocks(queries, size or self.product_queries)
-        for product in products:
+        for product in range(self.n_products):
             block_mask = [True] * len(distinct) if among is None else among[:, product].tolist()
             if not any(block_mask):
                 continue
@@ -287,14 +280,6 @@ class Gallery:
         representative = self.representatives.copy()
         representative[column_of[smaller]] = smaller  # reversed: the lowest of a column stays
         return inside, representative
-
-    def row_blocks(self, n_queries: int) -> list[slice]:
-        """The queries whose whole rows are handed out at once, of a gallery of several products."""
-        return [
-            slice(row, min(row + self.block, start + self.product_queries, n_queries))
-            for start in range(0, n_queries, self.product_queries)
-            for row in range(start, min(start + self.product_queries, n_queries), self.block)
-        ]
 
     def _cosines(self, queries: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of queries and their cosines with every distinct candidate; those that memory does

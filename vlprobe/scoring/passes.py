@@ -1,48 +1,15 @@
-"""Two passes over the products of a gallery of which nobody needs to hold all.
+"""Two passes over the products of a gallery, one product in memory at a time.
 
-First the best of each query's own candidates, then how many others are at least as similar, and which
-are first. Either pass can be made over shares of the products, by whoever has these: what the shares
-give is merged exactly, ties included, and is the same however many they are.
+The first finds the best of each query's own candidates, the second counts how many others are at
+least as similar and keeps the first few.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from vlprobe.scoring.first_few import FIRST, best_columns, best_first
 from vlprobe.scoring.gallery import Gallery, Piece
-
-
-class Share(NamedTuple):
-    """What one of several processes has of a gallery."""
-
-    number: int
-    of: int
-    products: range
-
-
-class Stage(NamedTuple):
-    """A pass of a search, or what comes between two: made share by share, after all before it."""
-
-    name: str
-    kind: type[tuple[np.ndarray, ...]]  # a named tuple of arrays
-    answer: Callable[[Sequence[Any], Share], Any]  # of a share; takes what the stages before gave
-    merged: Callable[[Sequence[Any]], Any]  # of shares, in any order and any grouping
-
-
-class SharedSearch(Protocol):
-    """A search that several processes can make, each over a share of the gallery."""
-
-    @property
-    def gallery(self) -> Gallery:
-        """What is searched."""
-        ...
-
-    @property
-    def stages(self) -> Sequence[Stage]:
-        """In their order."""
-        ...
 
 
 class BestOwn(NamedTuple):
@@ -54,7 +21,7 @@ class BestOwn(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The second pass: candidates of some products, counted and first few; arrays of n_queries."""
+    """The second pass: candidates counted, and the first few; arrays of n_queries."""
 
     originals_level: np.ndarray  # originals of other items, at least as similar as the best own
     altered_level: np.ndarray  # altered candidates that are
@@ -120,8 +87,6 @@ class Search:
         altered: Whether a candidate was altered, shape (n,).
     """
 
-    STAGES = ("best", "counts")  # their names, in their order
-
     def __init__(
         self,
         queries: np.ndarray,
@@ -137,24 +102,10 @@ class Search:
         most_own = np.bincount(self._own.query, minlength=1).max()
         self._k = int(min(FIRST + most_own, gallery.n))
 
-    @property
-    def stages(self) -> Sequence[Stage]:
-        """As a `SharedSearch`."""
-        best, counts = self.STAGES
-        return (
-            Stage(best, BestOwn, lambda _, share: self.best_own(share.products), merged_best),
-            Stage(
-                counts,
-                Counts,
-                lambda before, share: self.counts(before[-1], share.products),
-                merged_counts,
-            ),
-        )
-
-    def best_own(self, products: range) -> BestOwn:
-        """The first pass over some products of the gallery: those with own candidates of a query."""
+    def best_own(self) -> BestOwn:
+        """The first pass, over the products with own candidates of a query."""
         best = self.no_best(np.float32)
-        for piece in self.gallery.pieces(self.queries, products, self.holds_own()):
+        for piece in self.gallery.pieces(self.queries, self.holds_own()):
             self.add_best(piece, best)
         return best
 
@@ -181,10 +132,10 @@ class Search:
         row, column = self._own_altered.inside(piece)
         np.maximum.at(best.altered[queries], row, piece.scores[row, column])
 
-    def counts(self, best: BestOwn, products: range) -> Counts:
-        """The second pass over some products of the gallery."""
+    def counts(self, best: BestOwn) -> Counts:
+        """The second pass, over all products."""
         counts = self.no_counts(np.float32)
-        for piece in self.gallery.pieces(self.queries, products):
+        for piece in self.gallery.pieces(self.queries):
             self.add_counts(piece, best, counts)
         return counts
 
@@ -282,34 +233,3 @@ def _add_top(counts: Counts, queries: slice, numbers: np.ndarray, scores: np.nda
     best, number = counts.best_altered[queries], counts.which_altered[queries]
     is_better = (values > best) | ((values == best) & ((which < number) | (number < 0)))
     best[is_better], number[is_better] = values[is_better], which[is_better]
-
-
-def merged_best(shares: Sequence[BestOwn]) -> BestOwn:
-    """The first pass over all products, from its shares."""
-    return BestOwn(*(np.max(values, axis=0) for values in zip(*shares, strict=True)))
-
-
-def merged_counts(shares: Sequence[Counts]) -> Counts:
-    """The second pass over all products, from its shares in any order."""
-    total = Counts(*map(np.copy, shares[0]))
-    k = total.front.shape[1]
-    for share in shares[1:]:
-        for name in Counts._fields[:6]:
-            values: np.ndarray = getattr(total, name)
-            values += getattr(share, name)
-        np.maximum(total.best_original, share.best_original, out=total.best_original)
-        level = share.best_altered == total.best_altered
-        lower = (share.which_altered >= 0) & (share.which_altered < total.which_altered)
-        is_better = (share.best_altered > total.best_altered) | (level & lower)
-        total.best_altered[is_better] = share.best_altered[is_better]
-        total.which_altered[is_better] = share.which_altered[is_better]
-        for name in ("front", "front_clean"):
-            numbers, scores = best_first(
-                np.concatenate([getattr(answer, name) for answer in (total, share)], axis=1),
-                np.concatenate(
-                    [getattr(answer, f"{name}_scores") for answer in (total, share)], axis=1
-                ),
-            )
-            getattr(total, name)[:] = numbers[:, :k]
-            getattr(total, f"{name}_scores")[:] = scores[:, :k]
-    return total

@@ -1,6 +1,5 @@
 """Where the right candidates of queries stand in a gallery: ranks, and what is first."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,6 @@ from vlprobe.scoring.first_few import FirstFew, best_first, padded
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.passes import BestOwn, Counts, Search
 from vlprobe.scoring.short_list import Match
-
-Passes = Callable[[Search, Match | None], tuple[BestOwn, Counts]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,6 @@ def retrieve(
     owner: np.ndarray,
     altered: np.ndarray,
     match: Match | None = None,
-    passes: Passes | None = None,
 ) -> RetrievalRanks:
     """Ranks each query's own original candidates in the clean gallery and in the one with altered
     candidates.
@@ -119,7 +115,6 @@ def retrieve(
         owner: The item of each candidate, shape (n,).
         altered: Whether a candidate was altered, shape (n,), at least one.
         match: The logit of a query and a candidate, of a model that looks at pairs.
-        passes: Makes both passes over the gallery; None: this process alone.
 
     Returns:
         Ranks from 1; every other candidate with at least the own best similarity ranks before it.
@@ -131,7 +126,7 @@ def retrieve(
             "Nothing in the gallery was altered, so nothing can be asked. Choose another policy."
         )
     search = Search(queries, query_item, gallery, owner, altered)
-    return ranks(search, *(passes or both_passes)(search, match))
+    return ranks(search, *both_passes(search, match))
 
 
 def retrieve_clean(
@@ -140,7 +135,6 @@ def retrieve_clean(
     gallery: Gallery,
     owner: np.ndarray,
     match: Match | None = None,
-    passes: Passes | None = None,
 ) -> RetrievalRanks:
     """As `retrieve`, in a gallery where nothing is altered: what stands against the query's own
     candidates is the best of all others, and both ranks are the clean one.
@@ -152,16 +146,15 @@ def retrieve_clean(
             "The gallery holds the captions and the picture of one item alone. Ask about two items or more."
         )
     search = Search(queries, query_item, gallery, owner, np.zeros(len(owner), dtype=bool))
-    return clean_ranks(search, *(passes or both_passes)(search, match))
+    return clean_ranks(search, *both_passes(search, match))
 
 
 def both_passes(search: Search, match: Match | None) -> tuple[BestOwn, Counts]:
-    """Both passes by this process alone; at once where whole rows of similarities are there."""
+    """Make both passes; at once where whole rows of similarities are there."""
     gallery = search.gallery
     if gallery.n_products > 1 and not match:
-        products = range(gallery.n_products)
-        best = search.best_own(products)
-        return best, search.counts(best, products)
+        best = search.best_own()
+        return best, search.counts(best)
     dtype = np.float64 if match else np.float32
     best, counts = search.no_best(dtype), search.no_counts(dtype)
     for piece in gallery.similarities_within(search.queries, ~search.altered, match):

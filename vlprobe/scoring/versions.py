@@ -1,8 +1,7 @@
-"""How alike the first candidates of a query's versions are, in a gallery of which nobody holds all.
+"""How alike the first candidates of a query's versions are, with one product of the gallery in memory.
 
 Two passes over the products: what each version ranks first and the similarities of sampled candidates,
-then how many candidates two versions have in common above and at their borders. Shares of the
-products merge exactly, ties included.
+then how many candidates two versions have in common above and at their borders.
 """
 
 import itertools
@@ -14,13 +13,12 @@ import numpy as np
 
 from vlprobe.scoring.first_few import best_columns, best_first
 from vlprobe.scoring.gallery import Gallery, Piece
-from vlprobe.scoring.passes import Stage
 
 TOP = 5  # candidates of each version's ranking that are told by number
 
 
 class Fronts(NamedTuple):
-    """The first pass, of all versions; -inf and -1: there are no more, or another share has it."""
+    """The first pass, of all versions; -inf and -1: there are no more."""
 
     highest: np.ndarray  # the highest similarities, best first: (n_versions, deepest)
     numbers: np.ndarray  # of the first candidates: (n_versions, TOP)
@@ -48,8 +46,6 @@ class VersionSearch:
         samples: The numbers of the candidates that each query samples, rising, equally many.
     """
 
-    STAGES = ("fronts", "common")  # their names, in their order
-
     def __init__(
         self,
         vectors: np.ndarray,
@@ -67,22 +63,8 @@ class VersionSearch:
             for pair in itertools.combinations(range(rows.start, rows.stop), 2)
         ]
 
-    @property
-    def stages(self) -> Sequence[Stage]:
-        """As a `passes.SharedSearch`."""
-        fronts, common = self.STAGES
-        return (
-            Stage(fronts, Fronts, lambda _, share: self.fronts(share.products), merged_fronts),
-            Stage(
-                common,
-                Common,
-                lambda before, share: self.common(before[-1], share.products),
-                merged_common,
-            ),
-        )
-
-    def fronts(self, products: range) -> Fronts:
-        """The first pass over some products."""
+    def fronts(self) -> Fronts:
+        """The first pass."""
         n, deepest = len(self.vectors), max(self.depths, default=1)
         fronts = Fronts(
             np.full((n, deepest), -np.inf, np.float32),
@@ -90,7 +72,7 @@ class VersionSearch:
             np.full((n, TOP), -np.inf, np.float32),
             np.full((n, len(self.samples[0])), -np.inf, np.float32),
         )
-        for piece in self.gallery.pieces(self.vectors, products, size=len(self.vectors)):
+        for piece in self.gallery.pieces(self.vectors, size=len(self.vectors)):
             self._add_front(piece, fronts)
         return fronts
 
@@ -114,15 +96,15 @@ class VersionSearch:
             where = np.arange(low, high)[is_here]
             fronts.sampled[rows, where] = scores[rows, column[is_here]]
 
-    def common(self, fronts: Fronts, products: range) -> Common:
-        """The second pass over some products; `fronts` are those of all."""
+    def common(self, fronts: Fronts) -> Common:
+        """The second pass."""
         shape = len(self.depths), len(self.vectors)
         common = Common(
             np.zeros(shape, np.int64),
             np.zeros(shape, np.int64),
             np.zeros((len(self.depths), len(self.pairs), 4), np.int64),
         )
-        for piece in self.gallery.pieces(self.vectors, products, size=len(self.vectors)):
+        for piece in self.gallery.pieces(self.vectors, size=len(self.vectors)):
             for number, depth in enumerate(self.depths):
                 border = fronts.highest[:, depth - 1, None]
                 above, level = piece.scores > border, piece.scores == border
@@ -175,19 +157,3 @@ def query_blocks(
 def _highest(values: Sequence[np.ndarray], n_kept: int) -> np.ndarray:
     """So many of the highest of each row, best first."""
     return -np.sort(-np.concatenate(values, axis=1), axis=1)[:, :n_kept]
-
-
-def merged_fronts(shares: Sequence[Fronts]) -> Fronts:
-    """The first pass over all products, from its shares."""
-    highest = _highest([share.highest for share in shares], shares[0].highest.shape[1])
-    numbers, scores = best_first(
-        np.concatenate([share.numbers for share in shares], axis=1),
-        np.concatenate([share.scores for share in shares], axis=1),
-    )
-    sampled = np.max([share.sampled for share in shares], axis=0)
-    return Fronts(highest, numbers[:, :TOP], scores[:, :TOP], sampled)
-
-
-def merged_common(shares: Sequence[Common]) -> Common:
-    """The second pass over all products, from its shares."""
-    return Common(*(np.sum(values, axis=0) for values in zip(*shares, strict=True)))

@@ -7,7 +7,6 @@ import numpy as np
 from vlprobe.probes.retrieval_scorer import searched
 from vlprobe.probes.rococo_galleries import PictureGalleries, changed_items, item_numbers
 from vlprobe.scoring.kept import KeptEncoder, NotKept
-from vlprobe.scoring.retrieval import both_passes
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Model, Picture
@@ -47,7 +46,7 @@ def fronts_again(
         key = store.address, question_set.key, model.digest
         galleries = _kept_galleries.get(key, open_galleries)
         items = np.array([numbers[case.item]])
-        search = searched(galleries.prepare([case.caption], items, case.rule), both_passes)
+        search = searched(galleries.prepare([case.caption], items, case.rule))
     except NotKept:
         return None
     (row,) = search.fronts.to_pylist()
