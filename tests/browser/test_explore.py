@@ -92,3 +92,15 @@ def test_no_caption_becomes_markup_on_the_wall_or_in_the_drawer(page, url: str, 
         idle(page)
     assert page.evaluate("() => window.ran") is None
     assert page.locator("main img[src=x]").count() == 0
+
+
+def test_the_first_press_after_a_link_moves_nothing_above_the_wall(page, url: str):
+    visit(page, url + EXPLORE)
+    slot = page.locator(".st-key-patterns_slot")
+    height = slot.bounding_box()["height"]
+    slot.evaluate("""slot => { window.tallest = 0;
+      new ResizeObserver(() => { window.tallest = Math.max(window.tallest, slot.offsetHeight); }).observe(slot); }""")
+    page.locator(".st-key-page").get_by_role("button", name="Page 2").click()
+    page.wait_for_url("**page=2*")
+    idle(page)
+    assert slot.is_visible() and page.evaluate("window.tallest") == height

@@ -94,7 +94,8 @@ def arrival() -> Iterator[None]:
     link's fault.
     """
     linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
-    token = _unknown.set(_warning(st.empty()) if linked else None)
+    slot = st.empty()  # always: without it what follows would be mounted again one place further up
+    token = _unknown.set(_warning(slot) if linked else None)
     try:
         yield
     finally:

@@ -4,6 +4,7 @@ model, the way to the next.
 
 import functools
 from dataclasses import replace
+from typing import TypeVar
 
 import streamlit as st
 
@@ -46,6 +47,7 @@ MARGIN = (
     "The margin is the score of what should win minus the score of what should lose; where several "
     "comparisons should hold, at the one that comes out worst."
 )
+T = TypeVar("T")
 UNDO = "case_undo_before"  # in the session: question set and annotation before the last change
 LISTED_CAPTION = 60  # characters of a caption on a button
 
@@ -268,11 +270,7 @@ def _draw_annotation(stored: Questions, card: WallCard) -> None:
         if current.tags or current.note:
             st.html(html_cards.chips(current.tags, current.note))
         return
-    fields = {"tags": list(current.tags), "note": current.note}
-    keys = {name: f"case_{name}_{card.case}" for name in fields}
-    for name, value in fields.items():
-        if st.session_state.get(keys[name]) != value:  # another person wrote it, or it was refused
-            st.session_state[keys[name]] = value
+    tags_key, note_key = f"case_tags_{card.case}", f"case_note_{card.case}"
     offered = dict.fromkeys([*current.tags, *written.tags, *annotations.SUGGESTED])
     with st.container(key="case_tags", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", key="case_saved"):
@@ -281,22 +279,36 @@ def _draw_annotation(stored: Questions, card: WallCard) -> None:
         st.multiselect(
             "Your tags",
             list(offered),
-            key=keys["tags"],
+            _value(tags_key, list(current.tags)),
+            key=tags_key,
             label_visibility="collapsed",
             max_selections=annotations.MAX_CASE_TAGS,
             accept_new_options=True,
             placeholder="Choose, or type a new one",
             on_change=_save,
-            args=(stored.key, card, "tags", keys["tags"]),
+            args=(stored.key, card, "tags", tags_key),
         )
         st.text_area(
             "Note",
-            key=keys["note"],
+            _value(note_key, current.note) or "",
+            key=note_key,
             max_chars=annotations.NOTE_LENGTH,
             height=80,
             on_change=_save,
-            args=(stored.key, card, "note", keys["note"]),
+            args=(stored.key, card, "note", note_key),
         )
+
+
+def _value(key: str, stored: T) -> T | None:
+    """Return what a field begins with; None for one that is on the page, which is changed only if
+    another person wrote meanwhile or its value was refused. Setting it each time could replace
+    what is being typed.
+    """
+    if key not in st.session_state:
+        return stored
+    if st.session_state[key] != stored:
+        st.session_state[key] = stored
+    return None
 
 
 def _annotation(written: Annotations, card: WallCard) -> Annotation:
