@@ -268,12 +268,18 @@ def _captions(reading: Reading) -> Iterator[Unpictured]:
         texts.setdefault(name, []).extend(
             reading.text(text, row, "caption") for text in reading.texts(captions[row]) or [""]
         )
-    differing = {
-        name
-        for name, values in reading.tags.items()
-        if any(len({values[row] for row in group}) > 1 for group in rows.values() if group[1:])
-    }
-    reading.unread += sorted(differing)
+    differing: dict[str, str] = {}  # by column, the first picture whose rows differ in it
+    for column, values in sorted(reading.tags.items()):
+        for name, group in rows.items():
+            if len({values[row] for row in group}) > 1:
+                differing[column] = name
+                break
+    if differing:
+        first = next(iter(differing.values()))
+        reading.notes.append(
+            f"Columns of {reading.table.file.name} that are not tags, because rows of one picture differ in them: "
+            f"{', '.join(differing)} (first: {first}). A tag belongs to the picture: write the same in all its rows."
+        )
     tags = {name: values for name, values in reading.tags.items() if name not in differing}
     if subset := reading.layout.columns.get("subset"):
         tags[subset] = reading.role("subset")
