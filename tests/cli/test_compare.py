@@ -19,6 +19,7 @@ from vlprobe.render.verdict import verdict
 from vlprobe.render.words import presentations
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
+from vlprobe.views.gate import Promise
 
 
 @pytest.fixture
@@ -306,6 +307,21 @@ def test_a_table_fits_the_terminal(cache, monkeypatch, columns):
         0
     ]
     assert Store(cache).find(key)["run"]["model"] == "guess"  # what is shown of a key is enough
+
+
+def test_rows_of_too_few_pictures_say_why_they_have_no_interval(capsys):
+    table = pd.DataFrame({"value": [0.5, 0.4], "low": [np.nan, 0.3], "n_items": [4, 9]})
+    for how, printed in (("table", True), ("csv", False)):
+        output.print_table(table, how)
+        assert ("rest on fewer than 5 pictures" in capsys.readouterr().err) == printed
+    output.print_table(table.iloc[1:], "table")
+    assert not capsys.readouterr().err
+
+
+def test_a_promise_about_too_few_pictures_is_unknown_and_says_why():
+    few = Promise("positive_rate", 0.1, 0.9, 0.8, 0.1, np.nan, np.nan, 4, False)
+    assert few.outcome == "unknown" and few.is_broken
+    assert "unknown on fewer than 5 pictures" in few.sentence
 
 
 def test_numbers_stand_at_the_right_and_unknown_ones_are_a_dash():

@@ -1,5 +1,6 @@
 """The picture of steady against alert: marks are where their numbers are, and only real models set the frame."""
 
+import json
 import math
 
 import pytest
@@ -94,6 +95,17 @@ def test_the_line_of_the_front_goes_through_its_models_only_and_takes_two():
     assert picture(REAL, front={"one"})["front"] == []
     data = picture(REAL, front={"one", "two"})
     assert data["front"] == [mark["place"] for mark in data["marks"]]
+
+
+def test_a_model_of_too_few_pictures_has_a_mark_without_arms_and_says_why():
+    few = [PointRow("one", 0.01, NAN, NAN, 0.9, NAN, NAN)]
+    data = picture(few)
+    assert "NaN" not in json.dumps(data)
+    (mark,) = data["marks"]
+    assert set(mark["across"]) == {mark["place"][0]} and set(mark["along"]) == {mark["place"][1]}
+    assert mark["label"].count("(-, fewer than 5 pictures)") == 2
+    assert data["legend"] == [("arm", "no 95 % intervals: fewer than 5 pictures")]
+    assert picture(REAL)["legend"] == [("arm", "lines: 95 % intervals")]
 
 
 def test_guessing_is_a_line_where_it_is_in_the_frame():

@@ -117,6 +117,8 @@ def print_table(
     Words are data: as csv no spreadsheet runs them, as text they do not steer the terminal, as
     Markdown they are no markup. On a terminal the text fits its width.
     """
+    from vlprobe.metrics.estimate import FEWEST_ITEMS
+    from vlprobe.render.numbers import TOO_FEW
     from vlprobe.render.report.selection import defused
 
     if how == "csv":
@@ -136,6 +138,9 @@ def print_table(
             click.echo(
                 f"Folded or left out to fit: {', '.join(cut)}. To read all: --format json", err=True
             )
+        is_few = table["n_items"].between(1, FEWEST_ITEMS - 1) if "n_items" in table else False
+        if "low" in table and any(table["low"].isna() & is_few):
+            click.echo(f"Rows without an interval rest on {TOO_FEW}.", err=True)
 
 
 def print_words(sentences: Sequence[str], how: str) -> None:

@@ -51,10 +51,12 @@ class Axis:
         """Whether it lies between the ends."""
         return self.low <= value <= self.high
 
-    def within(self, low: float, high: float) -> list[float]:
-        """Where the part of an interval lies that is between the ends."""
-        ends = [self.at(min(max(end, self.low), self.high)) for end in (low, high)]
-        return sorted(ends)
+    def within(self, value: float, low: float, high: float) -> list[float]:
+        """Where the part of a value's interval lies that is between the ends; the value's own place
+        twice if it has no interval.
+        """
+        known = [value if math.isnan(end) else end for end in (low, high)]
+        return sorted(self.at(min(max(end, self.low), self.high)) for end in known)
 
     def ticks(self) -> list[dict[str, object]]:
         """Round values between the ends, where they are and what stands beside them."""
@@ -173,8 +175,8 @@ def mark_data(
         "value": number(point.y, y_unit),
         "label": described(point, name, x_unit, y_unit),
         "place": [plane_.x.at(point.x), 100 - plane_.y.at(point.y)] if drawn else None,
-        "across": plane_.x.within(point.x_low, point.x_high) if drawn else None,
-        "along": [100 - end for end in plane_.y.within(point.y_low, point.y_high)]
+        "across": plane_.x.within(point.x, point.x_low, point.x_high) if drawn else None,
+        "along": [100 - end for end in plane_.y.within(point.y, point.y_low, point.y_high)]
         if drawn
         else None,
     }
@@ -279,6 +281,13 @@ def picture_data(
     words = labels(plane_.y.unit)
     joined = sorted((point.x, point.y) for point in points if point.model in front)
     is_line = len(joined) > 1
+    rings = ring_data(printed, plane_)
+    has_arms = any(not math.isnan(point.x_low + point.y_low) for point in points)
+    legend = [
+        ("ring", "published models, on other pictures") if rings else None,
+        ("front", "no other model is better on both counts") if is_line else None,
+        ("arm", "lines: 95 % intervals" if has_arms else f"no 95 % intervals: {TOO_FEW}"),
+    ]
     return {
         "label": alternative(points, names, plane_),
         "up": ["More alert", words.up],
@@ -292,7 +301,8 @@ def picture_data(
             mark_data(point, plane_, model_looks, names) | {"named": point.model in labelled}
             for point in points
         ],
-        "rings": ring_data(printed, plane_),
+        "rings": rings,
+        "legend": [entry for entry in legend if entry],
         "edges": edge_notes(points, printed, plane_, names),
     }
 

@@ -28,11 +28,6 @@ from vlprobe.views.records import PointRow, PrintedRow, records
 from vlprobe.views.wall import WallCard
 
 LARGE = 680  # pixels a side of the pinned picture, twice its size on the page
-LEGEND = (
-    ("ring", "published models, on other pictures"),
-    ("front", "no other model is better on both counts"),
-    ("arm", "lines: 95 % intervals"),
-)
 
 
 @dataclass(frozen=True)
@@ -108,11 +103,9 @@ def draw_picture(about: Field, measured: Measured, best: str) -> None:
     values = tradeoff.picture_data(
         points, front, printed, plane, styles, about.names, chances[measured.up.name], labelled
     )
-    present = {"ring": values["rings"], "front": values["front"], "arm": True}
     values |= {
         "pinned": model,
         "list": "Models: a press shows the worst mistake of one",
-        "legend": [entry for entry in LEGEND if present[entry[0]]],
         "examples": _examples(about, measured, model, best),
     }
     component("tradeoff", "placing")(

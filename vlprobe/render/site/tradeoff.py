@@ -12,11 +12,6 @@ from vlprobe.views.records import PointRow, PrintedRow, records
 from vlprobe.views.wall import WallCard
 
 UNIT = "cosine"
-LEGEND = (
-    ("ring", "published models, on other pictures"),
-    ("front", "no other model is better on both counts"),
-    ("arm", "lines: 95 % intervals"),
-)
 
 
 def kind_of_lie(subject: Subject) -> str:
@@ -63,7 +58,6 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
     cards = {model: _worst(subject, model) for model in subject.models}
     for mark in entries(picture["marks"]):
         mark["model"] = subject.keys[str(mark["model"])]
-    present = {"ring": picture["rings"], "front": picture["front"], "arm": True}
     values = {
         "heading": finding.heading,
         "detail": finding.detail,
@@ -71,7 +65,6 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
         | {
             "pinned": subject.keys[pinned],
             "list": "Models: a press shows the worst mistake of one",
-            "legend": [entry for entry in LEGEND if present[entry[0]]],
             "examples": {
                 subject.keys[model]: _example(subject, model, card, model == finding.best)
                 for model, card in cards.items()
