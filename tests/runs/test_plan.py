@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.datasets.test_pairs import picture
 from tests.runs.test_run import StopAt, stored_bytes
 from vlprobe import registry
 from vlprobe.cli import main
@@ -236,3 +237,62 @@ def test_the_stages_of_a_real_profile_add_up_to_all_of_it(tiny, tmp_path):
     assert shares == pytest.approx(100, abs=0.06 * len(rows))
     assert float(of_all[0]) <= wall + 0.01
     assert float(of_all[2]) <= cpu + 0.01
+
+
+EVERY = ("lgip", "eqben", "visla", "series")  # of six pictures only the first has a question
+
+
+def test_a_probe_without_a_question_is_left_out_in_a_line_whatever_the_number_of_models(
+    tiny, tmp_path
+):
+    plan = execute_plan(requests(tiny, EVERY), Store(tmp_path / "cache"), leaves_out=True)
+    assert [len(manifests) for manifests in plan.manifests] == [2, 0, 0, 0]
+    assert [line.partition(":")[0] for line in plan.left_out] == ["eqben", "visla", "series"]
+
+
+def test_a_probe_without_a_question_is_remembered_and_no_model_is_loaded_again(
+    tiny, tmp_path, monkeypatch
+):
+    store = Store(tmp_path / "cache")
+    loads: list[str] = []
+    real_load = registry.load_model
+    monkeypatch.setattr(
+        registry, "load_model", lambda name, *rest: loads.append(name) or real_load(name, *rest)
+    )
+
+    def asked(probes: tuple[str, ...] = EVERY, leaves_out: bool = True, **changes):
+        every = [replace(each, models=("demo:weak",)) for each in requests(tiny, probes, **changes)]
+        return execute_plan(every, store, leaves_out=leaves_out)
+
+    plan = asked(examine=False)
+    assert loads == ["demo:weak"] and len(plan.left_out) == 3
+    assert asked(examine=False) == plan
+    with pytest.raises(Misfit) as caught:
+        asked(("eqben",), leaves_out=False, examine=False)
+    assert f"eqben: {caught.value}" == plan.left_out[0]
+    assert loads == ["demo:weak"]
+    asked(examine=False, verify=True)  # nothing that is remembered is believed
+    assert loads == ["demo:weak"] * 2
+
+
+def test_other_data_in_the_same_place_is_asked_although_it_had_no_question(tmp_path):
+    picture(tmp_path / "a.png")
+    file, store = tmp_path / "x.csv", Store(tmp_path / "cache")
+    request = Request(MODELS, f"table:{file}", "eqben", examine=False)
+    file.write_text("image,caption\na.png,A cat.\n", encoding="utf-8")
+    assert execute_plan([request], store, leaves_out=True).manifests == [[]]
+    file.write_text("image,caption,foil\na.png,A cat.,A dog.\n", encoding="utf-8")
+    assert len(execute_plan([request], store, leaves_out=True).manifests[0]) == 2
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"KEY": 3}', '{"KEY": {"no foil": "many"}}'])
+def test_a_damaged_memo_of_probes_without_a_question_is_ignored(tiny, tmp_path, content):
+    store = Store(tmp_path / "cache")
+    plan = execute_plan(requests(tiny, EVERY), store, leaves_out=True)
+    (key,) = [
+        key
+        for key, dropped in json.loads((store.root / "no-cases.json").read_text()).items()
+        if dropped == {"no foil": 6}
+    ]
+    (store.root / "no-cases.json").write_text(content.replace("KEY", key))
+    assert execute_plan(requests(tiny, EVERY), store, leaves_out=True) == plan

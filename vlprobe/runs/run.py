@@ -99,6 +99,9 @@ def execute_plan(
     with memo.reading_all() if settings.verify else contextlib.nullcontext():
         write_error = _write_error(store)
         questions_of = _prepare_all(requests, store, progress, dataset)
+        budget = Budget(settings.price, settings.max_cost)
+        execution = _Execution(store, progress, models, write_error, leaves_out, budget)
+        lacking = [execution.lacks_cases(prepared) for _, prepared in questions_of]
         answers = [
             {
                 name: manifest
@@ -108,12 +111,14 @@ def execute_plan(
             }
             for question in questions_of
         ]
-        budget = Budget(settings.price, settings.max_cost)
-        execution = _Execution(store, progress, models, write_error, leaves_out, budget)
         missing = [
             name
             for name in settings.models
-            if any(name not in manifest_of for manifest_of in answers)
+            if any(
+                name not in manifest_of
+                for manifest_of, lacks in zip(answers, lacking, strict=True)
+                if not lacks
+            )
         ]
         is_on_ray = missing and settings.executor == "ray"  # also where no cluster can be reached
         connecting = functools.partial(progress.update, "Connecting to the Ray cluster", 0, 1)
@@ -129,7 +134,7 @@ def execute_plan(
                 [manifest_of[name] for name in settings.models if name in manifest_of]
                 for manifest_of in answers
             ],
-            execution.left_out,
+            list(dict.fromkeys(execution.left_out)),  # the same for each model: a line
         )
 
 
@@ -182,6 +187,21 @@ class _Execution:
     budget: Budget
     left_out: list[str] = field(default_factory=list)
 
+    def lacks_cases(self, prepared: "Prepared") -> bool:
+        """Return whether a probe is known to make no case of a dataset, and report it as left out.
+
+        Raises Misfit if nothing is left out.
+        """
+        misfit = questions.known_misfit(prepared.run, prepared.probe, self.store.root)
+        if misfit:
+            self._leave_out(prepared, misfit)
+        return misfit is not None
+
+    def _leave_out(self, prepared: "Prepared", misfit: Misfit) -> None:
+        if not self.leaves_out:
+            raise misfit
+        self.left_out.append(f"{prepared.probe.name}: {misfit}")
+
     def answer(
         self,
         model_name: str,
@@ -214,6 +234,8 @@ class _Execution:
 
     def _context(self, request: Request, prepared: "Prepared", model: Model) -> RunContext | None:
         """A model's run, its questions written; None where it is left out."""
+        if self.lacks_cases(prepared):
+            return None
         try:
             check_fit(model, prepared.probe, prepared.items)
             check_pictures(model, prepared.items)
@@ -229,9 +251,7 @@ class _Execution:
                 write_questions(context, prepared.dataset, self.progress)
             return context
         except Misfit as misfit:
-            if not self.leaves_out:
-                raise
-            self.left_out.append(f"{prepared.probe.name}: {misfit}")
+            self._leave_out(prepared, misfit)
             return None
 
 
