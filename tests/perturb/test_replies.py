@@ -35,6 +35,8 @@ WRONG = [
     ("A scarlet bus stops here.", P1, replies.REPEATED),
     ("A bus waits.", LIE, replies.TRUE_CAPTION),
     ("A crimson bus halts at a corner " + "and goes on " * 20, P1, replies.TOO_LONG),
+    ("same", P1, replies.TOO_SHORT),
+    ("A tram.", LIE, replies.TOO_SHORT),
     ("Ein roter Bus hält an der Straßenecke.", P1, replies.OTHER_LANGUAGE),
     ("A picture of a red bus that stops at a corner.", PHOTO, replies.NO_OPENING),
 ]
