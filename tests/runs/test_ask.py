@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -10,6 +11,7 @@ from PIL import Image
 
 from tests.conftest import make_tiny
 from tests.datasets.test_pairs import eqben
+from tests.models import answered
 from tests.models.answered import rows
 from vlprobe import registry
 from vlprobe.cli.main import main
@@ -109,3 +111,37 @@ def test_the_command_writes_them_and_says_how_many(tiny, tmp_path):
     facts = json.loads((tmp_path / "out" / "questions.json").read_text())
     assert facts["limit"] == 3 and facts["n_pairs"] == 3 * facts["n_texts"]
     assert registry.load_dataset(tiny, tmp_path / "cache").digest == facts["dataset_digest"]
+
+
+@pytest.mark.parametrize("form", ["embeddings", "scores"])
+def test_a_run_with_other_settings_than_the_questions_is_told_which_they_were(
+    tiny, tmp_path, store, form
+):
+    asked = {"limit": 3, "options": {"k_same": 1, "kinds": ["paraphrase", "flip"]}}
+    out = tmp_path / "out"
+    ask(Request((), tiny, "lgip", **asked), out, store)
+    images, texts = answered.vectors(out)
+    for name, array in (("pictures", images), ("texts", texts), ("scores", images @ texts.T)):
+        np.save(out / f"{name}.npy", array)
+    model = f"{form}:{out}"
+    with pytest.raises(InvalidInput) as caught:
+        execute(Request((model,), tiny, "lgip", examine=False), store)
+    words = "--limit 3 --option k_same=1 --option kinds=paraphrase,flip"
+    assert f"'{out / 'questions.json'}' was written with {words}" in str(caught.value)
+    with pytest.raises(InvalidInput) as caught:
+        execute(Request((model,), tiny, "lgip", limit=3, examine=False), store)
+    assert "--option k_same=1" in str(caught.value) and "--limit" not in str(caught.value)
+    assert execute(Request((model,), tiny, "lgip", examine=False, **asked), store)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"limit": [1]}', '{"options": 3}', "\xff", ""])
+def test_questions_that_are_not_what_ask_writes_change_no_error(tiny, tmp_path, store, content):
+    out = tmp_path / "out"
+    ask(Request((), tiny, "lgip", limit=3), out, store)
+    images, texts = answered.vectors(out)
+    np.save(out / "pictures.npy", images)
+    np.save(out / "texts.npy", texts)
+    (out / "questions.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(InvalidInput, match=r"lacks 3 of 6 pictures") as caught:
+        execute(Request((f"embeddings:{out}",), tiny, "lgip", examine=False), store)
+    assert str(caught.value).count("\n") == 0

@@ -1,6 +1,7 @@
 """What models that look up pictures and texts share: which row of a file is whose."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,11 @@ class BoundLookup(Lookup):
         self._row_of_text: dict[str, int] = {}  # by `text_id`
         self._row_of_picture: dict[str, int] = {}  # by its name
         self._bound_to, self._note = "", ""
+
+    @property
+    def file(self) -> Path:
+        """The file of answers, or their folder."""
+        return Path(self._file)
 
     @property
     def is_bound(self) -> bool:
