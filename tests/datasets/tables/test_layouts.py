@@ -311,6 +311,21 @@ def test_a_table_that_fits_nothing_is_told_with_its_columns(tmp_path: Path):
         table.load(f"table:{file}", tmp_path / "cache")
 
 
+def test_a_column_that_differs_among_the_captions_of_a_picture_is_dropped_with_the_reason(
+    tmp_path: Path,
+):
+    for name in ("a.png", "b.png"):
+        paint(tmp_path, name)
+    rows = ["image,caption,place,light,x", "a.png,one,in,day,1", "b.png,two,in,day,2"]
+    rows += ["b.png,three,out,day,2", "a.png,four,in,day,1"]
+    file = tmp_path / "mine.csv"
+    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    loaded = table.load(f"table:{file}", tmp_path / "cache")
+    assert all(set(item.tags) == {"light", "x"} for item in loaded.items)
+    (note,) = (note for note in loaded.notes if "mine.csv" in note)
+    assert "because rows of one picture differ in them: place (first: b.png)" in note
+
+
 def test_every_error_names_the_form_that_reads_the_table(tmp_path: Path):
     """A table with columns of its own, and its pictures in another folder."""
     (tmp_path / "photos").mkdir()
