@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 
 import numpy as np
@@ -72,6 +73,24 @@ def test_compare_prints_the_words_of_the_page_and_the_paired_differences(cache):
 )
 def test_every_option_of_compare_has_a_table(cache, options):
     assert call(cache, "compare", "guess", "control:random", *options).stdout
+
+
+@pytest.mark.parametrize("how", ["table", "markdown", "csv"])
+def test_a_p_value_that_rounds_to_zero_is_below_a_thousandth(how, capsys):
+    table = pd.DataFrame(
+        {"metric": ["a", "b"], "p": [0.0, 0.25], "p_holm": [1e-9, 0.5], "low": 0.0}
+    )
+    output.print_table(table, how)
+    text = capsys.readouterr().out
+    if how == "csv":
+        assert pd.read_csv(io.StringIO(text))["p_holm"].tolist() == [1e-9, 0.5]
+        return
+    first = next(line for line in text.splitlines() if re.search(r"\ba\b", line))
+    assert re.findall(r"[&lt;<]*[\d.]+", first)[-3:] in (
+        ["<.001", "<.001", "0.0000"],
+        ["&lt;.001", "&lt;.001", "0.0000"],
+    )
+    assert "0.2500" in text and "0.5000" in text
 
 
 def test_compare_by_edit_has_the_rows_of_the_page(cache):
@@ -218,7 +237,6 @@ def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_
     ],
 )
 def test_a_promise_that_cannot_be_held_is_refused(cache, promise, line):
-    import re
 
     answer = gate(cache, promise, code=2)
     assert re.search(line, answer.stderr), answer.stderr

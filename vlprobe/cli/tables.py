@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 KEYS = ("key", "case_key", "model_digest", "dataset_digest")
 KEY_LETTERS = 8  # that a key keeps on a terminal; commands take the beginning of one
+P_VALUES = ("p", "p_holm")
+LEAST_P = 0.001  # smaller ones say no more
 NARROWEST = 10  # letters that a column of sentences keeps
 NAME = 28  # and one of names
 GAP = "  "
@@ -39,15 +41,20 @@ def terminal_width() -> int | None:
     return None
 
 
-def cell(value: object) -> str:
-    """One value: numbers with four decimals, what is unknown as "-".
+def cell(value: object, column: str = "") -> str:
+    """Return a value as text: numbers with four decimals, what is unknown as "-", and a p-value
+    below .001 as "<.001".
 
     >>> cell(0.5), cell(float("nan")), cell(None), cell(7), cell(["a", "b"])
     ('0.5000', '-', '-', '7', 'a, b')
+    >>> cell(0.0, "p"), cell(0.0009, "p_holm"), cell(0.001, "p"), cell(0.0, "value")
+    ('<.001', '<.001', '0.0010', '0.0000')
     """
     if value is None or value != value:
         return UNKNOWN
     if isinstance(value, float):
+        if column in P_VALUES and value < LEAST_P:
+            return f"<{LEAST_P:.3f}".replace("0.", ".")
         return f"{value:.4f}"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
@@ -62,7 +69,7 @@ def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], lis
     their beginning; what is no number is folded, the longest first; and where that is not enough,
     columns are left out: digests, what is the same in every row, then the last ones.
     """
-    columns = {str(name): [cell(value) for value in table[name]] for name in table}
+    columns = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {name: [printable(text) for text in texts] for name, texts in columns.items()}
     is_number = _are_numbers(table)
     short = dict(columns)
@@ -92,7 +99,8 @@ def markdown_lines(table: "pd.DataFrame") -> list[str]:
     head = [markdown_text(str(name)) for name in table]
     rule = ["---:" if number else "---" for number in _are_numbers(table).values()]
     rows = zip(
-        *([markdown_text(cell(value)) for value in table[name]] for name in table), strict=True
+        *([markdown_text(cell(value, str(name))) for value in table[name]] for name in table),
+        strict=True,
     )
     return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
 
