@@ -13,6 +13,10 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.render.words import model_name
 from vlprobe.storage.store import Store
 
+# Twice the questions: of fewer than five pictures no interval is known
+ONE, TWO = (
+    {**scores, **{f"{key}b": pair for key, pair in scores.items()}} for scores in (FIRST, SECOND)
+)
 NAMES = ("GPT-4V, right caption first", "CLIP ViT-B/32 (COCO)")
 
 
@@ -20,11 +24,11 @@ NAMES = ("GPT-4V, right caption first", "CLIP ViT-B/32 (COCO)")
 def named(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[str, str]]:
     """A cache with two models whose display names have spaces, a comma and a slash."""
     folder = tmp_path_factory.mktemp("named")
-    rows = {key: valse(image_file=f"{key}.png", caption=f"A man runs {key}.") for key in FIRST}
+    rows = {key: valse(image_file=f"{key}.png", caption=f"A man runs {key}.") for key in ONE}
     (folder / "valse.json").write_text(json.dumps(rows), encoding="utf-8")
     models = tuple(
         f"{scores_file(folder / f'{number}.csv', scores)}+as={name}+logit"
-        for number, (name, scores) in enumerate(zip(NAMES, (FIRST, SECOND), strict=True))
+        for number, (name, scores) in enumerate(zip(NAMES, (ONE, TWO), strict=True))
     )
     words = [word for model in models for word in ("--model", model)]
     dataset = f"pairs:{folder / 'valse.json'}+unpictured"
@@ -96,7 +100,7 @@ def test_a_name_of_two_models_is_refused_in_one_line(named, tmp_path: Path):
 def test_python_finds_models_by_their_display_names(named):
     cache, stored = named
     results = vlprobe.results(models=list(NAMES), cache=cache)
-    assert results.failures(NAMES[1]).total == results.failures(stored[1]).total == 3
+    assert results.failures(NAMES[1]).total == results.failures(stored[1]).total == 6
     assert results.value("foil_accuracy", NAMES[0]) == results.value("foil_accuracy", stored[0])
     assert results.compare(*NAMES).sentence == results.compare(*stored).sentence
     with pytest.raises(NotFound, match="No stored results of named 'nosuch'"):

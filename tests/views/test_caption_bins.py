@@ -62,6 +62,16 @@ def test_every_case_is_in_the_bin_that_a_loop_over_its_words_finds(filled, key, 
         assert len(set(binned)) > 1
 
 
+def test_slices_with_an_order_of_their_own_are_listed_in_it(filled, question_set):
+    orders = {**caption_bins.VALUES, "strength_bin": ("weak", "medium", "strong")}
+    for by, order in orders.items():
+        table = views.estimates.estimates(filled, question_set, by)
+        for _, of_metric in table.groupby(["metric", "model"]):
+            listed = [name for name in of_metric["slice"] if name in order]
+            assert listed == [name for name in order if name in listed]
+        assert set(order) & set(table["slice"])
+
+
 @pytest.mark.parametrize("by", caption_bins.VALUES)
 def test_estimates_of_bins_are_those_of_a_loop_over_the_stored_answers(
     filled, question_set, rows, captions, by

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.registry import natural_order
@@ -90,14 +91,17 @@ def estimates(
     elif unit not in UNITS:
         raise InvalidInput(f"Unit '{unit}' is not known. Expected {' or '.join(UNITS)}.")
     position = {name: index for index, name in enumerate(metrics)}
+    own_order = registry.load_probe(question_set.probe).presentation.value_order
+
+    def slice_order(name: str) -> tuple[int, list[str | int]]:
+        known = name in own_order
+        return own_order.index(name) if known else len(own_order), natural_order(name)
+
     places = {
         f"place of {column}": table[column].map(
-            {
-                name: place
-                for place, name in enumerate(sorted(set(table[column]), key=natural_order))
-            }
+            {name: place for place, name in enumerate(sorted(set(table[column]), key=order))}
         )
-        for column in ("model", "slice")
+        for column, order in (("model", natural_order), ("slice", slice_order))
     }
     table = table.assign(position=table["metric"].map(position), **places)
     return table.sort_values(["position", *places])[COLUMNS].reset_index(drop=True)
