@@ -147,6 +147,11 @@ def test_the_numbers_of_a_run_are_those_that_were_shown_when_it_was_made(old, wo
 @pytest.mark.parametrize("key", EXPECTED["failures"])
 def test_the_worst_cases_are_the_same_and_their_pictures_are_found(old, key):
     stored = EXPECTED["failures"][key]
+    if stored_run(key)["probe"] in ("rococo", "visla"):  # 0.3 prints the true caption and what won
+        stored = [
+            {name: value for name, value in row.items() if name not in ("original", "edited")}
+            for row in stored
+        ]
     rows = printed("failures", key, "--size", "4", "--outcome", "all")
     assert stored and differing(rows, stored, ["id"]) == []
     assert [row["id"] for row in rows] == [row["id"] for row in stored]

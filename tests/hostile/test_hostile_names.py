@@ -76,7 +76,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
 
 
 def files(store: Store) -> list[Path]:
-    return sorted(path for path in store.root.rglob("*") if path.suffix != ".lock")
+    return sorted(
+        path for path in store.root.rglob("*") if path.is_file() and path.suffix != ".lock"
+    )
 
 
 @pytest.mark.parametrize("what", ASKED)

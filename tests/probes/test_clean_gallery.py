@@ -117,7 +117,7 @@ def test_its_failures_are_shown_and_no_mixture_is_spoken_of(kind, clean, monkeyp
         store, "explore", set=key, model="control:random", kind=kind, case=numbers["id"].iloc[0]
     )
     assert "mixture" not in words(at) and "mixed" not in words(at)
-    assert "wins by" in bodies(at)
+    assert "is fooled by" in bodies(at)
 
 
 @pytest.mark.parametrize(

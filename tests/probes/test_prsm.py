@@ -57,7 +57,7 @@ def test_sampled_candidates_have_a_metric_of_their_own_and_the_exact_one_is_unkn
     )
     assert "sampled" not in exact["run"]["options"]
     added = set(sampled["run"]["metrics"]) - set(exact["run"]["metrics"])
-    assert added == {"prsm_global_sampled@1"}
+    assert added == {"prsm_global_sampled@2"}
     rows, whole = (store.run(run["key"]).table("scores").to_pandas() for run in (sampled, exact))
     assert rows["global"].isna().all() and "global_sampled" not in whole
     for name in ("local_10", "local_100"):

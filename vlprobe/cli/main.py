@@ -283,6 +283,7 @@ def failures(
 
     store = results_store(ctx)
     manifest = find_run(store, key)
+    views.runs.kinds(manifest["run"]["probe"])  # raises for a probe of a plug-in that is not named
     model = manifest["run"]["model"]
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
     kind = views.kinds.choose_kind(store, question_set, conditions.pop("kind"), (model,))
