@@ -68,8 +68,9 @@ def checked(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
 
 
 def links_to_lab(at: AppTest) -> list[str]:
-    """Labels of the page's links to Lab; others may lead to cases."""
-    return [link.proto.label for link in at.get("page_link") if link.proto.page == "lab"]
+    """Labels of the page's links to Lab but for the way back; others may lead to cases."""
+    links = [link.proto for link in at.get("page_link")]
+    return [link.label for link in links if link.page == "lab" and link.label != "Lab"]
 
 
 def run_of(store: Store, model: str) -> Path:

@@ -78,7 +78,7 @@ def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
         elif case["kind"] == "paraphrase":
             moved.setdefault(case["group"], []).append(abs(gap))
     found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"])
+        store, views.runs.question_set(store, manifest["case_key"]), averaging="macro"
     ).set_index("metric")["value"]
     assert found["sensitivity_gap"] == pytest.approx(
         np.mean([np.mean(own) for own in gaps.values()]), abs=1e-6

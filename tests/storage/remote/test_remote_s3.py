@@ -63,7 +63,8 @@ class AtHalf(Progress):
         self.what = what
 
     def update(self, label, done, total):
-        if self.what and label.startswith("control:random") and total > 1 and done >= total / 2:
+        is_answering = label.startswith("control:random") and "similarity spread" not in label
+        if self.what and is_answering and total > 1 and done >= total / 2:
             what, self.what = self.what, None
             what()
 
