@@ -140,7 +140,10 @@ def test_licences_of_coco_are_those_of_its_own_table(tmp_path):
         {"file_name": "3.jpg", "license": {}},
     ]
     file.write_text(json.dumps({"licenses": licences, "images": images}))
-    assert credits_of(name) == {"1.jpg": "Licence: Attribution by/2.0 · Source: farm/1"}
+    (picture, credit), *others = credits_of(name).items()
+    assert (picture, others) == ("1.jpg", [])
+    assert (credit.page, credit.license, credit.license_url) == ("farm/1", "Attribution", "by/2.0")
+    assert credit.text == "License: Attribution by/2.0 · Source: farm/1"
     for damaged in ("[]", "{", '{"images": 3}'):
         file.write_text(damaged)
         assert credits_of(name) == {}

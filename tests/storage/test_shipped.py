@@ -137,12 +137,31 @@ def test_it_can_be_sent_to_another_process(empty):
 @pytest.mark.parametrize("setting", ["", "/nowhere/at/all"])
 def test_shipped_results_can_be_left_out(monkeypatch, setting):
     monkeypatch.setenv(shipped.SETTING, setting)
-    assert shipped.folder() is None
+    assert shipped.folders() == ()
 
 
 def test_without_a_setting_they_are_those_of_the_package(monkeypatch):
     monkeypatch.delenv(shipped.SETTING)
-    assert shipped.folder() == shipped.FOLDER == Path(shipped.__file__).parent / "shipped_results"
+    package = Path(shipped.__file__).parent
+    expected = package / "published_results", package / "shipped_results"
+    assert shipped.folders() == (shipped.PUBLISHED_FOLDER, shipped.FOLDER) == expected
+
+
+def test_several_folders_are_shown_below_one_another(empty, below, tiny, tmp_path):
+    lowest = Store(tmp_path / "lowest")
+    execute(Request((CONSTANT,), tiny, "lgip", limit=4), lowest)
+    store = StoreAboveShipped(tmp_path / "mine", below, lowest.root)
+    assert store.roots == (tmp_path / "mine", below, lowest.root)
+    assert [run.model for run in views.runs.run_rows(store)] == [RANDOM, RANDOM, CONSTANT]
+    assert all(run.shipped for run in views.runs.run_rows(store))
+    question_set = views.runs.question_set(store, Store(lowest.root).runs()[0]["case_key"])
+    assert set(question_set.models) == {RANDOM, CONSTANT}
+    assert len(views.cases.answers(store, question_set, range(3))) == 6
+    copy = pickle.loads(pickle.dumps(store))
+    assert (copy.roots, copy.version()) == (store.roots, store.version())
+    (manifest,) = execute(Request((CONSTANT,), tiny, "lgip", limit=4), Store(tmp_path / "mine"))
+    assert not store.is_shipped(manifest["key"])
+    assert not (below / "runs" / manifest["key"]).exists()
 
 
 def test_a_store_opened_on_them_alone_leaves_no_thumbnail_among_them(tmp_path: Path, monkeypatch):

@@ -65,11 +65,11 @@ def store() -> Store:
     """The cache folder that this dashboard shows and writes to, the shipped results below it."""
     if page_glance := _glance.get():
         return page_glance.store
-    return _opened(store_module.DEFAULT, os.getcwd(), shipped.folder())
+    return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
 
 
 @functools.lru_cache(maxsize=8)
-def _opened(root: Path | str, folder: str, shipped_root: Path | None) -> Store:
+def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> Store:
     """Opened once. A relative root is in `folder`."""
     return shipped.opened(root)
 

@@ -1,49 +1,109 @@
-"""Whose pictures are, as the files of a dataset say: licence and source, for whoever publishes them."""
+"""Whose photographs are, as the files of a dataset say: page, license and its address.
 
+COCO's captions file has a table of licenses and the address that each photograph was taken from; it
+names no authors. Bundled photographs have their credits with them.
+"""
+
+import functools
+import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from vlprobe.datasets import coco
+from vlprobe.datasets import bundled, coco
 from vlprobe.datasets.file_formats import read_json
 from vlprobe.datasets.sources import split_unpictured
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import shipped
+from vlprobe.types import Picture
+
+MANIFEST = "photographs.json"  # of the bundled photographs
+FLICKR_ID = re.compile(r"/([0-9]{6,})_[0-9a-f]+(?:_[a-z])?\.[a-z]+$")
 
 
-def credits_of(dataset: str) -> Mapping[str, str]:
-    """A line by the file name of each picture; nothing where the dataset says nothing, or its files are gone.
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """Whose a photograph is; "" is unknown."""
 
-    COCO's captions file has a table of licences and the page that each photograph was taken from; it names no
-    authors.
+    page: str = ""  # URL of its author's page of it
+    license: str = ""
+    license_url: str = ""
+
+    @property
+    def text(self) -> str:
+        """The credit in one line, without links."""
+        license_ = " ".join(filter(None, [self.license, self.license_url]))
+        facts = (("License", license_), ("Source", self.page))
+        return " · ".join(f"{label}: {value}" for label, value in facts if value)
+
+
+def credits_of(dataset: str) -> Mapping[str, Credit]:
+    """The credit of each photograph by its file name; nothing where the dataset has no credits, or its
+    files are gone.
     """
     prefix, _, path = dataset.partition(":")
+    if prefix == bundled.PREFIX:
+        return bundled_credits()
     if prefix != coco.PREFIX or not path:
         return {}
     try:
         content = read_json(coco.captions_file(split_unpictured(dataset)[0]))
     except InvalidInput:
         return {}
-    return _of_coco(content) if isinstance(content, dict) else {}
+    return coco_credits(content)
 
 
-def _of_coco(content: Mapping[str, object]) -> dict[str, str]:
-    licences = {
-        row.get("id"): " ".join(str(row[name]) for name in ("name", "url") if row.get(name))
-        for row in _rows(content.get("licenses"))
-    }
-    lines = {}
+def picture_credit(name: str) -> Credit | None:
+    """The credit of a bundled photograph by its stored name, which pages show below it; None of any
+    other picture.
+    """
+    path = Picture.from_name(name).path
+    return bundled_credits().get(path.name) if bundled.is_bundled(path) else None
+
+
+@functools.cache
+def bundled_credits() -> Mapping[str, Credit]:
+    """The credits of the bundled photographs by file name."""
+    try:
+        rows = json.loads((shipped.PUBLISHED_FOLDER / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return {row["file"]: Credit(row["page"], row["license"], row["license_url"]) for row in rows}
+
+
+def coco_credits(content: object) -> dict[str, Credit]:
+    """The credits of a captions file of COCO, by file name.
+
+    Args:
+        content: The parsed file.
+    """
+    if not isinstance(content, dict):
+        return {}
+    licenses = {row.get("id"): row for row in _rows(content.get("licenses"))}
+    credits = {}
     for image in _rows(content.get("images")):
-        licence, source = licences.get(image.get("license"), ""), image.get("flickr_url", "")
-        facts = [
-            f"{label}: {value}"
-            for label, value in (("Licence", licence), ("Source", source))
-            if value
-        ]
-        if facts:
-            lines[str(image.get("file_name"))] = " · ".join(facts)
-    return lines
+        license_ = licenses.get(image.get("license"), {})
+        page = photograph_page(str(image.get("flickr_url") or ""))
+        texts = (license_.get("name"), license_.get("url"))
+        credit = Credit(page, *(str(text or "") for text in texts))
+        if credit.text:
+            credits[str(image.get("file_name"))] = credit
+    return credits
 
 
-def _rows(value: object) -> list[dict]:
-    """The objects of a list; ids of licences are numbers or texts."""
+def photograph_page(flickr_url: str) -> str:
+    """Its author's page of a photograph, from the address of its file on Flickr; another address stays.
+
+    >>> photograph_page("http://farm7.staticflickr.com/6116/6255196340_da26cf2c9e_z.jpg")
+    'https://www.flickr.com/photo.gne?id=6255196340'
+    """
+    match = FLICKR_ID.search(flickr_url)
+    return f"https://www.flickr.com/photo.gne?id={match[1]}" if match else flickr_url
+
+
+def _rows(value: object) -> list[dict[str, Any]]:
+    """The objects of a list; ids of licenses are numbers or texts."""
     rows = value if isinstance(value, list) else []
     return [
         row

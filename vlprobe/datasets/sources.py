@@ -105,12 +105,12 @@ def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], li
         picture = item.image
         if picture and not containers.is_file(picture.path):
             n_missing += 1
-            item = replace(item, image=replace(picture, absent=_absent_name(picture.path.name)))
+            item = replace(item, image=replace(picture, absent=absent_name(picture.path.name)))
         marked.append(item)
     return marked, [_pictured_note(folder, len(items), n_missing)] if n_missing else []
 
 
-def _absent_name(name: str) -> str:
+def absent_name(name: str) -> str:
     """What tells a picture that is not here from others: of COCO its id, as if it were here."""
     match = COCO_FILE_NAME.fullmatch(Path(name).name)
     return match[1] if match else name
@@ -258,7 +258,7 @@ class _PictureFinder:
         path = self.find(name)
         if path is not None:
             return Picture(path)
-        return Picture(self.folder / name, absent=_absent_name(name))
+        return Picture(self.folder / name, absent=absent_name(name))
 
     def find(self, name: str) -> Path | None:
         """The file of that name, in the folder or in the sub-folder that the name gives."""

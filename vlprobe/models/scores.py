@@ -65,7 +65,7 @@ def names() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class Source:
     """A name, parsed."""
 
     file: Path
@@ -123,7 +123,7 @@ def load(
     return ScoreFile(name, source, pictures.digest(content), table)
 
 
-def _parse_name(name: str) -> _Source:
+def _parse_name(name: str) -> Source:
     file, options = parse_options(name, OPTION, EXPECTED)
     words = {match[1] for match in options if match[1]}
     scales = sorted(words - {PARTIAL, MATRIX})
@@ -132,7 +132,7 @@ def _parse_name(name: str) -> _Source:
     is_matrix = MATRIX in words or files.is_file(file / "scores.npy")
     if is_matrix and scales == ["verdict"]:
         raise InvalidInput(f"'{name}' is a matrix of scores. '+verdict' is for answers to cases.")
-    return _Source(
+    return Source(
         file,
         cast(ScoreType, scales[0]) if scales else "unknown",
         PARTIAL in words,
@@ -152,7 +152,7 @@ class _Answer(NamedTuple):
 class ScoreFile(CaseAnswerer):
     """A model that looks its answers up, and can be asked nothing else."""
 
-    def __init__(self, name: str, source: _Source, content_digest: str, table: ScoreTable) -> None:
+    def __init__(self, name: str, source: Source, content_digest: str, table: ScoreTable) -> None:
         self.name, self._source, self._table = name, source, table
         self.n_scores = table.n_scores
         how = [content_digest, source.scale, source.partial, sorted(source.mapping.items())]

@@ -129,7 +129,7 @@ def _code_and_libraries() -> Sequence[str]:
     blake = hashlib.blake2b(digest_size=16)
     root = Path(__file__).parent.parent
     for path in files_below(root):
-        if path.suffix in CODE and "shipped_results" not in path.parts:
+        if path.suffix in CODE and not {"shipped_results", "published_results"} & set(path.parts):
             blake.update(f"{path} {memo.stamp(path)}\0".encode("utf-8", "surrogateescape"))
     return [
         *(platform.node(), platform.machine(), sys.version, __version__, blake.hexdigest()),

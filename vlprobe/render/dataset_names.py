@@ -5,6 +5,7 @@ DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is t
     "demo-pairs": "Drawn twins",
     "demo-triplets": "Drawn triplets",
     "demo-series": "Drawn series",
+    "bundled": "{}",
     "coco": "Photographs ({})",
     "folder": "Pictures ({})",
     "pairs": "Pairs ({})",

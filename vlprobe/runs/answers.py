@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -77,7 +77,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
         scale, context.probe.metrics_of(context.run.options, model.capabilities.n_orders)
     )
     judged = judge_parts(context, executor, case_ranges, metrics)
-    run = context.run
+    run, publication = context.run, getattr(model, "publication", None)
     facts = {
         **{"key": run.key, "case_key": run.case_key, "run": run.record()},
         **{
@@ -89,6 +89,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
         "note": "; ".join(filter(None, [model.note, coverage, judged.note])),
         "score_type": scale,
         **({"n_orders": model.capabilities.n_orders} if model.capabilities.n_orders > 1 else {}),
+        **({"publication": asdict(publication)} if publication else {}),
         "erased": judged.erased,
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),

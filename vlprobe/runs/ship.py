@@ -11,9 +11,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -62,13 +63,19 @@ def runs(store: Store, progress: Progress | None = None) -> list[dict]:
     ]
 
 
-def ship(store: Store, manifests: list[dict], target: Path) -> int:
+def ship(
+    store: Store,
+    manifests: list[dict],
+    target: Path,
+    contents: Mapping[str, bytes] = MappingProxyType({}),
+) -> int:
     """Writes the runs, their questions and what the doctor found into a store of their own.
 
     Args:
         store: The cache that holds the runs.
         manifests: Of the runs.
         target: The folder of the new store, replaced as a whole.
+        contents: Further files of the new store by their relative paths.
 
     Returns:
         Its size in bytes.
@@ -87,6 +94,9 @@ def ship(store: Store, manifests: list[dict], target: Path) -> int:
         _copy_entry(store.cases(case_key), copy.cases(case_key), store.root, lost[case_key])
     _copy_examinations(store, copy, manifests)
     _write_thumbnails(copy, manifests)
+    for name, content in contents.items():
+        (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
+        (unfinished / name).write_bytes(content)
     size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
     if size > LARGEST:
         raise InvalidInput(f"{size:,} bytes are too many to ship. Expected at most {LARGEST:,}.")

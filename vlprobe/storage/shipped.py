@@ -1,7 +1,10 @@
-"""Results that come with vlprobe: a store in the package that is read and never written to.
+"""Results that come with vlprobe: stores in the package that are read and never written to.
 
-Whatever shows results opens its store here (`opened`). They are shown below one's own: a run that is
-in both is one's own. Everything that is written (annotations, saved views, jobs) goes to one's own store.
+    published_results    answers of real models, published by their authors (`runs.ship_published`)
+    shipped_results      answers of the tiny models to questions about drawn scenes (`runs.ship`)
+
+Everything that shows results opens its store here (`opened`). A run that is in one's own store, too,
+is read from there. All that is written (annotations, saved views, jobs) goes to one's own store.
 
     VLPROBE_SHIPPED=FOLDER    another folder of such results; empty: none are shown
 """
@@ -24,23 +27,25 @@ from vlprobe.storage.store import DEFAULT, Store
 SETTING = "VLPROBE_SHIPPED"
 THUMBNAILS = "thumbnails.parquet"
 FOLDER = Path(__file__).resolve().parent / "shipped_results"
+PUBLISHED_FOLDER = FOLDER.with_name("published_results")
 
 
-def folder() -> Path | None:
-    """The folder of the shipped results; None where there are none, or none are to be shown."""
-    path = _configured_folder()
-    return path if path and path.is_dir() else None
+def folders() -> tuple[Path, ...]:
+    """The folders of shipped results that are shown, the first listed first; may be empty."""
+    return tuple(path for path in _configured_folders() if path.is_dir())
 
 
-def _configured_folder() -> Path | None:
+def _configured_folders() -> tuple[Path, ...]:
     setting = os.environ.get(SETTING)
-    return FOLDER if setting is None else Path(setting) if setting else None
+    if setting is None:
+        return PUBLISHED_FOLDER, FOLDER
+    return (Path(setting),) if setting else ()
 
 
 def thumbnail(key: str) -> bytes | None:
     """The shipped small copy of a picture, WebP; None where there is none."""
-    path = _configured_folder()
-    return _thumbnails(path / THUMBNAILS).get(key) if path else None
+    every = (_thumbnails(path / THUMBNAILS).get(key) for path in _configured_folders())
+    return next(filter(None, every), None)
 
 
 def write_thumbnails(path: Path, contents: Mapping[str, bytes]) -> None:
@@ -61,25 +66,28 @@ def _thumbnails(file: Path) -> dict[str, bytes]:
 
 
 class StoreAboveShipped(Store):
-    """One's own store, which also shows the runs of another one that is only read.
+    """One's own store, which also shows the runs of others that are only read.
 
     Args:
         root: Of one's own.
-        shipped_root: Of the other.
+        shipped_root: Of another store.
+        more_roots: Of further ones, below that.
     """
 
-    def __init__(self, root: Path | str, shipped_root: Path) -> None:
+    def __init__(self, root: Path | str, shipped_root: Path, *more_roots: Path) -> None:
         super().__init__(root)
-        self.shipped = Store(shipped_root)
+        self.shipped = (
+            StoreAboveShipped(shipped_root, *more_roots) if more_roots else Store(shipped_root)
+        )
         self._shipped_version = self.shipped.version()
 
     def __reduce__(self) -> tuple:
-        return StoreAboveShipped, (self.address, self.shipped.root)
+        return StoreAboveShipped, (self.address, *self.shipped.roots)
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """One's own folder, then that of the shipped results."""
-        return (self.root, self.shipped.root)
+        """One's own folder, then those of the shipped results."""
+        return (self.root, *self.shipped.roots)
 
     def is_shipped(self, run_key: str) -> bool:
         """Whether a run is read from the shipped results."""
@@ -109,11 +117,10 @@ class StoreAboveShipped(Store):
 
 
 def opened(root: Path | str = DEFAULT) -> Store:
-    """One's own store with the shipped results below it: what the pages, Python and the command line show."""
-    store, below = Store(root), folder()
-    if below is None or below.resolve() == store.root:
-        return store
-    return StoreAboveShipped(root, below)
+    """One's own store with the shipped results below it, as pages, Python and commands show it."""
+    store = Store(root)
+    below = [path for path in folders() if path.resolve() != store.root]
+    return StoreAboveShipped(root, *below) if below else store
 
 
 def _complete(entry: Entry) -> bool:

@@ -84,7 +84,7 @@ def holds(root: Path, key: str) -> bool:
 
 def write(root: Path, key: str, content: bytes) -> None:
     """Keeps a thumbnail; where nothing can be written, as among the shipped results, it is not kept."""
-    if root == shipped.FOLDER:
+    if root in (shipped.FOLDER, shipped.PUBLISHED_FOLDER):
         return
     with contextlib.suppress(InvalidInput):
         files.write_bytes(path_of(root, key), content, durable=False)

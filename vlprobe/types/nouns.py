@@ -202,6 +202,16 @@ class Estimate:
     n_items: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """Where a model's answers were published: its authors computed them, vlprobe did not."""
+
+    about: str  # what the model is, as its authors say: "CLIP ViT-B/32 (OpenAI), zero-shot"
+    authors: str  # of the answers
+    source: str  # URL
+    license: str  # of the answers
+
+
 @dataclass(frozen=True)
 class Run:
     """Everything that can change a number, and nothing that cannot; its key names the stored

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard
 
 import numpy as np
 
-from vlprobe.types.nouns import Case, Item, Metric, Picture, Run
+from vlprobe.types.nouns import Case, Item, Metric, Picture, Publication, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import Presentation
 
@@ -76,6 +76,7 @@ class Model(Protocol):
     note: str = ""  # what a reader of its scores must know
     # Files and folders that all of it was loaded from; None: others too, or not known
     sources: Sequence[Path] | None = None
+    publication: Publication | None = None  # of answers that were not computed here
 
     @property
     def capabilities(self) -> Capabilities:

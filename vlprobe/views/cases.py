@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from vlprobe.datasets import drawn
+from vlprobe.datasets import bundled, drawn
 from vlprobe.datasets.sources import UNPICTURED
 from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations, containers
@@ -134,8 +134,11 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
 
 
 def keeps_unpictured(question_set: QuestionSet) -> bool:
-    """Whether the dataset was read with the option that keeps questions without their pictures."""
-    return f"+{UNPICTURED}" in question_set.runs[0].dataset
+    """Whether the dataset has questions without their pictures: it was read with that option, or is
+    bundled.
+    """
+    dataset = question_set.runs[0].dataset
+    return f"+{UNPICTURED}" in dataset or dataset.startswith(f"{bundled.PREFIX}:")
 
 
 def with_pictures_if_any(store: Store, question_set: QuestionSet, case_filter: Filter) -> Filter:
@@ -170,9 +173,12 @@ def _cases_of_pictures(
 
 
 def are_here(names: Sequence[str]) -> bool:
-    """Whether there is a file of each picture, or a scene of which it is drawn."""
+    """Whether each picture can be shown: its file is there, it is bundled, or it is drawn."""
     paths = [Picture.from_name(name).path for name in names]
-    return bool(paths) and all(containers.is_file(path) or drawn.scene_of(path) for path in paths)
+    return bool(paths) and all(
+        bundled.is_bundled(path) or containers.is_file(path) or drawn.scene_of(path)
+        for path in paths
+    )
 
 
 def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:

@@ -14,9 +14,7 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.metrics import estimate
 from vlprobe.metrics.crossed import CrossedMean, crossed_means
-from vlprobe.storage import containers
 from vlprobe.storage.store import Store
-from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
@@ -264,17 +262,11 @@ def _readable(
         readable += [
             int(position)
             for position, images in zip(block, table["images"], strict=True)
-            if _may_be_shown(images[0])
+            if views_cases.are_here(images[:1])
         ]
         if len(readable) >= count:
             break
     return np.array(readable[:count], dtype=np.int64)
-
-
-def _may_be_shown(name: str) -> bool:
-    """Whether a picture's file is there; a relative name is that of a drawn one, which can be drawn anew."""
-    path = Picture.from_name(name).path
-    return containers.is_file(path) or not path.is_absolute()
 
 
 def _question(

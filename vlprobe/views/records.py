@@ -12,6 +12,8 @@ from typing import ClassVar, Protocol, TypeVar
 
 import pandas as pd
 
+from vlprobe.types import Publication
+
 
 class DataclassRow(Protocol):
     """Any dataclass."""
@@ -50,6 +52,7 @@ class RunRow:
     metrics: tuple[str, ...] = field(default=(), hash=False)  # names of those it was judged by
     score_type: str = "cosine"  # of `Capabilities`
     n_orders: int = 1  # in which the model was asked: 2 counts as two answers to a case
+    publication: Publication | None = None  # of answers that were not computed here
 
     @property
     def is_scored(self) -> bool:

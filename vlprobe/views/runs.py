@@ -10,7 +10,7 @@ from vlprobe import registry
 from vlprobe.errors import NotFound, VlprobeError
 from vlprobe.models.doctor import examine
 from vlprobe.storage.store import Store
-from vlprobe.types import Metric, selection
+from vlprobe.types import Metric, Publication, selection
 from vlprobe.views import published as published_csv
 from vlprobe.views import versions
 from vlprobe.views.records import QuestionSetRow, RunRow
@@ -182,9 +182,18 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
                 metrics=tuple(name.partition("@")[0] for name in run["metrics"]),
                 score_type=str(manifest.get("score_type", "cosine")),
                 n_orders=int(manifest.get("n_orders", 1)),
+                publication=_publication(manifest),
             )
         )
     return rows
+
+
+def _publication(manifest: dict) -> Publication | None:
+    """Where a run's answers were published, None where they were computed here."""
+    stored = manifest.get("publication")
+    if not isinstance(stored, dict):
+        return None
+    return Publication(*(str(stored.get(column.name, "")) for column in fields(Publication)))
 
 
 def unread(store: Store) -> list[VlprobeError]:

@@ -240,7 +240,7 @@ def _credits(subject: Subject, card: WallCard) -> list[str]:
     paths = []
     for picture in map(Picture.from_name, names):
         paths += [picture.path, picture.edit.partner] if picture.edit else [picture.path]
-    return [subject.credits[path.name] for path in paths if path.name in subject.credits]
+    return [subject.credits[path.name].text for path in paths if path.name in subject.credits]
 
 
 def _facts(card: WallCard, kind: KindPresentation, with_notes: bool) -> list[list[str]]:

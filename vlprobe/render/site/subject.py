@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe import views
-from vlprobe.datasets.credits import credits_of
+from vlprobe.datasets.credits import Credit, credits_of
 from vlprobe.render.charts.styles import Looks, styles
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import sentence_names, shortened
@@ -41,7 +41,7 @@ class Subject:
     keys: Mapping[str, str]  # what the site's addresses call each model: no stored name goes out
     model_looks: Looks
     kinds: tuple[str, ...]  # that have cases, those first that people see best
-    credits: Mapping[str, str]  # whose a picture is, by its file name
+    credits: Mapping[str, Credit]  # whose a picture is, by its file name
     shelf: Shelf
     limits: Limits
 

@@ -1,0 +1,245 @@
+"""The bundled answers of real models: every number that their authors publish comes out, to the count.
+
+The tables are those of ../shared/data/real/README.md; the tests read the bundled store only.
+"""
+
+import io
+import json
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from vlprobe import registry, views
+from vlprobe.datasets import bundled, credits
+from vlprobe.models.published import NOTE
+from vlprobe.runs import ship_published, verify
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring import pictures
+from vlprobe.storage import shipped
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+
+STORE = Store(shipped.PUBLISHED_FOLDER)
+SUBSETS = [
+    "add_att",
+    "add_obj",
+    "replace_att",
+    "replace_obj",
+    "replace_rel",
+    "swap_att",
+    "swap_obj",
+]
+SIZES = (692, 2062, 788, 1652, 1406, 666, 246)
+CLIPS = {  # per cent right, and the mean of the seven
+    "CLIP ViT-B/32": (68.79, 77.21, 80.08, 90.92, 69.20, 63.96, 61.38, 73.08),
+    "CLIP_COCO": (81.79, 89.86, 86.55, 94.67, 75.89, 71.02, 63.01, 80.40),
+    "CLIP_TROHN-Text": (96.97, 96.99, 94.42, 94.92, 92.11, 81.38, 79.67, 90.92),
+    "CLIP_TROHN-Img": (94.08, 95.59, 88.45, 94.37, 84.00, 73.12, 69.11, 85.53),
+}
+GPT4V = {  # right answers by the order of the captions, and the mean of the seven in per cent
+    "right_true_first": (604, 1859, 734, 1578, 1240, 607, 211, 90.2),
+    "right_wrong_first": (666, 1918, 740, 1604, 1298, 593, 198, 91.7),
+}
+VALSE = {  # caption above foil, per cent of 7,702
+    "ALBEF 14M": 69.44,
+    "ALBEF 4M": 69.10,
+    "BLIP 129M": 68.81,
+    "BLIP CapFilt-L": 68.16,
+    "BLIP ViT-L": 70.35,
+    "BLIP-2 ITM": 74.05,
+    "X-VLM 16M": 74.50,
+    "PEVL pretraining": 68.89,
+    "PEVL VRD": 64.48,
+    "ClipCap CC": 65.75,
+    "ClipCap COCO": 68.53,
+}
+
+
+@cache
+def question_set(name: str) -> views.runs.QuestionSet:
+    (key,) = [row.case_key for row in views.runs.question_set_rows(STORE) if row.dataset == name]
+    return views.runs.question_set(STORE, key)
+
+
+@cache
+def estimates(name: str, by: str) -> pd.DataFrame:
+    """Values by model, metric and slice."""
+    table = views.estimates.estimates(STORE, question_set(name), by, "micro")
+    return table.set_index(["model", "metric", "slice"]).sort_index()
+
+
+@cache
+def answers() -> pd.DataFrame:
+    """GPT-4V's answers with their questions, read without the metrics."""
+    asked = question_set("bundled:SugarCrepe")
+    cases = STORE.cases(asked.key).table("cases").to_pandas()
+    scores = STORE.run(asked.run("published:GPT-4V").key).table("scores").to_pandas()
+    return cases.assign(first=scores["order_12"], second=scores["order_21"])
+
+
+def test_all_models_answered_all_questions():
+    assert question_set("bundled:SugarCrepe").models[0] == "published:CLIP_TROHN-Img"
+    names = {f"published:{name}" for name in (*CLIPS, "GPT-4V")}
+    assert set(question_set("bundled:SugarCrepe").models) == names
+    assert set(question_set("bundled:VALSE").models) == {f"published:{name}" for name in VALSE}
+    for name, n_cases, n_pictures in (("SugarCrepe", 7512, 1561), ("VALSE", 7702, 6091)):
+        for run in question_set(f"bundled:{name}").runs:
+            assert (run.n_cases, run.n_units, run.older) == (n_cases, n_pictures, "")
+
+
+@pytest.mark.parametrize("model", CLIPS)
+def test_a_clip_has_its_published_numbers(model):
+    table = estimates("bundled:SugarCrepe", "subtype")
+    *expected, mean = CLIPS[model]
+    rows = [table.loc[(f"published:{model}", "foil_accuracy", subset)] for subset in SUBSETS]
+    assert [row["n_cases"] for row in rows] == list(SIZES)
+    assert [round(100 * row["value"], 2) for row in rows] == expected
+    assert round(100 * sum(row["value"] for row in rows) / 7, 2) == mean
+
+
+@pytest.mark.parametrize("metric", GPT4V)
+def test_gpt_4v_has_its_published_counts_in_each_order(metric):
+    table = estimates("bundled:SugarCrepe", "subtype")
+    *expected, mean = GPT4V[metric]
+    rows = [table.loc[("published:GPT-4V", metric, subset)] for subset in SUBSETS]
+    assert [row["n_cases"] for row in rows] == list(SIZES)
+    assert [round(row["value"] * row["n_cases"], 6) for row in rows] == expected
+    assert round(100 * sum(row["value"] for row in rows) / 7, 1) == mean
+
+
+def test_the_headline_of_gpt_4v_is_the_mean_of_both_orders():
+    table = estimates("bundled:SugarCrepe", "all").droplevel("slice").loc["published:GPT-4V"]
+    right = sum(GPT4V["right_true_first"][:7]) + sum(GPT4V["right_wrong_first"][:7])
+    assert table["value"]["foil_accuracy"] == pytest.approx(right / (2 * 7512))
+    both = int((answers()["first"] + answers()["second"] == 2).sum())
+    assert both == 6578
+    assert table["value"]["right_in_both_orders"] == pytest.approx(both / 7512)
+
+
+def test_the_answers_that_change_with_the_order_are_694_of_7506_questions():
+    table = answers()
+    flips = table["first"] != table["second"]
+    assert (int(flips.sum()), len(table)) == (694, 7512)
+    question = table["images"].map(tuple) + table["texts"].map(tuple)
+    by_question = flips.groupby(question).max()
+    assert (int(by_question.sum()), len(by_question)) == (694, 7506)
+    row = estimates("bundled:SugarCrepe", "all").loc[("published:GPT-4V", "order_flips", "")]
+    assert row["value"] == pytest.approx(694 / 7512)
+    assert 0.08 < row["low"] < row["value"] < row["high"] < 0.11
+    facts = views.runs.facts(STORE, question_set("bundled:SugarCrepe"))
+    assert "7,512 rows, 7,506 distinct" in facts["notes"][0]
+    (withdrawn,) = table.loc[
+        [dict(tags).get("withdrawn") == "yes" for tags in table["tags"]], "item"
+    ]
+    assert withdrawn == "swap_obj/108"
+
+
+@pytest.mark.parametrize("model", VALSE)
+def test_a_model_has_its_published_number_on_valse(model):
+    row = estimates("bundled:VALSE", "all").loc[(f"published:{model}", "foil_accuracy", "")]
+    assert row["n_cases"] == 7702
+    assert round(100 * row["value"], 2) == VALSE[model]
+    asked = question_set("bundled:VALSE")
+    scores = STORE.run(asked.run(f"published:{model}").key).table("scores").to_pandas()["scores"]
+    assert round(100 * sum(caption > foil for caption, foil in scores) / 7702, 2) == VALSE[model]
+
+
+def test_the_store_is_whole_small_and_has_no_path_of_a_machine():
+    paths = [path for path in STORE.root.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in paths) <= 10_000_000
+    assert list(verify.damages(STORE)) == []
+    for path in STORE.root.rglob("*.parquet"):
+        content = str(pd.read_parquet(path).to_dict("records")) if "cases" in path.parts else ""
+        assert "/tmp/" not in content and "/work/" not in content
+    for path in STORE.root.rglob("*.json"):
+        assert "/tmp/" not in path.read_text() and "/work/" not in path.read_text()
+
+
+def test_every_bundled_photograph_is_credited_and_may_be_redistributed():
+    rows = json.loads((STORE.root / credits.MANIFEST).read_text())
+    folder = STORE.root / bundled.PHOTOGRAPHS
+    assert {row["file"] for row in rows} == {path.name for path in folder.iterdir()}
+    notice = (STORE.root / "CREDITS.md").read_text()
+    for row in rows:
+        assert row["license"] in ("CC BY 2.0", "CC BY-SA 2.0")
+        kind = "by-sa" if "SA" in row["license"] else "by"
+        assert row["license_url"] == f"https://creativecommons.org/licenses/{kind}/2.0/"
+        assert row["page"].startswith("https://www.flickr.com/photo.gne?id=")
+        assert row["page"] in notice and row["file"] in notice
+        image = Image.open(io.BytesIO((folder / row["file"]).read_bytes()))
+        assert max(image.size) <= 640
+    assert notice.count("MIT License") == 5
+
+
+def test_the_questions_with_a_photograph_are_147_about_30():
+    asked = question_set("bundled:SugarCrepe")
+    table = STORE.cases(asked.key).table("cases", ["images", "texts"]).to_pandas()
+    here = table[[views.cases.are_here(list(images)) for images in table["images"]]]
+    names = here["images"].map(lambda images: images[0])
+    assert names.nunique() == 30
+    assert (len(here), len(set(names + here["texts"].map(tuple).map(str)))) == (148, 147)
+    assert views.cases.with_pictures(STORE, asked, "foil") == (148, 7512)
+    for name in names.unique():
+        assert len(pictures.read_bytes(Path(name))) > 10_000
+        assert credits.picture_credit(name).page.startswith("https://www.flickr.com/")
+    assert credits.picture_credit("demo/test-3c69a21e/demo-00000.png") is None
+
+
+def test_a_wall_of_pictures_that_are_here_shows_them(tmp_path):
+    asked = question_set("bundled:SugarCrepe")
+    chosen = Filter("published:GPT-4V", "foil", sort="models", pictured="here")
+    cards, n_pictures, n_cases = views.wall.wall(STORE, asked, chosen, 1, 60)
+    assert 0 < n_pictures <= 30 and n_cases >= n_pictures
+    assert cards[0].n_believed == max(card.n_believed for card in cards)
+    quiz = views.quiz.quiz_round(STORE, asked, "foil", "fair")
+    assert quiz.questions and all(bundled.is_bundled(Path(q.picture)) for q in quiz.questions)
+
+
+def test_every_model_says_that_its_answers_were_published():
+    for name in ("bundled:SugarCrepe", "bundled:VALSE"):
+        for run in question_set(name).runs:
+            assert run.publication is not None
+            assert run.publication.source.startswith("https://github.com/")
+            assert run.publication.license == "MIT" and run.publication.about
+            assert run.note.startswith(NOTE)
+
+
+@pytest.mark.parametrize("name", ["bundled:SugarCrepe", "bundled:VALSE"])
+def test_the_bundled_models_answer_the_bundled_questions_again_with_the_same_keys(name, tmp_path):
+    """So another model's run over `bundled:` data stands next to these."""
+    models = question_set(name).models[:2] if "VALSE" in name else ("published:GPT-4V",)
+    store = Store(tmp_path / "cache")
+    manifests = execute(Request(models, name, "eqben"), store)
+    stored = [STORE.run(question_set(name).run(model).key) for model in models]
+    for manifest, entry in zip(manifests, stored, strict=True):
+        assert manifest["key"] == entry.manifest()["key"]
+        again, before = (
+            each.table("scores").to_pandas() for each in (store.run(manifest["key"]), entry)
+        )
+        pd.testing.assert_frame_equal(again, before)
+    loaded = registry.load_dataset(f"{name}+available", store.root)
+    assert len(loaded.items) == {"bundled:SugarCrepe": 148, "bundled:VALSE": 16}[name]
+    assert all(item.image.path.is_file() for item in loaded.items)
+
+
+def test_the_build_makes_the_same_store_again(tmp_path, shared_data):
+    folder = shared_data / "real"
+    if not folder.is_dir():
+        pytest.skip("needs ../shared/data/real, the published answers")
+    ship_published.build(folder, tmp_path / "built")
+    built = Store(tmp_path / "built")
+    assert {run["key"] for run in built.runs()} == {run["key"] for run in STORE.runs()}
+    for run in STORE.runs():
+        tables = [
+            store.run(run["key"]).table(name).to_pandas()
+            for store in (built, STORE)
+            for name in ("scores", "estimates")
+        ]
+        pd.testing.assert_frame_equal(tables[0], tables[2])
+        pd.testing.assert_frame_equal(tables[1], tables[3])
+    for name in ("CREDITS.md", credits.MANIFEST):
+        assert (built.root / name).read_bytes() == (STORE.root / name).read_bytes()

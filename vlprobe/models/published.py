@@ -1,0 +1,111 @@
+"""Answers of real models that their authors published, question by question: published:NAME.
+
+    published:GPT-4V             asked about SugarCrepe in both orders of the captions
+    published:CLIP ViT-B/32      and CLIP_COCO, CLIP_TROHN-Text, CLIP_TROHN-Img on SugarCrepe
+    published:ALBEF 14M          and ten others on VALSE
+
+They come with vlprobe (`runs.ship_published`) and answer the questions of `bundled:` data sets only.
+"""
+
+from typing import TypedDict, cast
+
+import numpy as np
+
+from vlprobe.errors import NotFound
+from vlprobe.models.score_table import ScoreTable
+from vlprobe.models.scores import ASKED_TWICE, ScoreFile, Source
+from vlprobe.scoring import pictures
+from vlprobe.storage import shipped
+from vlprobe.storage.files import parse_path
+from vlprobe.storage.store import Store
+from vlprobe.types import Publication, ScoreType
+
+PREFIX = "published"
+NOTE = "Published by its authors, not computed here"
+
+
+class _Manifest(TypedDict):
+    """What the manifest of a bundled run says of its model."""
+
+    key: str
+    case_key: str
+    run: dict[str, str]
+    score_type: ScoreType
+    publication: dict[str, str]
+
+
+class PublishedAnswers(ScoreFile):
+    """Answers that were published, in memory.
+
+    Args:
+        name: published:NAME.
+        publication: Where they are from.
+        scale: What the scores are.
+        table: The scores of the two captions of each question, by its item's id.
+    """
+
+    def __init__(
+        self, name: str, publication: Publication, scale: ScoreType, table: ScoreTable
+    ) -> None:
+        orders = np.empty(0) if table.orders is None else table.orders
+        content = [
+            name,
+            *table.rows,
+            table.scores.astype("<f4").tobytes(),
+            orders.astype("<f4").tobytes(),
+        ]
+        digest = pictures.digest(repr(content).encode())
+        source = Source(parse_path(publication.source), scale, False, False, {})
+        super().__init__(name, source, digest, table)
+        self.publication = publication
+        notes = [f"{NOTE}: {publication.about}"]
+        if scale == "verdict":
+            notes.append("answers are right or wrong only")
+        if table.orders is not None:
+            notes.append(ASKED_TWICE)
+        self.note = "; ".join(notes)
+
+    def facts(self) -> dict[str, str]:
+        """What is known of the answers."""
+        return {
+            **super().facts(),
+            "architecture": self.publication.about,
+            "published by": f"{self.publication.authors}, {self.publication.source}",
+            "license": self.publication.license,
+        }
+
+
+def names() -> list[str]:
+    """None: every answer of these models is stored already, so no list of models to run has them."""
+    return []
+
+
+def check_name(name: str) -> None:
+    """Raises NotFound where no such answers are bundled."""
+    _manifest(name)
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> PublishedAnswers:
+    """The bundled answers of that name; they need no device and know no precision. Raises NotFound."""
+    manifest = _manifest(name)
+    store = Store(shipped.PUBLISHED_FOLDER)
+    items = store.cases(manifest["case_key"]).table("cases", ["item"])["item"].to_pylist()
+    columns = ["scores", "order_12", "order_21"]
+    answers = store.run(manifest["key"]).table("scores", columns)
+    orders = np.stack([answers[column].to_numpy() for column in columns[1:]], axis=1)
+    table = ScoreTable(
+        {item: row for row, item in enumerate(items)},
+        np.array(answers["scores"].to_pylist(), dtype=np.float64)[:, :, None],
+        orders=None if np.isnan(orders).all() else orders.astype(np.float64),
+        is_verdict=manifest["score_type"] == "verdict",
+    )
+    publication = Publication(**manifest["publication"])
+    return PublishedAnswers(name, publication, manifest["score_type"], table)
+
+
+def _manifest(name: str) -> _Manifest:
+    manifests = Store(shipped.PUBLISHED_FOLDER).runs()
+    for manifest in manifests:
+        if manifest["run"]["model"] == name:
+            return cast(_Manifest, manifest)
+    raise NotFound("published model", name, [manifest["run"]["model"] for manifest in manifests])
