@@ -45,6 +45,7 @@ def test_a_card_says_what_changed_and_how_many_models_believe_it():
             "name": "a.png",
             "style": "",
             "text": "On the sand, three yellow trains are standing.",
+            "credit": None,
         }
     ]
 

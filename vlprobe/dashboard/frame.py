@@ -29,6 +29,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.errors import VlprobeError
 from vlprobe.render import fitness
+from vlprobe.render.attribution import published_line
 from vlprobe.render.html.style import style
 from vlprobe.render.sentences import drawn_only, sentence_names
 from vlprobe.render.words import presentations
@@ -149,12 +150,16 @@ def watched_job() -> None:
 
 
 def say_strangers(stored: Questions, models: Sequence[str] = ()) -> None:
-    """One line where small models that know drawn scenes were asked about other pictures.
+    """One line where answers were published by others, and one where small models that know drawn
+    scenes were asked about other pictures.
 
     Args:
         stored: The question set.
         models: Whose answers are shown; without any, all but controls.
     """
+    shown = [run for run in stored.question_set.runs if not models or run.model in models]
+    if line := published_line(shown, renamed()):
+        st.html(str(line))
     if stored.question_set.runs[0].dataset.startswith(DRAWN):
         return
     asked_models = models or views.showcase.rated_models(stored.question_set)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from vlprobe.registry import is_control
 from vlprobe.render import showcase as words
+from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import frequency, share, shortened
@@ -78,6 +79,7 @@ def failure(
                 "name": Picture.from_name(shot.name).path.name,
                 "alt": shot.alt,
                 "label": shot.label,
+                "credit": credit_values(shot.name),
             }
             for shot in words.shots(card, kind)
         ],

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from vlprobe.registry import is_control
+from vlprobe.render.attribution import credit_values
 from vlprobe.render.words import model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
@@ -215,6 +216,7 @@ def card_data(
                 "name": Picture.from_name(name).path.name,
                 "style": style,
                 "text": shorten(text, 160),
+                "credit": credit_values(name),
             }
             for (name, style), text in zip(
                 frames(card, kind), _alternatives(card, kind), strict=False

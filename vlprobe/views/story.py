@@ -14,6 +14,7 @@ from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.mixed.case import MixedCase, mixed_case
+from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet, question_sets
 from vlprobe.views.runs import question_set as open_set
 from vlprobe.views.standings import Standings, standings
@@ -63,6 +64,7 @@ class Story:
     opener: Opener | None
     standings: Standings
     mixture: MixedStory | None
+    runs: tuple[RunRow, ...] = ()  # of all models
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
@@ -86,6 +88,7 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
         opener=opener(store, question_set, kind, case_id),
         standings=standings(store, question_set, kind),
         mixture=None if is_search else mixture(store, newest.dataset, models),
+        runs=question_set.runs,
     )
 
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vlprobe.dashboard.pictures import large_picture
+from vlprobe.render.attribution import credit_line
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import cases as html_cases
 from vlprobe.render.html.elements import tag
@@ -78,5 +79,7 @@ def _is_mixed(card: WallCard) -> bool:
 def _draw_picture(name: str, alt: str) -> None:
     if source := large_picture(name, SIDE, DRAWN_SIDE):
         st.image(source, width="stretch", alt=alt)
+        if credit := credit_line(name):
+            st.html(str(credit))
     else:
         st.html(tag("div", html_cards.missing(name), class_="vp-missing"))

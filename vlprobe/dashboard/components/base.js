@@ -33,6 +33,20 @@ function isPicture(source) {
   return ADDRESS.test(source);
 }
 
+// A link to a secure address, which opens in a tab of its own; the text without one.
+function outside(address, text) {
+  if (!address.startsWith("https://")) return text;
+  const link = make("a", "", text);
+  Object.assign(link, { href: address, target: "_blank", rel: "noopener noreferrer" });
+  return link;
+}
+
+// Whose a photograph is: its author's page and its license. Nothing without a credit.
+function creditOf(credit) {
+  if (!credit) return "";
+  return make("p", "credit tiny quiet", outside(credit.page, "Photo"), " · ", outside(credit.licenseUrl, credit.license));
+}
+
 // Whether somebody types where the keyboard is.
 function isTyping() {
   let element = document.activeElement;

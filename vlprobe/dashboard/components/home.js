@@ -1,7 +1,7 @@
 // One failure: a heading, the picture, captions in frames with the marks of the models that were fooled, two buttons.
 //
 // data: kicker, only (there is no other one), cases: those that the browser has, the one that is shown first.
-// case: id, place, heading [line, line], pictures [{source, name, alt, label}], boxes [{line [[text, style], ...], label,
+// case: id, place, heading [line, line], pictures [{source, name, alt, label, credit}], boxes [{line [[text, style], ...], label,
 // style}], marks [{name, path, color}], more, verdict, href.
 // State: place, the number of the case that is shown. Triggers: go (the case's id).
 
@@ -42,6 +42,7 @@ function picture(shot) {
     figure.append(make("span", "picture missing", shot.name));
   }
   if (shot.label) figure.append(make("figcaption", "small quiet", shot.label));
+  figure.append(creditOf(shot.credit));
   return figure;
 }
 

@@ -1,6 +1,6 @@
 // One question of Spot the lie: a picture, two captions to press, and after the vote who believed what.
 //
-// data: place, heading, status (read out when it changes), picture, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
+// data: place, heading, status (read out when it changes), picture, credit, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
 // (label of the button, "" without one), clock (seconds, 0: none), keys, scores [{name, path, color, total, unit, pips [state]}],
 // note, voter (a secret of this browser; "": none is kept).
@@ -141,7 +141,7 @@ class Quiz {
     this.clock = make("span", "clock number");
     foot.append(this.clock);
     if (data.keys) foot.append(this.keys(data));
-    side.append(foot);
+    side.append(foot, creditOf(data.credit));
     grid.append(this.photo(data), side);
     return grid;
   }

@@ -1,7 +1,7 @@
 // Slides: a strip of them on the page, and the same over the whole window. Also the script of the file for offline use.
 //
 // data: heading, detail, start (label), pictures {key: data address}, slides [slide, ...]; `whole`: nothing but the slides.
-// slide: id, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name}],
+// slide: id, layout, tag [text, style], heading [run, ...], detail, verdict, pictures [{key, alt, label, style, name, credit}],
 // marks [{path, color, name, state, word}], figures [{figure, label, detail}], bars [{path, color, name, start, end, low, high,
 // text, style, remark}], points, note, notes, spoken. A run is [text, style].
 // No triggers: what is shown is nobody's business but this window's.
@@ -47,6 +47,7 @@ function picture(shown, pictures) {
     figure.append(image);
   } else figure.append(absent());
   if (shown.label) figure.append(make("figcaption", "", shown.label));
+  figure.append(creditOf(shown.credit));
   return figure;
 }
 

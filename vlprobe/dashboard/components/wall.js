@@ -1,7 +1,7 @@
 // A wall of cards: each is one button with a picture, what changed, and a square a model. One stop of the Tab key.
 //
 // data: label, cards, and for a whole wall heading, note, place (for phones) and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
-// card: id, name (what a screen reader says), tip, frames [{source, name, style, text}], badge, texts and lines (each a list of runs
+// card: id, name (what a screen reader says), tip, frames [{source, name, style, text, credit}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [state, ...], count, word, notes [text, ...]; of Compare boxes [{path, color, state, text, source, label}].
 // Triggers: open (a card's id).
 
@@ -140,7 +140,7 @@ class Wall {
     this.list.setAttribute("aria-label", data.label);
     for (const card of data.cards) {
       const item = make("li");
-      item.append(pressed(card, data.strip));
+      item.append(pressed(card, data.strip), ...card.frames.map((shown) => creditOf(shown.credit)));
       this.list.append(item);
     }
     this.buttons = [...this.list.querySelectorAll("button")];

@@ -23,6 +23,7 @@ from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.examine import Examination
 from vlprobe.registry import is_control
 from vlprobe.render import charts, fitness
+from vlprobe.render.attribution import published_line
 
 VERDICTS = {
     True: ("✓", "Passed", "held"),
@@ -75,7 +76,11 @@ def matrix() -> None:
 
 
 def verdict(examination: Examination) -> None:
-    """The outcome in a sentence."""
+    """The outcome in a sentence; above it who published the answers, if vlprobe did not compute them."""
+    digest = examination.model_digest
+    runs = [run for run in view(views.runs.run_rows) if run.model_digest == digest]
+    if line := published_line(runs[:1]):
+        st.html(str(line))
     failed = [check.name for check in examination.checks if check.passed is False]
     judged = sum(check.passed is not None for check in examination.checks)
     if failed and is_control(examination.model):
@@ -91,6 +96,10 @@ def verdict(examination: Examination) -> None:
             f"{plain(names)}. "
             "Do not believe its numbers before you know why.",
             icon=":material/warning:",
+        )
+    elif not judged:
+        st.info(
+            "No check applies: answers from a file cannot be asked again.", icon=":material/info:"
         )
     else:
         st.success(

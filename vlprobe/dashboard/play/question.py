@@ -8,6 +8,7 @@ from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import Questions, model_name
 from vlprobe.render import quiz as render_quiz
+from vlprobe.render.attribution import credit_values
 from vlprobe.render.quiz import Participant
 from vlprobe.render.sentences import sentence_names
 from vlprobe.views.quiz import QuizRound
@@ -47,6 +48,7 @@ def draw_question(
         "heading": heading,
         "status": heading,
         "picture": large_picture(question.picture, SIDE, DRAWN_SIDE),
+        "credit": credit_values(question.picture),
         "ahead": large_picture(ahead, SIDE, DRAWN_SIDE) if ahead and is_told else "",
         "alt": question.captions[question.true_index]
         if is_told

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from vlprobe import views
 from vlprobe.errors import VlprobeError
+from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import cases
 from vlprobe.render.html.elements import column_heads, facts, model_label, tag
@@ -202,7 +203,8 @@ def shots(case: CaseRow, kind: KindPresentation, answer: AnswerRow, side: int) -
             image = tag("div", missing(shot.name), class_="vp-missing")
         label = tag("figcaption", shot.label, class_="vp-label") if shot.label else ""
         css = " class=vp-wrong" if shot.wrong else ""
-        figures.append(f"<figure{css}>{label}{image}</figure>")
+        credit = credit_line(shot.name) or ""
+        figures.append(f"<figure{css}>{label}{image}{credit}</figure>")
     return f'<div class="vp-shots">{"".join(figures)}</div>' if figures else ""
 
 

@@ -5,6 +5,7 @@ import functools
 import htpy
 
 from vlprobe import views
+from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards
 from vlprobe.render.html.elements import ordered
@@ -64,6 +65,7 @@ def case_page(
         [
             htpy.p[kind.question],
             htpy.p(".vp-quiet")[f"The verdict is that of {model}."],
+            published_line(question_set.runs),
             htpy.article(".vp-one-case")[
                 embed(cards.shots(case, kind, answers[model], LARGE)),
                 htpy.div(".vp-card")[embed(card)],

@@ -12,6 +12,7 @@ import htpy
 import pandas as pd
 
 from vlprobe import registry, views
+from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards, papers, tables
 from vlprobe.render.html import compare as html_compare
@@ -56,6 +57,7 @@ def report(store: Store, question_set: QuestionSet) -> str:
         question_set.label,
         [
             htpy.p[_with_bold(subject.presentation.sentence)],
+            published_line(question_set.runs),
             first_page(subject),
             _models(subject),
             _numbers(subject),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
+from vlprobe.render.attribution import published_text
 from vlprobe.render.sentences import counted
 from vlprobe.render.site import pages, scripts
 from vlprobe.render.site.compare import compare_values
@@ -129,6 +130,8 @@ def _about(about: Subject, label: str) -> Values:
     notes = []
     if about.shelf.n_held_back:
         notes.append("Pictures that may be under others’ rights are left out.")
+    if published := published_text(about.question_set.runs):
+        notes.append(published)
     if about.credits:
         notes.append("Licences and sources of pictures stand with each case in Explore.")
     return {

@@ -10,7 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from vlprobe import views
+from vlprobe.datasets import bundled
 from vlprobe.render import case_lines, wall
+from vlprobe.render.attribution import credit_values
 from vlprobe.render.html import cases as html_cases
 from vlprobe.render.site.privacy import bare
 from vlprobe.render.site.subject import Subject, Values
@@ -205,6 +207,7 @@ def _shots(subject: Subject, card: WallCard, kind: KindPresentation) -> list[Val
             "label": label,
             "alt": alt,
             "style": style,
+            "credit": credit_values(name),
         }
         for name, label, alt, style in shots
     ]
@@ -240,7 +243,11 @@ def _credits(subject: Subject, card: WallCard) -> list[str]:
     paths = []
     for picture in map(Picture.from_name, names):
         paths += [picture.path, picture.edit.partner] if picture.edit else [picture.path]
-    return [subject.credits[path.name].text for path in paths if path.name in subject.credits]
+    return [
+        subject.credits[path.name].text
+        for path in paths
+        if path.name in subject.credits and not bundled.is_bundled(path)  # below the picture
+    ]
 
 
 def _facts(card: WallCard, kind: KindPresentation, with_notes: bool) -> list[list[str]]:

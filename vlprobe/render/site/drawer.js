@@ -10,6 +10,7 @@ function shot(entry) {
     figure.append(image);
   } else figure.append(make("span", "missing", `The picture ${entry.name} is not part of this site.`));
   if (entry.label) figure.append(make("figcaption", "small quiet", entry.label));
+  figure.append(creditOf(entry.credit));
   return figure;
 }
 

@@ -1,13 +1,16 @@
 """The pictures of a site: each once, as small copies in scripts of a bounded size, by short keys.
 
-What vlprobe drew goes out; photographs and all others only where somebody says that they may.
+What vlprobe drew goes out, and bundled photographs with their credit; all others only where somebody
+says that they may.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vlprobe.datasets import drawn
+from vlprobe.datasets.credits import picture_credit
 from vlprobe.scoring.thumbnails import addresses
+from vlprobe.storage import containers
 from vlprobe.types import Picture
 
 CHUNK = 64  # pictures of one script: about 600 kB
@@ -46,8 +49,8 @@ class Shelf:
     def add(self, names: Iterable[str]) -> None:
         """Takes pictures in, so that many are read at once."""
         new = [name for name in dict.fromkeys(names) if name and name not in self._keys]
-        free = [name for name in new if self._may_publish or is_drawn(name)]
-        self._held_back.update(set(new) - set(free))
+        free = [name for name in new if self._may_publish or is_drawn(name) or picture_credit(name)]
+        self._held_back.update(name for name in set(new) - set(free) if _is_file(name))
         sources = addresses(self._root, free)
         for name in new:
             self._keys[name] = self._placed(sources.get(name, ""))
@@ -65,6 +68,11 @@ class Shelf:
             self._chunks.append([])
         self._chunks[-1].append(source)
         return f"{len(self._chunks) - 1}/{len(self._chunks[-1]) - 1}"
+
+
+def _is_file(name: str) -> bool:
+    """Whether there is a file of a picture; one that is absent is not held back."""
+    return containers.is_file(Picture.from_name(name).path)
 
 
 def is_drawn(name: str) -> bool:

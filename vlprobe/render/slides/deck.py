@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from vlprobe.render.attribution import published_text
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.slides import ranking
@@ -57,6 +58,7 @@ def _title(story: Story, kind: KindPresentation, renamed: Mapping[str, str]) -> 
         tag=presentations()[story.probe].name or presentations()[story.probe].title,
         heading=((f"Who {kind.verb} {kind.lie or kind.label}?", ""),),
         detail=asked(story, kind, renamed),
+        note=published_text(story.runs, renamed),
         notes=(
             kind.question,
             f"{counted(story.n_items, 'item')} of {story.dataset}.",

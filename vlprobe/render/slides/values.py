@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.slides.case import WORDS, named_notes
@@ -78,6 +79,7 @@ def _picture_values(picture: SlidePicture, keys: Mapping[str, str]) -> Values:
         "label": picture.label,
         "style": picture.style,
         "name": file_name,
+        "credit": credit_values(picture.name),
     }
 
 

@@ -1,0 +1,157 @@
+"""Credits of photographs and sources of published answers, wherever they are shown."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from vlprobe import views
+from vlprobe.datasets import credits
+from vlprobe.render import attribution, home, wall
+from vlprobe.render.charts.styles import styles
+from vlprobe.render.html import cards as html_cards
+from vlprobe.render.report.case import case_page
+from vlprobe.render.report.report import report
+from vlprobe.render.site.cases import case_entries
+from vlprobe.render.site.shelf import Shelf
+from vlprobe.render.site.subject import Limits, subject
+from vlprobe.render.slides import deck, values
+from vlprobe.render.words import presentations
+from vlprobe.storage import shipped
+from vlprobe.storage.store import Store
+from vlprobe.types import Publication
+from vlprobe.views.filter import Filter
+from vlprobe.views.wall import WallCard
+
+STORE = Store(shipped.PUBLISHED_FOLDER)
+GPT4V = "published:GPT-4V"
+NOTE = "Published by its authors, not computed here"
+
+
+@cache
+def question_set() -> views.runs.QuestionSet:
+    (key,) = [
+        row.case_key
+        for row in views.runs.question_set_rows(STORE)
+        if row.dataset == "bundled:SugarCrepe"
+    ]
+    return views.runs.question_set(STORE, key)
+
+
+@cache
+def pictured() -> WallCard:
+    """A case that fools GPT-4V, with its photograph."""
+    chosen = Filter(GPT4V, "foil", sort="models", pictured="here")
+    cards, _, _ = views.wall.wall(STORE, question_set(), chosen, 1, 1)
+    return cards[0]
+
+
+@cache
+def absent() -> WallCard:
+    """A case without its photograph."""
+    cards, _, _ = views.wall.wall(STORE, question_set(), Filter(GPT4V, "foil"), 1, 60)
+    return next(card for card in cards if not views.cases.are_here(card.images))
+
+
+def credit() -> credits.Credit:
+    found = credits.picture_credit(pictured().images[0])
+    assert found is not None
+    return found
+
+
+KIND = presentations()["eqben"].kind("foil")
+
+
+def test_a_card_of_the_wall_has_the_credit_of_its_picture_and_only_of_that():
+    (frame,) = wall.card_data(pictured(), KIND, str)["frames"]
+    assert frame["credit"] == {
+        "page": credit().page,
+        "license": credit().license,
+        "licenseUrl": credit().license_url,
+    }
+    (frame,) = wall.card_data(absent(), KIND, str)["frames"]
+    assert frame["credit"] is None
+
+
+def test_a_credit_of_html_has_both_links():
+    line = str(attribution.credit_line(pictured().images[0]))
+    for address in (credit().page, credit().license_url):
+        assert f'href="{address}" target="_blank" rel="noopener noreferrer"' in line
+    assert attribution.credit_line(absent().images[0]) is None
+
+
+def test_home_and_slides_have_the_credit():
+    showcases = views.showcase.showcases(STORE, question_set(), "foil", GPT4V)
+    assert all(views.cases.are_here(showcase.card.images) for showcase in showcases)
+    looks = styles(views.runs.models(STORE))
+    names = {model: model for model in question_set().models}
+    drawn = home.failure(showcases[0], KIND, GPT4V, names, names, looks, str, "")
+    assert drawn["pictures"][0]["credit"]["page"].startswith("https://www.flickr.com/photo.gne?id=")
+    case_id = pictured().id
+    told = views.story.story(STORE, question_set(), "foil", case_id)
+    slides = deck.slides(told)
+    talk = values.talk_values(slides, looks, {}, {name: name for name in names}, "", "")
+    shown = [picture for slide in talk["slides"] for picture in slide["pictures"]]
+    assert shown and all(picture["credit"]["page"] == credit().page for picture in shown)
+    assert NOTE in slides[0].note and "github.com/RAIVNLab" in slides[0].note
+
+
+def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
+    page = case_page(STORE, question_set(), GPT4V, pictured().case)
+    assert credit().page in page and credit().license_url in page
+    assert NOTE in page and "https://github.com/RAIVNLab/sugar-crepe" in page
+    whole = report(STORE, question_set())
+    assert NOTE in whole and "https://github.com/IMirandaM/BiVLC" in whole
+    n_pictures = whole.count("data:image/jpeg")
+    assert n_pictures and whole.count("vp-credit") >= 1
+    assert "1.000" not in whole.split("About the questions")[0]  # no margin of an answer
+
+
+def test_a_site_has_the_bundled_photographs_with_their_credit_and_without_being_asked(tmp_path):
+    shelf = Shelf(tmp_path, may_publish=False)
+    about = subject(STORE, question_set(), shelf, Limits())
+    numbers = [pictured().case, absent().case]
+    with_picture, without = case_entries(about, "foil", numbers)
+    (shot,) = with_picture["case"]["shots"]
+    assert shot["source"] and shot["credit"]["page"] == credit().page
+    assert with_picture["case"]["credit"] == ""  # not twice
+    (shot,) = without["case"]["shots"]
+    assert (shot["source"], shot["credit"]) == ("", None)
+    assert shelf.n_held_back == 0
+
+
+def test_published_answers_are_told_from_computed_ones():
+    runs = question_set().runs
+    line = str(attribution.published_line(runs))
+    assert line.count(NOTE) == 1
+    assert "GPT-4V: " in line and "CLIP_COCO" in line
+    only = str(attribution.published_line([question_set().run(GPT4V)]))
+    assert "GPT-4V" not in only and "Hsieh et al., SugarCrepe" in only
+    text = attribution.published_text(runs)
+    assert text.startswith(f"{NOTE}. ") and "https://github.com/IMirandaM/BiVLC" in text
+    own = Store(shipped.FOLDER)
+    drawn = views.runs.run_rows(own)
+    assert attribution.published_line(drawn) is None and attribution.published_text(drawn) == ""
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "http://a/b", "data:text/html,x", ""])
+def test_only_a_secure_address_becomes_a_link(address):
+    run = question_set().run(GPT4V)
+    publication = Publication("a", "<b>Authors</b>", address, "MIT")
+    line = str(attribution.published_line([_published(run, publication)]))
+    assert "<a" not in line and "&lt;b&gt;Authors" in line
+
+
+def _published(run: views.records.RunRow, publication: Publication) -> views.records.RunRow:
+    return replace(run, publication=publication)
+
+
+def test_the_pictures_of_a_case_have_their_credit():
+    card = pictured()
+    table = views.cases.answers(STORE, question_set(), [card.case])
+    answers = views.records.answer_records(table)[card.case]
+    (row,) = views.records.records(
+        views.records.CaseRow, views.cases.questions(STORE, question_set(), [card.case])
+    )
+    shot = html_cards.shots(row, KIND, answers[GPT4V], 300)
+    assert credit().page in shot
