@@ -10,6 +10,7 @@ from vlprobe.datasets import credits
 from vlprobe.render import attribution, home, wall
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards as html_cards
+from vlprobe.render.orders import order_sentences
 from vlprobe.render.report.case import case_page
 from vlprobe.render.report.report import report
 from vlprobe.render.site.cases import case_entries
@@ -155,3 +156,28 @@ def test_the_pictures_of_a_case_have_their_credit():
     )
     shot = html_cards.shots(row, KIND, answers[GPT4V], 300)
     assert credit().page in shot
+
+
+def test_what_the_order_of_captions_does_is_told_with_its_interval():
+    table = views.estimates.estimates(STORE, question_set())
+    (sentence,) = order_sentences(table, {})
+    assert sentence.startswith("GPT-4V was asked in both orders of the captions: 9.2 % of its")
+    assert "(95 % interval 8." in sentence
+    assert sentence.endswith(
+        "right in both orders in 87.6 %, in one in 9.2 %, in neither in 3.2 %."
+    )
+    assert order_sentences(table, {}, ["published:CLIP_COCO"]) == []
+    assert sentence in report(STORE, question_set())
+
+
+def test_a_talk_begins_with_a_photograph_that_is_here():
+    numbers, n_fooling_all = views.story.order(STORE, question_set(), "foil")
+    rows = views.cases.questions(STORE, question_set(), numbers.tolist())
+    assert all(views.cases.are_here(list(images)) for images in rows["images"])
+    margins = [
+        views.rows.margins(STORE, question_set().run(model).key) for model in question_set().models
+    ]
+    assert n_fooling_all == sum(
+        all(margin <= 0 for margin in row) for row in zip(*margins, strict=True)
+    )
+    assert question_set().label.endswith("bundled:SugarCrepe · eqben · 7,512 questions")

@@ -57,7 +57,7 @@ class PublishedAnswers(ScoreFile):
         digest = pictures.digest(repr(content).encode())
         source = Source(parse_path(publication.source), scale, False, False, {})
         super().__init__(name, source, digest, table)
-        self.publication = publication
+        self.publication = self._published = publication
         notes = [f"{NOTE}: {publication.about}"]
         if scale == "verdict":
             notes.append("answers are right or wrong only")
@@ -69,9 +69,9 @@ class PublishedAnswers(ScoreFile):
         """What is known of the answers."""
         return {
             **super().facts(),
-            "architecture": self.publication.about,
-            "published by": f"{self.publication.authors}, {self.publication.source}",
-            "license": self.publication.license,
+            "architecture": self._published.about,
+            "published by": f"{self._published.authors}, {self._published.source}",
+            "license": self._published.license,
         }
 
 

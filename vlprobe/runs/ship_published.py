@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from vlprobe.runs.ship import ship
 from vlprobe.scoring import pictures
 from vlprobe.storage import files, shipped
 from vlprobe.storage.store import Store
-from vlprobe.types import Item, Picture, Publication, ScoreType
+from vlprobe.types import Dataset, Item, Picture, Publication, ScoreType
 
 PROBE = "eqben"
 LONGEST_SIDE = 640  # pixels of a bundled photograph
@@ -177,7 +178,7 @@ def _answer(
 ) -> list[dict]:
     by_name = {model.name: model for model in models}
     request = Request(tuple(by_name), dataset.name, PROBE)
-    return execute(request, store, progress, by_name, dataset)
+    return execute(request, store, progress, by_name, cast(Dataset, dataset))
 
 
 def sugarcrepe_items(folder: Path, cache: Path) -> list[Item]:

@@ -77,7 +77,8 @@ class QuestionSet:
     def label(self) -> str:
         """What people pick it by: dataset, probe, size and options."""
         newest = self.runs[0]
-        label = _label(newest.dataset, newest.probe, newest.n_items, newest.options, newest.older)
+        size = extent(newest.n_items, newest.n_units)
+        label = _label(newest.dataset, newest.probe, size, newest.options, newest.older)
         return f"{SHIPPED} · {label}" if self.shipped else label
 
     def run(self, model: str) -> RunRow:
@@ -236,7 +237,7 @@ def _question_set_rows(store: Store) -> list[QuestionSetRow]:
         label = _label(
             run["dataset"],
             run["probe"],
-            newest["n_items"],
+            extent(newest["n_items"], newest.get("n_units", newest["n_items"])),
             _describe_options(run),
             versions.describe_older(run),
         )
@@ -277,8 +278,17 @@ def _position(row: QuestionSetRow) -> int:
     return registry.load_probe(row.probe).presentation.position
 
 
-def _label(dataset: str, probe: str, n_items: int, options: str, older: str) -> str:
-    label = f"{dataset} · {probe} · {n_items:,} pictures{options}"
+def extent(n_items: int, n_units: int) -> str:
+    """The size of a question set in words: pictures, or questions where several share a picture.
+
+    >>> extent(500, 500), extent(7512, 1561)
+    ('500 pictures', '7,512 questions')
+    """
+    return f"{n_items:,} pictures" if n_items == n_units else f"{n_items:,} questions"
+
+
+def _label(dataset: str, probe: str, size: str, options: str, older: str) -> str:
+    label = f"{dataset} · {probe} · {size}{options}"
     return f"{label} · {versions.OLDER}" if older else label
 
 

@@ -13,7 +13,8 @@ from vlprobe.dashboard.cases import drawer, share
 from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
 from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.play import baseline
-from vlprobe.dashboard.state import model_name, n_passing, view
+from vlprobe.dashboard.state import model_name, n_passing, quiet, view
+from vlprobe.render.orders import order_sentences
 from vlprobe.render.sentences import unbroken
 from vlprobe.render.verdict import Verdict, verdict
 from vlprobe.render.words import presentations
@@ -37,6 +38,9 @@ def draw_page() -> None:
     comparison = compared(contest)
     finding = _draw_finding(contest, comparison)
     frame.say_strangers(contest.questions, contest.models)
+    table = view(views.estimates.estimates, contest.questions.question_set)
+    for line in order_sentences(table, contest.names, contest.models):
+        quiet(line)
     baseline.draw_human_baseline(contest.questions, contest.models)
     parting = forest.draw_forest(contest, comparison, finding.row)
     side_filter = columns.draw_columns(contest, comparison, parting)

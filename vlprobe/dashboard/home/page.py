@@ -69,5 +69,6 @@ def _about(about: Subject) -> str:
         )
     whose = "Shipped results" if question_set.shipped else "Your results"
     name = presentations()[question_set.probe].name
-    pictures = f"{dataset_name(run.dataset)}, {counted(run.n_items, 'picture')}"
+    unit = "picture" if run.n_items == run.n_units else "question"
+    pictures = f"{dataset_name(run.dataset)}, {counted(run.n_items, unit)}"
     return f"{whose} · {name} · {pictures} · {model_count}"

@@ -24,6 +24,7 @@ from vlprobe.models.doctor.examine import Examination
 from vlprobe.registry import is_control
 from vlprobe.render import charts, fitness
 from vlprobe.render.attribution import published_line
+from vlprobe.render.orders import order_sentences
 
 VERDICTS = {
     True: ("✓", "Passed", "held"),
@@ -81,6 +82,14 @@ def verdict(examination: Examination) -> None:
     runs = [run for run in view(views.runs.run_rows) if run.model_digest == digest]
     if line := published_line(runs[:1]):
         st.html(str(line))
+    for run in runs:
+        if run.n_orders > 1:
+            question_set = view(views.runs.question_set, run.case_key)
+            names = {run.model: model_name(run.model)}
+            for sentence in order_sentences(
+                view(views.estimates.estimates, question_set), names, [run.model]
+            ):
+                quiet(f"{dataset_name(run.dataset)}: {sentence}")
     failed = [check.name for check in examination.checks if check.passed is False]
     judged = sum(check.passed is not None for check in examination.checks)
     if failed and is_control(examination.model):
@@ -102,8 +111,9 @@ def verdict(examination: Examination) -> None:
             "No check applies: answers from a file cannot be asked again.", icon=":material/info:"
         )
     else:
+        every = f"all {judged} checks that apply" if judged > 1 else "the one check that applies"
         st.success(
-            f"{plain(model_name(examination.model))} passed all {judged} checks that apply.",
+            f"{plain(model_name(examination.model))} passed {every}.",
             icon=":material/check_circle:",
         )
 

@@ -49,6 +49,8 @@ STYLE = """<style>
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
 .st-key-home { padding-top: 16px; }
 .st-key-home_foot a p { color: var(--vp-press); font-weight: 600; }
+.vp-published, .vp-credit { font-size: 14px; margin: .15rem 0; }
+.vp-published a, .vp-credit a { color: inherit; }
 .vp-quiet, .vp-card small, .vp-table small, .vp-facts dt {
   color: var(--vp-quiet); font-weight: 400; }
 .vp-small { font-size: .9rem; }

@@ -17,6 +17,7 @@ from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards, papers, tables
 from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html.elements import breakable, mark, ordered
+from vlprobe.render.orders import order_sentences
 from vlprobe.render.report import figures
 from vlprobe.render.report.embed import embed
 from vlprobe.render.report.front import first_page
@@ -58,6 +59,7 @@ def report(store: Store, question_set: QuestionSet) -> str:
         [
             htpy.p[_with_bold(subject.presentation.sentence)],
             published_line(question_set.runs),
+            map(remark, order_sentences(views.estimates.estimates(store, question_set), {})),
             first_page(subject),
             _models(subject),
             _numbers(subject),
