@@ -244,7 +244,7 @@ def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, come_along
     at = shown(come_along)
     assert "Your results ·" in words(at)
     options = at.selectbox(key="set").options
-    assert [option.startswith("Shipped results ·") for option in options] == [False, *[True] * 6]
+    assert [option.startswith("Shipped results ·") for option in options] == [False, *[True] * 8]
     assert hero(at)["kicker"] == "Failure of the day, from your results"
     at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
     assert "Shipped results: six small models" in words(at)

@@ -45,7 +45,7 @@ def come_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShi
     """An empty cache above the results that come with vlprobe, which this process shows."""
     monkeypatch.delenv(shipped.SETTING)
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", tmp_path / "own")
-    return StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
+    return StoreAboveShipped(tmp_path / "own", *shipped.folders())
 
 
 @pytest.fixture
