@@ -219,9 +219,10 @@ def question_set_rows(store: Store) -> list[QuestionSetRow]:
     """Return the question sets, the most complete comparison first: every surface opens on it.
 
     A set is ranked by its pictures times its models, without controls and models that failed a
-    check on these pictures; of equal sets the newest is first. Bundled sets follow in the order of
-    probes, and then sets that only controls answered. The models are those of `question_set`: the
-    label says so where their answers are of an older version.
+    check on these pictures; of equal sets the newest is first. Bundled sets follow: published
+    answers of real models, then drawn scenes, each in the order of probes. Sets that only controls
+    answered are last. The models are those of `question_set`: the label says so where their answers
+    are of an older version.
     """
     return list(store.listing_fact("question_set_rows", lambda: _question_set_rows(store)))
 
@@ -257,7 +258,12 @@ def _question_set_rows(store: Store) -> list[QuestionSetRow]:
             shipped,
         )
         size = (len(rated) - n_failed) * row.n_items, len(rated) * row.n_items
-        rank = (1, _position(row), 0) if shipped else (0 if rated else 2, -size[0], -size[1])
+        is_published = bool(newest.get("publication"))  # answers of real models come first
+        rank = (
+            (1, not is_published, _position(row))
+            if shipped
+            else (0 if rated else 2, -size[0], -size[1])
+        )
         ranked.append((rank, row))
     return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
 
