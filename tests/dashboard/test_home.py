@@ -32,7 +32,7 @@ PAGES = [name for name in {**ROW, **BELOW} if name != "home"]
 @pytest.fixture
 def come_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShipped:
     """An empty cache above the results that come with vlprobe."""
-    monkeypatch.delenv(shipped.SETTING)
+    monkeypatch.setenv(shipped.SETTING, str(shipped.FOLDER))
     return StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
 
 
@@ -69,6 +69,16 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, come_along):
     assert "Shipped results: six small models, 500 drawn scenes." in words(at)
     assert not at.error and not at.warning
     assert not list(come_along.root.glob("runs/*"))
+
+
+def test_a_fresh_clone_opens_on_published_answers_of_real_models(shown, tmp_path, monkeypatch):
+    monkeypatch.delenv(shipped.SETTING)
+    at = shown(StoreAboveShipped(tmp_path / "own", shipped.PUBLISHED_FOLDER, shipped.FOLDER))
+    case = hero(at)["cases"][0]
+    assert len(case["marks"]) == 5
+    assert case["pictures"][0]["source"].startswith("data:image/webp;base64,")
+    assert [row["name"] for row in figures(at)["strip"]["models"]][-1] == "GPT-4V"
+    assert not at.error and not at.warning
 
 
 def test_what_is_counted_on_home_is_what_explore_then_shows(shown, come_along):
@@ -244,7 +254,7 @@ def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, come_along
     at = shown(come_along)
     assert "Your results ·" in words(at)
     options = at.selectbox(key="set").options
-    assert [option.startswith("Shipped results ·") for option in options] == [False, *[True] * 8]
+    assert [option.startswith("Shipped results ·") for option in options] == [False, *[True] * 6]
     assert hero(at)["kicker"] == "Failure of the day, from your results"
     at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
     assert "Shipped results: six small models" in words(at)
