@@ -21,7 +21,7 @@ from vlprobe.dashboard.navigation import page_file
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import access
+from vlprobe.storage import access, shipped
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 
@@ -152,7 +152,7 @@ def opened(
                 jobs, "_gone", lambda folder: "" if len(folder.name) == 1 else "It is gone."
             )
             if view.cache == "shipped":
-                patch.delenv("VLPROBE_SHIPPED")
+                patch.setenv("VLPROBE_SHIPPED", str(shipped.FOLDER))
             if view.read_only:
                 patch.setattr(access, "read_only", lambda: True)
             at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
