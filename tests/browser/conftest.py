@@ -184,7 +184,7 @@ def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=environment | ({} if with_shipped else {shipped.SETTING: ""}),
+            env=environment | {shipped.SETTING: str(shipped.FOLDER) if with_shipped else ""},
         )
     address = f"http://127.0.0.1:{port}"
     try:
