@@ -55,6 +55,7 @@ SCREENS = {
     "rankings": f"/rankings?set={SETS['prsm']}",
     "series": "/series",
     "published": f"/published?{LGIP}",
+    "suspects": "/suspects",
     "verdicts": "/verdicts",
 }
 # What is whole in the first screen, and how many of it at each width.

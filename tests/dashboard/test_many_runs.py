@@ -173,12 +173,12 @@ def test_a_page_looks_once_for_its_results_and_for_what_they_are_called(shown, m
 
         monkeypatch.setattr(module, name, count)
 
-    counted(shipped, "folder")
+    counted(shipped, "folders")
     counted(display_names, "version")
     n_searches = navigation._pages.cache_info().misses
     shown(page)
     assert n_calls["version"] == 1
-    assert n_calls["folder"] <= 3  # the frame's own; a model's name alone took one each
+    assert n_calls["folders"] <= 3  # the frame's own; a model's name alone took one each
     assert navigation._pages.cache_info().misses == n_searches
 
 

@@ -68,6 +68,7 @@ def test_a_page_has_every_number_of_every_probe_that_is_known_and_names_what_is_
             + numbers.interval(row.low, row.high, unit)
             + f"n = {row.n_items}"
             in text
+            or math.isnan(row.low)  # fewer than five pictures have no interval
         )
     for name in set(known) - set(table.loc[table["n_items"] > 0, "metric"]):
         assert known[name].label in text

@@ -370,6 +370,10 @@ def test_two_names_of_one_device_share_a_queue(monkeypatch):
         "pick_device",
         {"auto": "cuda", "cuda": "cuda", "cuda:0": "cuda:0", "cuda:1": "cuda:1"}.get,
     )
-    assert jobs._device("auto") == jobs._device("cuda") == jobs._device("cuda:0") == "cuda:0"
-    assert jobs._device("cuda:1") == "cuda:1"
-    assert jobs._device("cpu") == "cpu"
+    named = {
+        name: jobs._device(Request(("m",), "d", "lgip", device=name))
+        for name in ("auto", "cuda", "cuda:0", "cuda:1", "cpu")
+    }
+    assert named["auto"] == named["cuda"] == named["cuda:0"] == "cuda:0"
+    assert named["cuda:1"] == "cuda:1"
+    assert named["cpu"] == "cpu"

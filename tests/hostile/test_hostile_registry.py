@@ -23,6 +23,7 @@ DATASETS = {
     "demo-train": (),
     "demo-triplets": (),
     "folder": ("PATH",),
+    "bundled": (),
     "frames": (
         *TABLES,
         "PATH+ag",
@@ -39,6 +40,7 @@ DATASETS = {
 }
 MODELS = {
     "control": (),
+    "published": (),
     "demo": ("weak@PATH",),
     "embeddings": ("PATH", "PATH+normalise", "PATH+key=a/b+vector=PATH"),
     "eqben": (),

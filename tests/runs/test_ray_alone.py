@@ -127,13 +127,15 @@ def test_a_cluster_that_does_not_answer_ends_the_run_in_time_with_one_line(
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
     assert ray_pool.CONNECTING + ray_pool.LOOK < 30
     monkeypatch.setattr(ray_pool, "CONNECTING", 2.0)
+    before = set(psutil.Process().children())
     request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=listening)
     with pytest.raises(InvalidInput, match=r"No Ray cluster .* \(no answer in 2 s\)"):
         execute(request, store)
-    assert not psutil.Process().children()
+    assert set(psutil.Process().children()) <= before
 
 
 def test_a_run_that_waits_for_a_cluster_is_cancelled_at_once(listening, tiny, store):
+    before = set(psutil.Process().children())
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
     job_id = jobs.write(
         Request(("control:random",), tiny, "lgip", executor="ray", ray_address=listening), store
@@ -151,7 +153,7 @@ def test_a_run_that_waits_for_a_cluster_is_cancelled_at_once(listening, tiny, st
         assert jobs.work(str(store.root), job_id) == 0
     assert time.monotonic() - started < ray_pool.CONNECTING
     assert jobs.read(store, job_id).state == "cancelled"
-    assert not psutil.Process().children()
+    assert set(psutil.Process().children()) <= before
 
 
 def test_a_job_on_a_cluster_and_a_job_on_this_machine_do_not_wait_for_each_other(

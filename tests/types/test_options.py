@@ -46,6 +46,7 @@ def test_every_setting_of_a_run_is_described_and_has_the_default_of_the_request(
         "dataset",
         "probe",
         "options",
+        "errata",  # digests that a file gives, on the command line only
     }
 
 

@@ -97,8 +97,14 @@ def test_another_one_goes_round_and_a_chosen_case_is_kept(filled: Store, key: st
     assert story.opener(filled, question_set, "flip", "no such case") == first
 
 
+def talk_of(store: Store) -> tuple[str, list[str]]:
+    """The dataset and the models of the first question set."""
+    row = views.runs.question_set_rows(store)[0]
+    return row.dataset, row.models
+
+
 def test_a_mixture_is_of_the_same_pictures_where_they_have_one(mixed_store: Store):
-    told = story.mixture(mixed_store, "anything")
+    told = story.mixture(mixed_store, *talk_of(mixed_store))
     assert told is not None
     assert told.n_models == 3 and 1 <= told.n_fooled <= 3
     assert told.case.is_lost_to_own and told.case.mixture
@@ -107,4 +113,4 @@ def test_a_mixture_is_of_the_same_pictures_where_they_have_one(mixed_store: Stor
 
 
 def test_without_mixed_pictures_there_is_none(filled: Store):
-    assert story.mixture(filled, "anything") is None
+    assert story.mixture(filled, *talk_of(filled)) is None
