@@ -67,6 +67,7 @@ function axis(data) {
   for (const tick of data.ticks) {
     const text = make("span", tick.zero ? "tick zero" : "tick", tick.text);
     text.style.left = `${tick.at}%`;
+    if (tick.zero) text.style.transform = `translateX(-${tick.at}%)`; // a long name stays on the page
     scale.append(text);
   }
   bottom.append(scale);
