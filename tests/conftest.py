@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import csv
 import gc
+import json
 import os
 import secrets
 import socket
@@ -153,6 +154,21 @@ def make_tiny(folder: Path) -> str:
         writer.writeheader()
         writer.writerows(rows)
     return f"csv:{folder / 'captions.csv'}"
+
+
+def make_foils(folder: Path, name: str, n: int, end: str = "") -> str:
+    """Write n pictures, each with the caption "K dogs" and the foil "K cats", in SugarCrepe's layout;
+    return the dataset's name.
+    """
+    photos = folder / "photos"
+    photos.mkdir()
+    rows = {}
+    for k in range(n):
+        Image.new("RGB", (8, 8), (20 * k, 0, 0)).save(photos / f"{k}.png")
+        captions = {"caption": f"{k} dogs{end}", "negative_caption": f"{k} cats{end}"}
+        rows[str(k)] = {"filename": f"{k}.png", **captions}
+    (folder / f"{name}.json").write_text(json.dumps(rows))
+    return f"triplets:{folder}/{name}.json@{photos}"
 
 
 MADE_UP = {

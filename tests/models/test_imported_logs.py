@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from tests.conftest import make_foils
 from tests.models.test_answer_logs import archive, sample, spreadsheet
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -21,17 +22,7 @@ RIGHT = [True, True, False, True, False, True]  # of each question
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> str:
-    (tmp_path / "photos").mkdir()
-    rows = {}
-    for k in range(len(RIGHT)):
-        Image.new("RGB", (8, 8), (40 * k, 0, 0)).save(tmp_path / f"photos/{k}.png")
-        rows[str(k)] = {
-            "filename": f"{k}.png",
-            "caption": f"{k} dogs.",
-            "negative_caption": f"{k} cats.",
-        }
-    (tmp_path / "add_att.json").write_text(json.dumps(rows))
-    return f"triplets:{tmp_path}/add_att.json@{tmp_path}/photos"
+    return make_foils(tmp_path, "add_att", len(RIGHT), end=".")
 
 
 def letters() -> list[tuple[str, str]]:
@@ -236,3 +227,21 @@ def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers
         ],
     )
     assert result.exit_code == 0 and json.loads(result.stdout)
+
+
+def test_a_second_picture_that_a_log_does_not_score_is_missing(tmp_path: Path):
+    (tmp_path / "photos").mkdir()
+    for name in "ab":
+        Image.new("RGB", (8, 8), "red" if name == "a" else "blue").save(
+            tmp_path / f"photos/{name}.png"
+        )
+    texts = {"caption_0": "a dog sees a cat", "caption_1": "a cat sees a dog"}
+    pair = {"image_0": "a", "image_1": "b", **texts}
+    (tmp_path / "winoground.jsonl").write_text(json.dumps({"id": 0, **pair}))
+    options = list(texts.values())
+    line = {"doc_id": 0, "doc": {"options": options}, "target": "A", "filtered_resps": ["A"]}
+    (tmp_path / "x_samples_pairs.jsonl").write_text(json.dumps(line))
+    dataset = f"pairs:{tmp_path}/winoground.jsonl@{tmp_path}/photos"
+    model = f"scores:{tmp_path}/x_samples_pairs.jsonl+verdict"
+    with pytest.raises(InvalidInput, match="lacks 2 of 4 scores"):
+        execute(Request((model,), dataset, "eqben"), Store(tmp_path / "cache"))

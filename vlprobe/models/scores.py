@@ -256,8 +256,13 @@ class ScoreFile(CaseAnswerer):
                     is_repeated = case_of_row.setdefault(row, case_id) != case_id
                     if is_repeated and not self._table.by_content:
                         raise self._ambiguous(case_of_row[row], case_id)
-                unparsed = row is not None and bool(self._table.by_content)
-                missing = np.argwhere(np.isnan(scores) & (not unparsed))
+                missing = np.argwhere(np.isnan(scores))
+                if (
+                    self._table.n_unparsed
+                    and row is not None
+                    and np.isnan(self._table.scores[row]).all()
+                ):
+                    continue  # a reply that names no caption: the note counts these
                 n_missing += len(missing)
                 if len(missing) and not first_missing:
                     first_missing = "{}_c{}_i{}".format(case_id, *missing[0])
