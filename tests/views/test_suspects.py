@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from PIL import Image
+from click.testing import CliRunner, Result
 
+from tests.conftest import make_foils
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import annotations, errata
+from vlprobe.storage import annotations, errata, shipped
 from vlprobe.storage.errata import Erratum, question_digest
 from vlprobe.storage.store import Store
 from vlprobe.views.runs import QuestionSet
@@ -30,18 +30,7 @@ RIGHT = {
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> str:
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    rows = {}
-    for k in range(N):
-        Image.new("RGB", (8, 8), (k, k, k)).save(folder / f"{k}.png")
-        rows[str(k)] = {
-            "filename": f"{k}.png",
-            "caption": f"{k} dogs",
-            "negative_caption": f"{k} cats",
-        }
-    (tmp_path / "pairs.json").write_text(json.dumps(rows))
-    return f"triplets:{tmp_path}/pairs.json@{folder}"
+    return make_foils(tmp_path, "pairs", N)
 
 
 @pytest.fixture
@@ -123,6 +112,12 @@ def test_a_verdict_replaces_the_earlier_one_and_keeps_other_tags(store: Store):
         assert set(current.tags) == expected and current.note == "look"
 
 
+def run_with_errata(cache: Path, dataset: str, model: str, errata_file: Path) -> Result:
+    command = ["--cache", str(cache), "run", "--probe", "visla", "--format", "json"]
+    command += ["--dataset", dataset, "--model", model, "--errata", str(errata_file)]
+    return CliRunner().invoke(main, command)
+
+
 def test_errata_go_from_one_cache_to_another_and_a_run_leaves_their_questions_out(
     store: Store, tmp_path: Path, dataset: str, models: list[str]
 ):
@@ -143,19 +138,7 @@ def test_errata_go_from_one_cache_to_another_and_a_run_leaves_their_questions_ou
     assert "1 verdicts read; 1 cases tagged." in result.output
     assert annotations.read(other, asked.key).tags == {"label wrong": 1}
 
-    options = [
-        "--probe",
-        "visla",
-        "--dataset",
-        dataset,
-        "--model",
-        models[0],
-        "--errata",
-        str(path),
-    ]
-    result = CliRunner().invoke(
-        main, ["--cache", str(other.root), "run", *options, "--format", "json"]
-    )
+    result = run_with_errata(other.root, dataset, models[0], path)
     assert result.exit_code == 0, result.output
     rows = {row["metric"]: row for row in json.loads(result.stdout)}
     assert rows["pair_accuracy"]["n_cases"] == N - 1
@@ -165,17 +148,7 @@ def test_errata_go_from_one_cache_to_another_and_a_run_leaves_their_questions_ou
 def test_errata_of_other_questions_are_one_line(tmp_path: Path, dataset: str, models: list[str]):
     path = tmp_path / "errata.jsonl"
     path.write_text(errata.lines([Erratum("0" * 32, "wrong", "Ann")]))
-    options = [
-        "--probe",
-        "visla",
-        "--dataset",
-        dataset,
-        "--model",
-        models[0],
-        "--errata",
-        str(path),
-    ]
-    result = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "run", *options])
+    result = run_with_errata(tmp_path / "cache", dataset, models[0], path)
     assert (
         result.exit_code
         and "None of the 1 rejected labels is about these questions" in result.output
@@ -215,3 +188,21 @@ def test_the_command_lists_suspects_and_accuracies(store: Store):
     assert [row["rejected_by"] for row in json.loads(result.stdout)] == ["3 of 3", "2 of 3"]
     assert [row["wrong_caption"] for row in json.loads(result.stdout)] == ["0 cats", "1 cats"]
     assert "right in 91.67%" in result.stderr
+
+
+def test_a_model_asked_in_both_orders_has_the_accuracy_that_home_shows():
+    store = Store(shipped.PUBLISHED_FOLDER)
+    row = next(row for row in views.runs.question_set_rows(store) if "SugarCrepe" in row.dataset)
+    asked = views.runs.question_set(store, row.case_key)
+    kind = views.kinds.default_kind(store, asked)
+    shares = {  # of wrong answers, as Home counts them
+        model: sum(count.n_believed for count in counts) / sum(count.n_lies for count in counts)
+        for model in asked.models
+        if (
+            counts := [c for c in views.showcase.lie_counts(store, asked, kind) if c.model == model]
+        )
+    }
+    ranking = views.suspects.suspects(store, asked, kind)
+    assert len(ranking.accuracies) == 5
+    for each in ranking.accuracies:
+        assert each.all_cases == pytest.approx(1 - shares[each.model]), each.model

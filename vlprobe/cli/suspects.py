@@ -46,9 +46,14 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
     strong = ", ".join(ranking.strong) or "none"
     click.echo(f"Strong models: {strong}. {len(ranking.suspects):,} suspect labels.", err=True)
     shown = ranking.suspects[:size]
-    texts = views.suspects.texts(store, question_set, shown)
     rows = [
-        (each.id, f"{each.n_rejecting} of {len(ranking.strong)}", each.verdict, *texts[each.case])
+        (
+            each.id,
+            f"{each.n_rejecting} of {len(ranking.strong)}",
+            each.verdict,
+            each.true_text,
+            each.wrong_text,
+        )
         for each in shown
     ]
     columns = pd.Index(["case", "rejected_by", "verdict", "true_caption", "wrong_caption"])

@@ -1,7 +1,7 @@
 """Photographs of COCO that a question set shows and this machine lacks: where they are, and their download.
 
-Nothing is downloaded unless somebody asks: with `vlprobe pictures DATASET`, or with the button on
-Explore. Licenses of COCO's photographs differ; they may be looked at, and most may not be passed on.
+Nothing is downloaded unless somebody asks with `vlprobe pictures DATASET`. Licenses of COCO's
+photographs differ; they may be looked at, and most may not be passed on.
 """
 
 from collections.abc import Callable, Iterable

@@ -43,6 +43,7 @@ from vlprobe.models.score_table import (
     ScoreTable,
     empty_scores,
     row_of_key,
+    table_of_verdicts,
 )
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
@@ -305,7 +306,8 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
     if "score" not in mapping and names["score"] not in columns.values:
         for verdicts in ([names[CORRECT]], [names[order] for order in ORDERS]):
             if set(verdicts) <= set(columns.values):
-                return _right_or_wrong(columns, keys, verdicts)
+                orders = np.stack([_verdicts(columns, name) for name in verdicts], axis=1)
+                return table_of_verdicts(row_of_key(columns.file, keys), orders)
     scores = _numbers(columns, names["score"])
     if names["caption"] in columns.values and names["image"] in columns.values:
         captions, images = (_whole_numbers(columns, names[role]) for role in ("caption", "image"))
@@ -392,17 +394,6 @@ def _numbers(columns: _Columns, name: str) -> np.ndarray:
             f"'{columns.file}', {columns.row_name(int(infinite[0]))}: '{name}' is infinite. Expected a finite number."
         )
     return numbers
-
-
-def _right_or_wrong(columns: _Columns, keys: Sequence[str], verdicts: Sequence[str]) -> ScoreTable:
-    """A row a case, a column an order of its two captions. The score of a caption is the share of
-    the orders in which it was chosen.
-    """
-    orders = np.stack([_verdicts(columns, name) for name in verdicts], axis=1)
-    share = orders.mean(axis=1)
-    scores = np.stack([share, 1 - share], axis=1)[:, :, None]
-    rows = row_of_key(columns.file, keys)
-    return ScoreTable(rows, scores, orders=orders if len(verdicts) == 2 else None, is_verdict=True)
 
 
 def _verdicts(columns: _Columns, name: str) -> np.ndarray:

@@ -43,6 +43,22 @@ class ScoreTable:
         return int((~np.isnan(self.scores)).sum())
 
 
+def table_of_verdicts(rows: Mapping[str, int], orders: np.ndarray) -> ScoreTable:
+    """Return answers that are right or wrong as a table of scores.
+
+    Args:
+        rows: Row of each case or item by its key.
+        orders: 1, 0 or NaN, float64 of shape (rows, 1), or (rows, 2) where every question was asked
+            with the true caption first and second. The score of a caption is the share of the orders
+            in which it was chosen.
+    """
+    share = orders.mean(axis=1)
+    scores = np.stack([share, 1 - share], axis=1)[:, :, None]
+    return ScoreTable(
+        rows, scores, orders=orders if orders.shape[1] == 2 else None, is_verdict=True
+    )
+
+
 def row_of_key(file: Path, keys: Sequence[str]) -> dict[str, int]:
     """Key to row. Raises InvalidInput where a key is there twice."""
     rows = {key: row for row, key in enumerate(keys)}

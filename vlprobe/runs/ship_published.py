@@ -29,7 +29,7 @@ from vlprobe.datasets.validation import LoadedDataset
 from vlprobe.errors import InvalidInput
 from vlprobe.models import score_file
 from vlprobe.models.published import PREFIX, PublishedAnswers
-from vlprobe.models.score_table import ScoreTable
+from vlprobe.models.score_table import ScoreTable, table_of_verdicts
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.runs.ship import ship
@@ -317,13 +317,7 @@ def verdict_table(
     verdicts = np.array(
         [[answers[question] for answers in orders] for question in questions], dtype=np.float64
     )
-    share = verdicts.mean(axis=1)
-    return ScoreTable(
-        {item.id: row for row, item in enumerate(items)},
-        np.stack([share, 1 - share], axis=1)[:, :, None],
-        orders=verdicts if len(orders) == 2 else None,
-        is_verdict=True,
-    )
+    return table_of_verdicts({item.id: row for row, item in enumerate(items)}, verdicts)
 
 
 def valse_models(folders: Sequence[Path], items: Sequence[Item]) -> list[PublishedAnswers]:

@@ -75,6 +75,16 @@ def matching(
     return numbers, margins, second_margins, n_fooled
 
 
+def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
+    """Return how right each answer is: float64 from 0 to 1, shape (n,).
+
+    A tie is wrong. Of a model that was asked in both orders of the captions, a margin of 0 is an
+    answer that changes with the order: it is half right.
+    """
+    is_right = (margins > 0).astype(np.float64)
+    return np.where(margins == 0, 0.5, is_right) if n_orders == 2 else is_right
+
+
 def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
     """How many models each case fools, ties included and controls not: int64 of shape (n,)."""
     run_keys = [question_set.run(model).key for model in question_set.rated_models]

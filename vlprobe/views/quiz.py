@@ -69,7 +69,7 @@ class QuizRound:
     models: tuple[str, ...]  # all that answered, but for controls
     n_cases: int  # that can be asked
     n_fooled: int  # models that each question fooled at least; 0 of a fair draw
-    shares: tuple[float, ...]  # of all these cases each model is right in, see `_rights`
+    shares: tuple[float, ...]  # of all these cases each model is right in, see `cases.rights`
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def quiz_round(
         questions = _varied(questions, count)
     known = ~np.isnan(margins)
     shares = [
-        float(_rights(row[is_known], question_set.run(model).n_orders).mean())
+        float(views_cases.rights(row[is_known], question_set.run(model).n_orders).mean())
         if is_known.any()
         else math.nan
         for model, row, is_known in zip(models, margins, known, strict=True)
@@ -210,14 +210,6 @@ def quiz_margins(
             ).df()
         margins[row] = columns.set_index("number")["margin"].reindex(numbers).to_numpy()
     return margins
-
-
-def _rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
-    """How right each answer is, 0 to 1: ties are wrong, and an answer that changes with the order
-    of the captions is half right.
-    """
-    rights = (margins > 0).astype(np.float64)
-    return np.where(margins == 0, 0.5, rights) if n_orders == 2 else rights
 
 
 def _drawn(
@@ -345,7 +337,7 @@ def human_baseline(
     beside: list[tuple[float, CrossedMean]] = []
     for model, margin in zip(models, margins, strict=True):
         known = ~np.isnan(margin)
-        model_rights = _rights(margin[known], question_set.run(model).n_orders)
+        model_rights = views_cases.rights(margin[known], question_set.run(model).n_orders)
         difference = CrossedMean()
         if known.any():
             codes = [np.unique(each[known], return_inverse=True)[1] for each in (people, pictures)]

@@ -18,8 +18,9 @@ from vlprobe.storage.errata import Erratum, Verdict
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
-from vlprobe.views.records import CaseRow, records
+from vlprobe.views.records import CaseRow, RunRow, records
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.wall import texts_of
 
 LEAST_ACCURACY = 0.85  # of a strong model, unless people choose another
 VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TAGS.items()}
@@ -27,7 +28,7 @@ VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TA
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How often a model is right, ties being wrong.
+    """How often a model is right: ties are wrong, an answer that changes with the order is half right.
 
     Attributes:
         model: Its name.
@@ -47,12 +48,16 @@ class Suspect:
     Attributes:
         case: Its number in the question set.
         id: Its id.
+        true_text: The caption that is labeled true.
+        wrong_text: The caption that is labeled wrong.
         n_rejecting: Strong models that do not score the true caption higher.
         verdict: What reviewers say, "" where none did.
     """
 
     case: int
     id: str
+    true_text: str
+    wrong_text: str
     n_rejecting: int
     verdict: Verdict | Literal[""]
 
@@ -84,72 +89,49 @@ def suspects(
         kind: Of the cases.
         least_accuracy: From which a model is strong, a share of the cases that it answered.
     """
-    models = [name for name in question_set.ordered_models if not registry.is_control(name)]
+    runs = [question_set.run(model) for model in question_set.rated_models]
     numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
-    margins = np.array(
-        [views_cases.margins_of(store, question_set.run(model).key, numbers) for model in models]
-    ).reshape(len(models), len(numbers))
+    margins = np.array([views_cases.margins_of(store, run.key, numbers) for run in runs])
     verdicts = _verdicts(store, question_set)
     is_kept = np.array(
         [verdicts.get(int(case), "") not in errata.REJECTING for case in numbers], dtype=bool
     )
-    accuracies = sorted(
-        (
-            Accuracy(model, _accuracy(row), _accuracy(row[is_kept]))
-            for model, row in zip(models, margins, strict=True)
-        ),
-        key=lambda accuracy: (-np.nan_to_num(accuracy.all_cases, nan=-1.0), accuracy.model),
-    )
-    strong = [each.model for each in accuracies if each.all_cases >= least_accuracy]
-    n_rejecting = np.count_nonzero(margins[[models.index(name) for name in strong]] <= 0, axis=0)
-    threshold = max(2, math.ceil(2 * len(strong) / 3))
+    accuracies = [
+        Accuracy(run.model, _accuracy(row, run), _accuracy(row[is_kept], run))
+        for run, row in zip(runs, margins, strict=True)
+    ]
+    is_strong = np.array([each.all_cases >= least_accuracy for each in accuracies], dtype=bool)
+    n_rejecting = np.count_nonzero(margins[is_strong] <= 0, axis=0)
+    threshold = max(2, math.ceil(2 * np.count_nonzero(is_strong) / 3))
     has_picture = np.isin(numbers, views_cases.pictured(store, question_set, kind))
     suspicious = np.flatnonzero(n_rejecting >= threshold)
     order = suspicious[
         np.lexsort((numbers[suspicious], ~has_picture[suspicious], -n_rejecting[suspicious]))
     ]
-    case_ids = _ids(store, question_set, numbers[order].tolist())
+    body = registry.load_probe(question_set.probe).presentation.kind(kind).body
+    rows = _rows(store, question_set, numbers[order].tolist())
+    best_first = sorted(
+        accuracies, key=lambda each: (-np.nan_to_num(each.all_cases, nan=-1.0), each.model)
+    )
     return Suspects(
-        tuple(strong),
+        tuple(each.model for each in best_first if each.all_cases >= least_accuracy),
         tuple(
             Suspect(
-                int(numbers[position]),
-                case_ids[int(numbers[position])],
-                int(n_rejecting[position]),
-                verdicts.get(int(numbers[position]), ""),
+                row.case, row.id, *texts_of(row, body, ""), int(count), verdicts.get(row.case, "")
             )
-            for position in order
+            for row, count in zip(rows, n_rejecting[order], strict=True)
         ),
-        tuple(accuracies),
+        tuple(best_first),
     )
 
 
-def texts(
-    store: Store, question_set: QuestionSet, several: Sequence[Suspect]
-) -> dict[int, tuple[str, str]]:
-    """Return the true and the wrong caption of suspects by their case's number."""
-    rows = records(
-        CaseRow, views_cases.questions(store, question_set, [each.case for each in several])
-    )
-    return {
-        row.case: (
-            row.texts[0],
-            row.texts[list(row.roles).index("different")] if "different" in row.roles else "",
-        )
-        for row in rows
-    }
-
-
-def _accuracy(margins: np.ndarray) -> float:
+def _accuracy(margins: np.ndarray, run: RunRow) -> float:
     answered = margins[~np.isnan(margins)]
-    return float((answered > 0).mean()) if len(answered) else math.nan
+    return float(views_cases.rights(answered, run.n_orders).mean()) if len(answered) else math.nan
 
 
-def _ids(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> dict[int, str]:
-    if not numbers:
-        return {}
-    table = views_cases.questions(store, question_set, numbers)
-    return dict(zip(table["case"].tolist(), table["id"].tolist(), strict=True))
+def _rows(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> list[CaseRow]:
+    return records(CaseRow, views_cases.questions(store, question_set, numbers)) if numbers else []
 
 
 def _verdicts(store: Store, question_set: QuestionSet) -> dict[int, Verdict]:
@@ -183,11 +165,7 @@ def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Errat
     """Return the verdicts on the cases of a question set as errata of one reviewer."""
     verdicts = _verdicts(store, question_set)
     notes = {each.case: each.note for each in annotations.read(store, question_set.key).current}
-    rows = (
-        records(CaseRow, views_cases.questions(store, question_set, sorted(verdicts)))
-        if verdicts
-        else []
-    )
+    rows = _rows(store, question_set, sorted(verdicts))
     return [
         Erratum(
             errata.question_digest(row.images, row.texts),

@@ -187,25 +187,25 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
     Returns:
         A comparison per run of all questions of a benchmark whose name is in the data set's.
     """
-    known = published_name(model)
+    rows = [
+        (row, benchmarks)
+        for row in runs.question_set_rows(store)
+        if model in row.models and case_key in ("", row.case_key)
+        if (
+            benchmarks := [b for b in BENCHMARKS if b.probe == row.probe and b.matches(row.dataset)]
+        )
+    ]
+    known = published_name(model) if rows else ""
     if not known:
         return []
     table = load()
     values = table.loc[table["model"] == known].set_index(["task", "metric"])["value"]
     comparisons = []
-    for row in runs.question_set_rows(store):
-        benchmarks = [
-            each for each in BENCHMARKS if each.probe == row.probe and each.matches(row.dataset)
-        ]
-        if model in row.models and benchmarks and case_key in ("", row.case_key):
-            question_set = runs.question_set(store, row.case_key)
-            measured = estimates.estimates(store, question_set)
-            measured = measured.loc[measured["model"] == model].set_index("metric")
-            comparisons += [
-                compared
-                for benchmark in benchmarks
-                if (compared := _compared(benchmark, values, measured)) is not None
-            ]
+    for row, benchmarks in rows:
+        measured = estimates.estimates(store, runs.question_set(store, row.case_key))
+        measured = measured.loc[measured["model"] == model].set_index("metric")
+        compared = (_compared(benchmark, values, measured) for benchmark in benchmarks)
+        comparisons += filter(None, compared)
     return comparisons
 
 

@@ -4,6 +4,8 @@ The URL names the question set (`set`), the kind (`kind`), the least accuracy of
 (`accuracy`) and the case (`case`).
 """
 
+import functools
+
 import pandas as pd
 import streamlit as st
 
@@ -12,7 +14,8 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.cases.pictures import draw_pictures
 from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.lab import opening
-from vlprobe.dashboard.state import Questions, attempt, choose, model_name, quiet, store, tag, view
+from vlprobe.dashboard.lab.choice_buttons import draw_choices
+from vlprobe.dashboard.state import Questions, choose, model_name, quiet, store, tag, view
 from vlprobe.render.html.cases import diff
 from vlprobe.render.words import presentations
 from vlprobe.storage import errata
@@ -93,10 +96,9 @@ def _pick(questions: Questions, ranking: Suspects) -> Suspect:
     st.progress(
         n_judged / len(ranking.suspects), f"{n_judged:,} of {len(ranking.suspects):,} judged"
     )
-    texts = views.suspects.texts(store(), questions.question_set, ranking.suspects)
     table = pd.DataFrame(
         {
-            "wrong caption": [texts[each.case][1] for each in ranking.suspects],
+            "wrong caption": [each.wrong_text for each in ranking.suspects],
             "rejected by": [
                 f"{each.n_rejecting} of {len(ranking.strong)}" for each in ranking.suspects
             ],
@@ -132,17 +134,7 @@ def _draw_case(questions: Questions, kind: str, suspect: Suspect) -> None:
         st.html(tag("p", label, class_="vp-quiet vp-small") + f'<p class="vp-pair">{text}</p>')
     if not changes("Verdicts cannot be changed here."):
         return
-    with st.container(horizontal=True, key="suspect_verdicts"):
-        for verdict, (label, key, icon) in CHOICES.items():
-            st.button(
-                label,
-                icon=icon,
-                key=f"suspect_{verdict}",
-                shortcut=key,
-                type="primary" if verdict == suspect.verdict else "secondary",
-                on_click=attempt,
-                args=(_judge, questions, suspect, verdict),
-            )
+    draw_choices("suspect", CHOICES, suspect.verdict, functools.partial(_judge, questions, suspect))
     quiet("Verdicts are saved at once, as tags of the case. Choose one again to remove it.")
 
 

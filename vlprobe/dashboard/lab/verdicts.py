@@ -3,13 +3,15 @@
 The URL names the file (`edits`), how many of its edits are drawn (`sample`) and by which seed (`seed`).
 """
 
+import functools
 from collections.abc import Sequence
 
 import streamlit as st
 
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.folds import fold
-from vlprobe.dashboard.state import attempt, choose, plain, quiet, search, store, tag
+from vlprobe.dashboard.lab.choice_buttons import draw_choices
+from vlprobe.dashboard.state import choose, plain, quiet, search, store, tag
 from vlprobe.dashboard.tables import show
 from vlprobe.errors import InvalidInput
 from vlprobe.render.sheet import as_csv
@@ -132,17 +134,9 @@ def _go_back(sheet: Sequence[SheetEdit], current: SheetEdit | None) -> None:
 def _draw_edit(edit: SheetEdit, judged: JudgedFile, judge: str, verdict: str) -> None:
     for label, text in (("Caption", edit.caption), ("Edit", edit.text)):
         st.html(tag("p", label, class_="vp-quiet vp-small") + tag("p", text, class_="vp-pair"))
-    with st.container(horizontal=True, key="verdict_buttons"):
-        for name, (label, key, icon) in CHOICES.items():
-            st.button(
-                label,
-                icon=icon,
-                key=f"verdict_{name}",
-                shortcut=key,
-                type="primary" if name == verdict else "secondary",
-                on_click=attempt,
-                args=(_give, judged.digest, judge, edit.id, name),
-            )
+    draw_choices(
+        "verdict", CHOICES, verdict, functools.partial(_give, judged.digest, judge, edit.id)
+    )
 
 
 def _give(digest: str, judge: str, edit: str, verdict: str) -> None:
