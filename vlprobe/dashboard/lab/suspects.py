@@ -98,13 +98,13 @@ def _pick(questions: Questions, ranking: Suspects) -> Suspect:
     )
     table = pd.DataFrame(
         {
-            "wrong caption": [each.wrong_text for each in ranking.suspects],
             "rejected by": [
                 f"{each.n_rejecting} of {len(ranking.strong)}" for each in ranking.suspects
             ],
             "verdict": [
                 CHOICES[each.verdict][0] if each.verdict else "" for each in ranking.suspects
             ],
+            "wrong caption": [each.wrong_text for each in ranking.suspects],
         }
     )
     st.dataframe(
@@ -154,7 +154,7 @@ def _draw_accuracies(ranking: Suspects) -> None:
         {
             "model": [model_name(each.model) for each in ranking.accuracies],
             "right, %": [100 * each.all_cases for each in ranking.accuracies],
-            "without rejected, %": [100 * each.without for each in ranking.accuracies],
+            "without, %": [100 * each.without for each in ranking.accuracies],
         }
     )
     st.dataframe(
