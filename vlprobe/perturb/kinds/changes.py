@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from vlprobe.perturb.grammar import PLAIN, Phrase, Sentence
+from vlprobe.perturb.grammar import PLAIN, Sentence
 from vlprobe.perturb.rewriting import rewritten
 from vlprobe.perturb.tokens import words
 
@@ -44,8 +44,3 @@ def is_plain(sentence: Sentence) -> bool:
         and not text.isupper()
         and "." not in sentence.lower[: sentence.size]
     )
-
-
-def starts_with_article(sentence: Sentence, phrase: Phrase) -> bool:
-    """Whether the phrase has "a" or "an" before its noun and stands for one thing."""
-    return sentence.lower[phrase.start] in ("a", "an") and not phrase.plural
