@@ -327,6 +327,28 @@ def test_a_table_fits_the_terminal(cache, monkeypatch, columns):
     assert Store(cache).find(key)["run"]["model"] == "guess"  # what is shown of a key is enough
 
 
+def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(capsys):
+    nan = float("nan")
+    table = pd.DataFrame(
+        {
+            "metric": ["a", "a", "b", "b", "c"],
+            "model": ["m", "n", "m", "n", "m"],
+            "value": [0.5, nan, nan, nan, nan],
+            "base": [nan, nan, nan, nan, 0.25],
+        }
+    )
+    for how in ("table", "markdown"):
+        output.print_metrics(table, how)
+        printed = capsys.readouterr()
+        assert "1 of 3 metrics has no value" in printed.err
+        lines = [line for line in printed.out.splitlines() if "---" not in line]
+        assert [line.strip("| ").split()[0] for line in lines] == ["metric", "a", "a", "c"]
+    output.print_metrics(table, "csv")
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    output.print_metrics(table.assign(value=nan, base=nan), "table")
+    assert len(capsys.readouterr().out.splitlines()) == 6
+
+
 def test_rows_of_too_few_pictures_say_why_they_have_no_interval(capsys):
     table = pd.DataFrame({"value": [0.5, 0.4], "low": [np.nan, 0.3], "n_items": [4, 9]})
     for how, printed in (("table", True), ("csv", False)):

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.completion import complete_names, complete_runs
-from vlprobe.cli.output import AVERAGING, FORMATS, print_notes, print_table, print_words
+from vlprobe.cli.output import (
+    AVERAGING,
+    FORMATS,
+    print_metrics,
+    print_notes,
+    print_table,
+    print_words,
+)
 from vlprobe.cli.results import results_store
 from vlprobe.errors import InvalidInput
 
@@ -95,7 +102,7 @@ def compare(
         ]
         columns = list(dict.fromkeys([*(name for name in order if name in table), *table]))
         table = table.loc[:, columns]
-    print_table(table, how)
+    print_metrics(table, how)
     print_notes(question_set.runs)
 
 

@@ -26,6 +26,7 @@ from vlprobe.cli.output import (
     AVERAGING,
     FORMATS,
     print_folded,
+    print_metrics,
     print_model_index,
     print_notes,
     print_table,
@@ -236,7 +237,7 @@ def show(
             table = views.sizes.all_sizes(store, question_set)
         else:
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
-        print_table(table, how)
+        print_metrics(table, how)
         print_notes(question_set.runs)
         for model in question_set.models:
             for comparison in views.totals.compare(store, model, question_set.key):

@@ -143,6 +143,28 @@ def print_table(
             click.echo(f"Rows without an interval rest on {TOO_FEW}.", err=True)
 
 
+def print_metrics(table: "pd.DataFrame", how: str) -> None:
+    """Print a table of metrics; as text and Markdown without the metrics that have no value in any row.
+
+    A line on stderr reports how many metrics were left out. CSV and JSON keep all rows.
+
+    Args:
+        table: A row per metric and model, with `metric`, `value` and, in comparisons, `base`.
+    """
+    if how in ("table", "markdown") and "metric" in table:
+        numbers = table[[name for name in ("value", "base") if name in table]]
+        has_value = numbers.notna().any(axis=1).groupby(table["metric"]).transform("any")
+        n_metrics = table["metric"].nunique()
+        if has_value.any() and (n_empty := table.loc[~has_value, "metric"].nunique()):
+            table = table[has_value]
+            click.echo(
+                f"{n_empty} of {n_metrics} metrics {'has' if n_empty == 1 else 'have'} no value for these questions. "
+                "To list all: --format json",
+                err=True,
+            )
+    print_table(table, how)
+
+
 def print_words(sentences: Sequence[str], how: str) -> None:
     """Sentences above a table, on stdout where the table is read by people, else on stderr."""
     for sentence in filter(None, sentences):
