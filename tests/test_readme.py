@@ -228,6 +228,18 @@ def test_the_readme_is_short():
     assert len(README.splitlines()) <= 130
 
 
+def test_the_readme_shows_what_its_commands_print(tmp_path, monkeypatch):
+    monkeypatch.delenv("VLPROBE_SHIPPED", raising=False)
+    sessions = re.findall(r"^```console\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    commands = [part for text in sessions for part in text.split("$ vlprobe ")[1:]]
+    assert len(commands) == 2
+    for part in commands:
+        line, _, printed = part.partition("\n")
+        outcome = CliRunner().invoke(main.main, ["--cache", str(tmp_path), *shlex.split(line)])
+        assert outcome.exit_code == 0, outcome.output
+        assert outcome.stdout.startswith(printed), (line, outcome.stdout)
+
+
 def test_every_path_of_the_tree_exists():
     named = re.findall(
         r"^    ((?:vlprobe|tests|pages|benchmarks|app)[\w/.*]*)  ", LAYOUT, re.MULTILINE
