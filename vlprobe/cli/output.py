@@ -152,11 +152,12 @@ def print_metrics(table: "pd.DataFrame", how: str) -> None:
         table: A row per metric and model, with `metric`, `value` and, in comparisons, `base`.
     """
     if how in ("table", "markdown") and "metric" in table:
-        numbers = table[[name for name in ("value", "base") if name in table]]
-        has_value = numbers.notna().any(axis=1).groupby(table["metric"]).transform("any")
-        n_metrics = table["metric"].nunique()
-        if has_value.any() and (n_empty := table.loc[~has_value, "metric"].nunique()):
-            table = table[has_value]
+        columns = [name for name in ("value", "base") if name in table]
+        has_value = table[columns].notna().to_numpy().any(axis=1)
+        known = set(table["metric"].to_numpy()[has_value])
+        n_metrics = len(set(table["metric"]))
+        if known and (n_empty := n_metrics - len(known)):
+            table = table.loc[table["metric"].isin(list(known))]
             click.echo(
                 f"{n_empty} of {n_metrics} metrics {'has' if n_empty == 1 else 'have'} no value for these questions. "
                 "To list all: --format json",
