@@ -1,4 +1,4 @@
-"""Repair: what a loss that was meant to repair a model repaired, and what it cost;
+"""Repair: what a fine-tuning that was meant to repair a model repaired, and what it cost;
 and a fine-tuning to watch.
 """
 
@@ -10,10 +10,10 @@ from vlprobe.dashboard.lab import repair, training
 frame.enter()
 st.title("What repairs a model, and at what cost?", anchor=False)
 st.markdown(
-    "The papers propose losses that should teach a model what their probes find missing. Do they, "
-    "and at what cost? A model is asked all probes' questions before a fine-tuning and after it, "
-    "beside a control that was fine-tuned just as long without the loss: **only the difference to "
-    "the control says what the loss did.**"
+    "Fine-tuning can teach a model what probes find missing: with wrong captions that are close to "
+    "the true ones (hard negatives), or with the losses of the papers. Does it, and at what cost? The model before, the model "
+    "after and a control that was fine-tuned without the repair answer the same questions: **only "
+    "the difference to the control says what the repair did.**"
 )
 st.header("Before, control and after")
 models = repair.repaired()

@@ -99,8 +99,16 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> PublishedA
         orders=None if np.isnan(orders).all() else orders.astype(np.float64),
         is_verdict=manifest["score_type"] == "verdict",
     )
-    publication = Publication(**manifest["publication"])
-    return PublishedAnswers(name, publication, manifest["score_type"], table)
+    source = Publication(**manifest["publication"])
+    return PublishedAnswers(name, source, manifest["score_type"], table)
+
+
+def publication(name: str) -> Publication | None:
+    """Where the bundled answers of that name are from; None where there are none."""
+    try:
+        return Publication(**_manifest(name)["publication"])
+    except NotFound:
+        return None
 
 
 def _manifest(name: str) -> _Manifest:

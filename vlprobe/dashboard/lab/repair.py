@@ -1,5 +1,5 @@
 """Repair: what a fine-tuning changed on every probe, against a control; and a fine-tuning that
-begins on the page.
+begins on the page. It opens on models whose authors published their answers.
 
 The URL names the three models (`before`, `control`, `after`), the job that asks them (`job`) and
 the training that is watched (`training`).
@@ -18,15 +18,18 @@ from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import begin, span, watched
 from vlprobe.dashboard.lab import first_lists, repaired_cases
 from vlprobe.dashboard.lab.training import other_seeds, trained
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import attempt, choose, model_name, plain, quiet, store, view
+from vlprobe.models import published
+from vlprobe.models.published import PREFIX
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import repair, tables
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.html.repair import UNIT, Metrics
 from vlprobe.render.numbers import unit_of
-from vlprobe.render.words import presentations
+from vlprobe.render.words import SHIPPED_MODELS, presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import Request
@@ -41,22 +44,36 @@ NUMBERS: Numbers = tuple(
 SEEDS = 9  # shipped models are numbered: demo:eqsim, demo:eqsim-2, ...
 Three = tuple[str, str, str]  # before, control, after
 HELP = {
-    "before": "What the two others were tuned from.",
-    "control": (
-        "Trained just as long without the loss in question: training longer changes a model, too."
-    ),
-    "after": "What it became with the loss.",
+    "before": "The model that the two others were tuned from.",
+    "control": "Tuned without the repair: more training changes a model, too.",
+    "after": "Tuned with the repair.",
 }
 FIRST = {"before": "demo:softmax", "control": "demo:plain", "after": "demo:eqsim"}
+_CLIP = (f"{PREFIX}:CLIP ViT-B/32", f"{PREFIX}:CLIP_COCO")
+PUBLISHED: dict[str, Three] = {
+    "CLIP, hard negative texts": (*_CLIP, f"{PREFIX}:CLIP_TROHN-Text"),
+    "CLIP, hard negative texts and pictures": (*_CLIP, f"{PREFIX}:CLIP_TROHN-Img"),
+}
 
 
 def repaired() -> Three:
-    """Pickers for the models before, in the control and after; "" where
+    """Pickers for the models before, in the control and after, with links to examples; "" where
     none is there to be picked.
     """
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
     names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.models))]))
+    published_here = {
+        label: three for label, three in PUBLISHED.items() if set(three) <= set(names)
+    }
+    first = FIRST
+    if published_here:
+        first = dict(zip(HELP, next(iter(published_here.values())), strict=True))
+        examples = published_here | {"Tiny CLIP, EqSim": tuple(FIRST.values())}
+        with st.container(horizontal=True, key="repair_examples"):
+            for label, three in examples.items():
+                parameters = dict(zip(HELP, three, strict=True))
+                st.page_link(page_file("repair"), label=label, query_params=parameters)
     newest = {
         "before": "",
         "control": _first(tuned, plain_=True),
@@ -64,19 +81,32 @@ def repaired() -> Three:
     }
     picked = []
     for column, (role, help_) in zip(st.columns(3), HELP.items(), strict=True):
-        default = FIRST[role] if FIRST[role] in names else newest[role]
+        default = first[role] if first[role] in names else newest[role]
         options = {} if default else {"": "None yet: fine-tune one below"}
         options |= {name: called(name) for name in names}
         with column:
             picked.append(
                 choose(role.capitalize(), role, options, default, always=True, help_=help_)
             )
+            if sentence := _about(picked[-1]):
+                quiet(sentence)
     return picked[0], picked[1], picked[2]
 
 
 def _first(tuned: dict[str, str], plain_: bool) -> str:
     """The newest fine-tuned model whose loss was plain, or was not."""
     return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
+
+
+def _about(name: str) -> str:
+    """What a model is, in a sentence; "" where nothing says so."""
+    publication = published.publication(name)
+    return f"{publication.about}." if publication else SHIPPED_MODELS.get(name, ("", ""))[1]
+
+
+def _is_published(models: Three) -> bool:
+    """Whether one of them has published answers, so that no more questions can be asked."""
+    return any(name.startswith(f"{PREFIX}:") for name in models)
 
 
 def short(name: str) -> str:
@@ -101,15 +131,15 @@ def changed(models: Three) -> None:
     """
     if len(set(models)) < 3 or "" in models:
         st.info(
-            "To see what a loss repaired takes three models: the one before, a control that was "
-            "trained just as long without that loss, and the one after. Fine-tune them below, or "
+            "To see what was repaired takes three models: the one before, a control that was "
+            "trained just as long without the repair, and the one after. Fine-tune them below, or "
             "pick three different ones.",
             icon=":material/info:",
         )
         return
     if differ := training_differences(*models):
         st.warning(
-            "The loss is not all that differs, so not all that moved is its doing. "
+            "The repair is not all that differs, so not all that moved is its doing. "
             f"{plain('; '.join(differ))}.",
             icon=":material/warning:",
         )
@@ -121,7 +151,7 @@ def changed(models: Three) -> None:
     with st.spinner("Comparing the three, picture by picture", show_time=False):
         moves = view(views.repair.repair_moves, *models, NUMBERS)
         levels = view(views.repair.repair_levels, models, NUMBERS)
-    repaired_cases.draw(models[0], models[2])
+    repaired_cases.draw(models)
     first_lists.draw(models[0], models[2])
     with st.expander("What was gained and what was lost, in words", key="repair_in_words"):
         st.html(repair.in_words(moves, metrics))
@@ -130,7 +160,7 @@ def changed(models: Three) -> None:
     _figures(levels, metrics, {model: f"{role}: {called(model)}" for role, model in roles}, styles)
     quiet(
         "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, "
-        "before, control and after. What the loss did is the way from "
+        "before, control and after. What the repair did is the way from "
         f"the control to the last mark. {ARMS}The differences in the table are paired, picture by "
         "picture, and so can "
         "be real where arms overlap."
@@ -151,10 +181,12 @@ def changed(models: Three) -> None:
 
 
 def seeds(models: Three) -> None:
-    """What the loss did in other trainings that differ by the seed alone; what is not asked yet, by
+    """What the repair did in other trainings that differ by the seed alone; what is not asked yet, by
     a press.
     """
-    if len(set(models)) < 3 or "" in models or not view(views.repair.repair_sets, models):
+    if len(set(models)) < 3 or "" in models or _is_published(models):
+        return
+    if not view(views.repair.repair_sets, models):
         return
     others = _other_seeds(models)
     st.subheader("Other seeds")
@@ -196,7 +228,7 @@ def seeds(models: Three) -> None:
         quiet(
             "After − control, on the same questions, in trainings that differ by their seed alone. "
             "The standard deviation is that of one training: what is not larger than it may be the "
-            "seed's doing, not the loss's."
+            "seed's doing, not the repair's."
         )
 
 
@@ -248,6 +280,12 @@ def _ask(models: Three, missing: list[str]) -> None:
     """The job that asks these models now, or one button for the probes that not all three have
     answered.
     """
+    if _is_published(models):
+        if missing:
+            quiet(
+                "The authors published answers to one question set, so the table has its rates only."
+            )
+        return
     everyone = (*models, *(name for pair in _other_seeds(models) for name in pair))
     going = _going(everyone)
     job = watched()

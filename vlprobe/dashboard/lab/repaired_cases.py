@@ -17,7 +17,6 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.wall import Disagreements
 
-N_READ = 60  # cases, of which those with the same picture are shown once
 KEY = "repaired_examples"
 
 
@@ -30,10 +29,14 @@ class Repaired:
     disagreements: Disagreements
 
 
-def draw(before: str, after: str) -> None:
-    """A sentence on how many cases each of the two alone believes, and the first of
-    those that were repaired.
+def draw(models: tuple[str, str, str]) -> None:
+    """A sentence on how many cases fool only the model before and how many only the model after, and
+    the first of those that were repaired, with photographs where there are any.
+
+    Args:
+        models: Before, control and after.
     """
+    before, _, after = models
     repaired = _most_repaired(before, after)
     if repaired is None:
         quiet("No question that fooled the model before is answered rightly by the model after.")
@@ -46,49 +49,47 @@ def draw(before: str, after: str) -> None:
         f"{names[1]}.** The other way round it is {disagreements.n_only_other:,}. What training "
         "alone would have changed is in both numbers."
     )
-    frame.say_strangers(repaired.questions, (before, after))
-    by_picture = {card.images or (card.item,): card for card in reversed(disagreements.only_base)}
-    cards = [
-        card for card in disagreements.only_base if by_picture[card.images or (card.item,)] is card
-    ][: opening.N_EXAMPLES]
-    label = f"Repaired: {kind.lies} that fooled {model_name(before)} alone"
-    of_two = bucket(replace(repaired.case_filter, other=after), "only_first")
+    frame.say_strangers(repaired.questions, models)
+    of_two = bucket(replace(repaired.case_filter, other=after, sort="difference"), "only_first")
+    question_set = repaired.questions.question_set
+    examples = view(views.cases.with_pictures_if_any, question_set, of_two)
+    cards, _, _ = view(views.wall.wall, question_set, examples, 1, opening.N_EXAMPLES, True)
+    label = f"Repaired: {kind.lies} that fooled only {model_name(before)}"
     parameters = case_links.query(repaired.questions, of_two)
     opening.draw_cards(cards, kind, label, parameters, KEY)
-    st.page_link(
-        page_file("explore"),
-        label=f"All {disagreements.n_only_base:,}",
-        icon=":material/image_search:",
-        query_params=parameters,
-    )
+    with st.container(horizontal=True):
+        st.page_link(
+            page_file("explore"),
+            label=f"All {disagreements.n_only_base:,}",
+            icon=":material/image_search:",
+            query_params=parameters,
+        )
+        st.page_link(
+            page_file("breakdown"),
+            label="Each kind of wrong caption",
+            icon=":material/bar_chart:",
+            query_params={"set": repaired.questions.key},
+        )
 
 
 def _most_repaired(before: str, after: str) -> Repaired | None:
     """Of all questions that both were asked, those with most cases repaired beyond
     the cases that were broken.
     """
-    every: list[Repaired] = []  # without cards: those of all but one are not shown
+    every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
         stored = questions(key)
         for kind in stored_kinds(stored):
             if kind not in movement_kinds():
-                counts = _disagreements(stored, before, after, kind, 0)
+                arguments = stored.question_set, before, after, Filter(before, kind), 0
+                counts = view(views.wall.disagreements, *arguments)
                 every.append(Repaired(stored, Filter(before, kind), counts))
     every = [candidate for candidate in every if candidate.disagreements.n_only_base]
     if not every:
         return None
-    most = max(
+    return max(
         every,
         key=lambda candidate: (
             candidate.disagreements.n_only_base - candidate.disagreements.n_only_other
         ),
     )
-    kind = most.case_filter.kind
-    return replace(most, disagreements=_disagreements(most.questions, before, after, kind, N_READ))
-
-
-def _disagreements(
-    stored: Questions, before: str, after: str, kind: str, n_read: int
-) -> Disagreements:
-    arguments = stored.question_set, before, after, Filter(before, kind), n_read
-    return view(views.wall.disagreements, *arguments)

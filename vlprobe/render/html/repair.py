@@ -18,13 +18,13 @@ from vlprobe.views.records import LevelRow, MoveRow, SeedsRow, records
 UNIT = "spread"
 Metrics = Mapping[str, Mapping[str, Metric]]  # by probe and name
 ROLES = ("Before", "Control", "After")
-STEPS = {"loss": "What the loss did", "training": "What training alone did"}
+STEPS = {"loss": "What the repair did", "training": "What training alone did"}
 OUTCOMES = {"better": "Gained", "worse": "Lost", "tied": "Moved no more than by chance"}
 AGAINST = {"loss": "after − control", "training": "control − before"}
 
 
 def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
-    """What the loss gained and lost against the control, and what training alone did.
+    """What the repair gained and lost against the control, and what training alone did.
 
     Args:
         moves: What `views.repair.repair_moves` returns.
@@ -148,7 +148,7 @@ def _move(row: MoveRow, unit: str) -> str:
 
 
 def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
-    """A row a number: what the loss did in each of several trainings, their mean and their spread.
+    """A row a number: what the repair did in each of several trainings, their mean and their spread.
 
     Args:
         differences: What `views.repair.repair_seeds` returns.
@@ -166,7 +166,7 @@ def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> 
         texts.append(signed(row.sd, unit).removeprefix("+"))
         heading = explained(metric, unit, metric.chance, folded=True)
         rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
-    return table("What the loss did, by seed", column_heads(titles), rows)
+    return table("What the repair did, by seed", column_heads(titles), rows)
 
 
 def held_out(
