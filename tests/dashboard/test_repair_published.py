@@ -21,6 +21,7 @@ FILES = {
     "published:CLIP_TROHN-Text": "CLIP_TROHN-Text",
     "published:CLIP_TROHN-Img": "CLIP_TROHN-Img",
 }
+QUESTION = ("filename", "caption", "negative_caption", "type", "subtype")
 ROLES = ("before", "control", "after")
 
 
@@ -34,8 +35,7 @@ def answers(model: str) -> dict[tuple[str, ...], bool]:
     """Right or wrong by picture and captions, from the authors' table."""
     with (REAL / f"SUGARCREPE_CORRECT_{FILES[model]}.csv").open(encoding="utf-8") as rows:
         return {
-            tuple(row[name] for name in ("filename", "caption", "negative_caption", "type"))
-            + (row["subtype"],): row["correct"] == "1"
+            tuple(row[name] for name in QUESTION): row["correct"] == "1"
             for row in csv.DictReader(rows)
         }
 
