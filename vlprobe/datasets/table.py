@@ -74,7 +74,7 @@ def _read(name: str, cache: Path) -> tuple[table_names.TableName, reader.Table, 
     if parsed.url:
         reader.require_kind(parsed.file)
         parsed = replace(parsed, file=remote.local_copy(parsed.url, cache))
-    table = reader.read(parsed.file, cache)
+    table = reader.read(parsed.file)
     layout = layouts.recognised(
         str(parsed.file), table.names, parsed.values.get("layout", ""), parsed.columns
     )

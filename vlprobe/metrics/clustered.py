@@ -10,16 +10,11 @@ Source: Rao and Scott 1992 (effective sample size); Korn and Graubard 1998 (exac
 Benjamini and Hochberg 1995.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 LEVEL = 0.95
-STEPS = 500  # of the continued fraction; a few dozen do but for huge arguments
-HALVINGS = 60  # of the interval that a quantile is in, at most
-PRECISION = 1e-12  # of the last step to a quantile, which Newton squares
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +81,14 @@ def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
     """Compute the one-sided p: the probability of at least as many events if the true rate of each
     group is the one in `rates`, shape (n_groups,); 1 where it explains as many.
     """
+    from scipy.special import betainc
+
     is_more = groups.n_events > rates * groups.n_cases
     p = np.where(is_more, 0.0, 1.0)
     tested = is_more & (rates > 0)
     sizes = groups.effective_sizes[tested]
     above = groups.rates[tested] * sizes
-    p[tested] = incomplete_beta(above, sizes - above + 1, rates[tested])
+    p[tested] = betainc(above, sizes - above + 1, rates[tested])
     return p
 
 
@@ -99,17 +96,15 @@ def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
     """The exact 95 % interval of each group's rate, for its effective size: arrays of shape
     (n_groups,); NaN without a case.
     """
+    from scipy.special import betaincinv
+
     size = groups.effective_sizes
     events = groups.rates * size
     tail = (1 - LEVEL) / 2
     low, high = np.zeros(len(size)), np.ones(len(size))
     some, not_all = groups.n_events > 0, groups.n_events < groups.n_cases
-    ends = _beta_quantile(
-        np.concatenate([events[some], events[not_all] + 1]),
-        np.concatenate([size[some] - events[some] + 1, size[not_all] - events[not_all]]),
-        np.repeat([tail, 1 - tail], [some.sum(), not_all.sum()]),
-    )
-    low[some], high[not_all] = ends[: some.sum()], ends[some.sum() :]
+    low[some] = betaincinv(events[some], size[some] - events[some] + 1, tail)
+    high[not_all] = betaincinv(events[not_all] + 1, size[not_all] - events[not_all], 1 - tail)
     unknown = groups.n_cases == 0
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
@@ -125,68 +120,3 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
     stepped = p[order] * m / np.arange(1, m + 1)
     raised[order] = np.minimum.accumulate(stepped[::-1])[::-1]
     return np.minimum(raised, 1.0)
-
-
-def incomplete_beta(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The regularised incomplete beta function I_x(a, b), elementwise; a and b above 0.
-
-    Source: Numerical Recipes, 6.4: the continued fraction, by Lentz's method.
-    """
-    swapped = x > (a + 1) / (a + b + 2)
-    left, right = np.where(swapped, b, a), np.where(swapped, a, b)
-    at = np.where(swapped, 1 - x, x)
-    with np.errstate(divide="ignore"):
-        front = np.exp(
-            _log_gamma(left + right)
-            - _log_gamma(left)
-            - _log_gamma(right)
-            + left * np.log(at)
-            + right * np.log1p(-at)
-        )
-    value = front / left * _continued_fraction(left, right, at)
-    return np.clip(np.where(swapped, 1 - value, value), 0.0, 1.0)
-
-
-def _continued_fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
-    c = np.ones_like(x)
-    d = 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
-    fraction = d.copy()
-    for m in range(1, STEPS):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for numerator in (even, odd):
-            d = 1 / _away_from_zero(1 + numerator * d)
-            c = _away_from_zero(1 + numerator / c)
-            step = c * d
-            fraction = fraction * step
-        if np.all(np.abs(step - 1) < 1e-15):
-            break
-    return fraction
-
-
-def _away_from_zero(values: np.ndarray) -> np.ndarray:
-    return np.where(np.abs(values) < _TINY, _TINY, values)
-
-
-def _log_gamma(values: np.ndarray) -> np.ndarray:
-    return np.fromiter(map(math.lgamma, values.tolist()), np.float64, len(values))
-
-
-def _beta_quantile(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Where I_x(a, b) is `share`, by Newton's method; where that leads out of the interval in which
-    the quantile is known to be, the interval is halved.
-    """
-    log_beta = _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
-    low, high = np.zeros(len(a)), np.ones(len(a))
-    at = a / (a + b)
-    for _ in range(HALVINGS):
-        excess = incomplete_beta(a, b, at) - share
-        low, high = np.where(excess < 0, at, low), np.where(excess < 0, high, at)
-        with np.errstate(all="ignore"):
-            density = np.exp((a - 1) * np.log(at) + (b - 1) * np.log1p(-at) - log_beta)
-            step = at - excess / density
-        before = at
-        at = np.where((step >= low) & (step <= high), step, (low + high) / 2)
-        if np.all(np.abs(at - before) <= PRECISION):
-            break
-    return at

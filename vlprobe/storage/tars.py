@@ -10,12 +10,11 @@ import io
 import os
 import re
 import tarfile
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import memo, tar_index
+from vlprobe.storage import memo
 
 MOST_MEMBERS = 5_000_000
 MOST_BYTES = 1 << 30  # of one member
@@ -61,14 +60,10 @@ def read(file: Path, name: str) -> bytes:
         return handle.read(member.n_bytes)
 
 
-def members(file: Path, cache: Path | None = None) -> dict[str, Member]:
+def members(file: Path) -> dict[str, Member]:
     """The files of a tar by name, in their order; callers must not modify it.
 
     A tar is gone through once in a process, and again only after it has changed.
-
-    Args:
-        file: The tar.
-        cache: Where its index is kept for other processes (`storage.tar_index`).
 
     Raises:
         InvalidInput: it is not a tar, is truncated, or has more than MOST_MEMBERS members.
@@ -78,20 +73,9 @@ def members(file: Path, cache: Path | None = None) -> dict[str, Member]:
     key = (str(file), *memo.stamp_of(status))
     index = _indexes.get(key)
     if index is None:
-        index = _indexes[key] = _kept_or_scanned(file, status.st_size, cache)
+        index = _indexes[key] = _members(str(file), status.st_size)
         for oldest in list(_indexes)[:-MOST_INDEXES]:
             _indexes.pop(oldest, None)
-    return index
-
-
-def _kept_or_scanned(file: Path, n_bytes: int, cache: Path | None) -> dict[str, Member]:
-    if cache is None:
-        return _members(str(file), n_bytes)
-    if (places := tar_index.kept(file, cache)) is not None:
-        return {name: Member(*place) for name, place in places}
-    began = time.time_ns()
-    index = _members(str(file), n_bytes)
-    tar_index.keep(file, cache, index, began)
     return index
 
 

@@ -91,8 +91,8 @@ def require_file(file: Path) -> None:
         ) from None
 
 
-def read(file: Path, cache: Path | None = None) -> Table:
-    """The whole table; the index of a tar is kept in the cache. Raises InvalidInput."""
+def read(file: Path) -> Table:
+    """Read the whole table. Raises InvalidInput."""
     require_kind(file)
     require_file(file)
     suffix = file.suffix.lower()
@@ -104,7 +104,7 @@ def read(file: Path, cache: Path | None = None) -> Table:
         if suffix in JSON_LINES:
             return of_rows(file, documents.rows_of(file, read_json_lines(file)))
         if suffix == ".tar":
-            return of_rows(file, shards.rows_of(file, cache))
+            return of_rows(file, shards.rows_of(file))
         return _columnar(file)
     except OSError as error:
         raise InvalidInput(

@@ -17,12 +17,8 @@ KEY = "__key__"  # webdataset's name of the column that names a row
 LEFT_OUT = "__"  # begins the names of webdataset's own members
 
 
-def rows_of(file: Path, cache: Path | None = None) -> list[dict[str, Any]]:
+def rows_of(file: Path) -> list[dict[str, Any]]:
     """A row for each picture of a tar, in its order.
-
-    Args:
-        file: The tar.
-        cache: Where its index is kept for the next time.
 
     Raises:
         InvalidInput: it is no tar, has no pictures, or a member that is text cannot be read.
@@ -30,7 +26,7 @@ def rows_of(file: Path, cache: Path | None = None) -> list[dict[str, Any]]:
     """
     rows: dict[str, dict[str, Any]] = {}
     with file.open("rb") as tar:
-        for name, member in tars.members(file, cache).items():
+        for name, member in tars.members(file).items():
             folder, _, base = name.rpartition("/")
             stem, _, ending = base.partition(".")
             kind = ending.lower().rpartition(".")[2]
