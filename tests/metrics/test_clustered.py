@@ -1,4 +1,4 @@
-"""Rates of clustered answers agree with exact binomial tests, with plain loops, and hold their level on made-up data."""
+"""Rates of clustered answers agree with exact binomial tests and plain loops, and hold their level on made-up data."""
 
 import numpy as np
 import pytest
