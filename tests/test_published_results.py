@@ -5,6 +5,8 @@ The tables are those of ../shared/data/real/README.md; the tests read the bundle
 
 import io
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,12 +15,12 @@ import pytest
 from PIL import Image
 
 from vlprobe import registry, views
-from vlprobe.datasets import bundled, credits
+from vlprobe.datasets import bundled, credits, photographs
 from vlprobe.models.published import NOTE
 from vlprobe.runs import ship_published, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring import pictures
+from vlprobe.scoring import pictures, thumbnails
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
@@ -243,3 +245,52 @@ def test_the_build_makes_the_same_store_again(tmp_path, shared_data):
         pd.testing.assert_frame_equal(tables[1], tables[3])
     for name in ("CREDITS.md", credits.MANIFEST):
         assert (built.root / name).read_bytes() == (STORE.root / name).read_bytes()
+
+
+def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filter():
+    asked = question_set("bundled:SugarCrepe")
+    first, second = "published:GPT-4V", "published:CLIP ViT-B/32"
+
+    def are_here(images: Iterable[tuple[str, ...]]) -> list[bool]:
+        return [views.cases.are_here(names) for names in images]
+
+    for sort in ("models", "best"):
+        chosen = Filter(first, "foil", sort=sort)
+        cards, n_pictures, n_cases = views.wall.wall(STORE, asked, chosen, 1, 100)
+        every, total = views.cases.failures(STORE, asked, chosen, 1, 100)
+        only = replace(chosen, pictured="here")
+        pictured_cards, n_pictured, _ = views.wall.wall(STORE, asked, only, 1, 100)
+        n_pictured_cases = views.cases.failures(STORE, asked, only)[1]
+        assert are_here(card.images for card in cards) == [
+            place < n_pictured for place in range(min(100, n_pictures))
+        ]
+        assert are_here(map(tuple, every["images"])) == [
+            place < n_pictured_cases for place in range(min(100, total))
+        ]
+        assert [card.id for card in cards[:n_pictured]] == [card.id for card in pictured_cards]
+        without = [card.n_believed for card in cards[n_pictured:]]
+        assert sort != "models" or without == sorted(without, reverse=True)
+        assert n_cases == total > 900
+    sides = views.wall.disagreements(STORE, asked, first, second, Filter(first, "foil"), 60)
+    for side in (sides.only_base, sides.only_other):
+        here = are_here(card.images for card in side)
+        assert here == sorted(here, reverse=True) and True in here
+
+
+def test_a_photograph_that_was_downloaded_into_the_cache_is_shown(tmp_path: Path):
+    store = shipped.opened(tmp_path)
+    asked = question_set("bundled:SugarCrepe")
+    before, n_before = store.version(), views.cases.with_pictures(store, asked, "foil")[0]
+    chosen = Filter("published:GPT-4V", "foil", outcome="all", sort="dataset")
+    card = views.wall.wall(store, asked, chosen, 1, 60)[0][40]
+    assert not views.cases.are_here(card.images) and card.images[0].startswith("pictures/coco/")
+    file = tmp_path / card.images[0]
+    photographs.download(store, {}, lambda done, total: None)
+    assert store.version() != before
+    file.parent.mkdir(parents=True)
+    Image.new("RGB", (64, 48), "teal").save(file)
+    (shown,) = views.wall.cards(store, asked, chosen, [card.case])
+    assert shown.images == (str(file),) and views.cases.are_here(shown.images)
+    assert thumbnails.address(tmp_path, shown.images[0]).startswith("data:image/webp")
+    n_after = views.cases.with_pictures(store, asked, "foil")[0]
+    assert n_after == n_before + 1 + card.more

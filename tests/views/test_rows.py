@@ -120,8 +120,12 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
         *(place for place in range(200) if math.isnan(keys[place])),
     ]
     chosen = replace(Filter("x"), sort=sort)
+    matches = views.filter.Matches(np.arange(200), margin, other, n_fooled)
+    is_pictured = rng.random(200) < 0.3
+    pictures_first = sorted(expected, key=lambda place: not is_pictured[place])
     for start, stop in ((0, 1), (0, 12), (60, 72), (130, 170), (190, 300), (200, 212), (500, 512)):
-        assert (
-            views.filter.sorted_indices(chosen, margin, other, start, stop, n_fooled).tolist()
-            == expected[start:stop]
-        )
+        indices = views.filter.sorted_indices(chosen, matches, start, stop)
+        assert indices.tolist() == expected[start:stop]
+        mixed = matches._replace(is_pictured=is_pictured)
+        indices = views.filter.sorted_indices(chosen, mixed, start, stop)
+        assert indices.tolist() == pictures_first[start:stop]

@@ -32,8 +32,8 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     from vlprobe.storage.store import DEFAULT, Store
 
     access.refuse_writing()
-    root = Store(ctx.obj or DEFAULT).root
-    items = registry.load_dataset(dataset, root).items
+    store = Store(ctx.obj or DEFAULT)
+    items = registry.load_dataset(dataset, store.root).items
     addresses, n_other = photographs.missing(items, host.rstrip("/") or photographs.HOST)
     if n_other:
         click.echo(
@@ -56,7 +56,9 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
         click.confirm("Download them?", abort=True, err=True)
     with Bar() as bar:
         report = photographs.download(
-            addresses, lambda done, total: bar.update("Downloading photographs", done, total)
+            store,
+            addresses,
+            lambda done, total: bar.update("Downloading photographs", done, total),
         )
     click.echo(
         f"{report.n_written:,} photographs downloaded, {report.n_bytes / 1e6:,.1f} MB.", err=True

@@ -134,6 +134,20 @@ def redraw(path: Path) -> bytes | None:
     return files.read(shipped.PUBLISHED_FOLDER / PHOTOGRAPHS / path.name)
 
 
+def located(name: str, cache: Path) -> str:
+    """Return the path of a picture that was downloaded into a cache; another name is returned as it is.
+
+    Args:
+        name: The stored name of the picture.
+        cache: Where `vlprobe pictures` puts pictures.
+    """
+    path = Path(name)
+    is_relative = path.parts[:1] == PICTURES.parts and ".." not in path.parts
+    if is_relative and not is_bundled(path) and files.is_file(cache / path):
+        return str(cache / path)
+    return name
+
+
 def is_bundled(path: Path) -> bool:
     """Whether a relative name is that of a bundled photograph."""
     return path.parent == COCO and path.name in _bundled_names()

@@ -12,6 +12,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
 from vlprobe.storage import access, downloads
 from vlprobe.storage.downloads import Report
+from vlprobe.storage.store import Store
 from vlprobe.types import Item
 
 HOST = "http://images.cocodataset.org"  # as COCO's own `coco_url` has it: its certificate is another host's
@@ -44,14 +45,24 @@ def missing(items: Iterable[Item], host: str = HOST) -> tuple[dict[Path, str], i
     return addresses, len(absent) - len(addresses)
 
 
-def download(addresses: dict[Path, str], on_progress: Callable[[int, int], None]) -> Report:
+def download(
+    store: Store, addresses: dict[Path, str], on_progress: Callable[[int, int], None]
+) -> Report:
     """Download photographs, and write only those that are whole images.
+
+    Args:
+        store: Whose pages show the photographs.
+        addresses: The file of each photograph to its address.
+        on_progress: See `downloads.download`.
 
     Raises:
         InvalidInput: the cache is read-only.
     """
     access.refuse_writing()
-    return downloads.download(addresses, _verify, on_progress)
+    try:
+        return downloads.download(addresses, _verify, on_progress)
+    finally:
+        store.note_downloads()
 
 
 def _verify(content: bytes) -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
 FETCH_THREADS = 8
 Fact = TypeVar("Fact")
+DOWNLOADED = "pictures/downloaded"  # written after each download of pictures
 MANIFESTS = 4096  # that are kept in memory, some kilobytes each
 
 
@@ -239,8 +240,8 @@ class Store:
         return runs[matching[0]]
 
     def version(self) -> str:
-        """Changes whenever a run is completed or removed, or a model examined: the version of
-        cached tables.
+        """Changes whenever a run is completed or removed, a model examined, or a picture
+        downloaded: the version of cached tables.
         """
         return self._listing.version if self._listing else self._read_version()
 
@@ -252,10 +253,14 @@ class Store:
         ]
         stamps = [
             f"{name}:{stamp}"
-            for name in (*runs, *models)
+            for name in (*runs, *models, DOWNLOADED)
             if (stamp := _stamp(os.path.join(self.root, name)))
         ]
         return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
+
+    def note_downloads(self) -> None:
+        """Change the version of cached tables, because pictures were downloaded."""
+        files.write_bytes(self.root / DOWNLOADED, b"", durable=False)
 
     def files(self, keys: Sequence[str], table: str) -> list[str]:
         """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums`

@@ -15,7 +15,7 @@ from vlprobe.types import Picture
 from vlprobe.views import bins, caption_bins, crossed, pattern_groups
 from vlprobe.views import filter as views_filter
 from vlprobe.views import rows as views_rows
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import Filter, Matches
 from vlprobe.views.mixed.outcomes import outcomes as search_outcomes
 from vlprobe.views.runs import QuestionSet
 
@@ -26,16 +26,8 @@ MOST_FILES = 50_000  # whose being there is looked up
 INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
 
-def matching(
-    store: Store, question_set: QuestionSet, case_filter: Filter
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """The cases whose questions pass a filter, whatever the answers, and their margins.
-
-    Returns:
-        Numbers of cases, int32 of shape (n,); the margins of the filter's model, float32 of shape
-        (n,); those of its second model, where the filter is `paired`; and how many models are
-        fooled, where the filter sorts by `models`.
-    """
+def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
+    """Return the cases whose questions pass a filter, whatever the answers."""
     run = question_set.run(case_filter.model)
     second_run = question_set.run(case_filter.other) if case_filter.other else None
     views_filter.check(case_filter)
@@ -72,7 +64,8 @@ def matching(
         second_margins = margins_of(store, second_run.key, numbers)
     if case_filter.sort == "models":
         n_fooled = count_fooled(store, question_set, numbers)
-    return numbers, margins, second_margins, n_fooled
+    is_pictured = are_pictured(store, question_set, case_filter.kind, numbers)
+    return Matches(numbers, margins, second_margins, n_fooled, is_pictured)
 
 
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
@@ -110,28 +103,24 @@ def failures(
     Returns:
         The columns of `FailureRow`; and the total.
     """
-    numbers, margins, second_margins, n_fooled = matching(store, question_set, case_filter)
-    passing = views_filter.passing(case_filter, margins, second_margins)
-    margins = margins[passing]
-    second_margins, n_fooled = (
-        None if column is None else column[passing] for column in (second_margins, n_fooled)
-    )
+    matches = matching(store, question_set, case_filter)
+    matches = matches.take(views_filter.passing(case_filter, matches))
     start = max(page - 1, 0) * size
-    indices = views_filter.sorted_indices(
-        case_filter, margins, second_margins, start, start + size, n_fooled
-    )
-    page_numbers = numbers[passing][indices].tolist()
+    indices = views_filter.sorted_indices(case_filter, matches, start, start + size)
+    page_numbers = matches.numbers[indices].tolist()
     table = questions(store, question_set, page_numbers)
-    table.insert(1, "margin", margins[indices])
+    table.insert(1, "margin", matches.margins[indices])
     answered = _answers(store, question_set.run(case_filter.model).key, page_numbers)
     table.insert(2, "scores", answered["scores"])
-    return table, len(margins)
+    return table, len(matches.numbers)
 
 
 def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> pd.DataFrame:
     """The cases with these numbers, in this order: the columns of `CaseRow`."""
     path = store.files([question_set.key], "cases")[0]
-    return views_rows.read_rows(store, path, numbers, excluded=INTERNAL_COLUMNS)
+    table = views_rows.read_rows(store, path, numbers, excluded=INTERNAL_COLUMNS)
+    table["images"] = [_located(store, names) for names in table["images"]]
+    return table
 
 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
@@ -139,7 +128,7 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
     are; (0, 0) where they have more than MOST_FILES pictures, which are not looked for.
     """
     rows = _cases_of_pictures(store, question_set, kind)
-    n_pictured = sum(len(numbers) for names, numbers in rows if are_here(names))
+    n_pictured = len(pictured(store, question_set, kind))
     return n_pictured, sum(len(numbers) for _, numbers in rows)
 
 
@@ -151,21 +140,27 @@ def keeps_unpictured(question_set: QuestionSet) -> bool:
     return f"+{UNPICTURED}" in dataset or dataset.startswith(f"{bundled.PREFIX}:")
 
 
-def with_pictures_if_any(store: Store, question_set: QuestionSet, case_filter: Filter) -> Filter:
-    """The filter for examples: where some pictures are not here, the same filter with those cases
-    alone that have theirs, unless none of them passes.
-    """
-    if case_filter.pictured or not keeps_unpictured(question_set):
-        return case_filter
-    here = replace(case_filter, pictured="here")
-    return here if failures(store, question_set, here, size=1)[1] else case_filter
-
-
 def pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
-    """Numbers of the cases of a kind that have all their pictures on this machine, rising."""
-    rows = _cases_of_pictures(store, question_set, kind)
-    numbers = [number for names, cases in rows if are_here(names) for number in cases]
-    return np.sort(np.array(numbers, dtype=np.int32))
+    """Return the numbers of the cases of a kind that have all their pictures on this machine, rising."""
+
+    def find() -> np.ndarray:
+        rows = _cases_of_pictures(store, question_set, kind)
+        numbers = [number for names, cases in rows if are_here(names) for number in cases]
+        return np.sort(np.array(numbers, dtype=np.int32))
+
+    return store.listing_fact(("pictured", question_set.key, kind), find)
+
+
+def are_pictured(
+    store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
+) -> np.ndarray | None:
+    """Return whether each case has all its pictures on this machine: bool of shape (n,); None where
+    all cases have theirs, or none of them.
+    """
+    if not keeps_unpictured(question_set):
+        return None
+    is_pictured = np.isin(numbers, pictured(store, question_set, kind))
+    return None if is_pictured.all() or not is_pictured.any() else is_pictured
 
 
 def _cases_of_pictures(
@@ -179,7 +174,14 @@ def _cases_of_pictures(
             'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?',
             [store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
         ).fetchall()
-    return [] if len(rows) > MOST_FILES else rows
+    if len(rows) > MOST_FILES:
+        return []
+    return [(_located(store, names), numbers) for names, numbers in rows]
+
+
+def _located(store: Store, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of pictures; those that were downloaded into the cache as paths of their files."""
+    return tuple(bundled.located(name, store.root) for name in names)
 
 
 def are_here(names: Sequence[str]) -> bool:
@@ -205,14 +207,8 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
     """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the
     fooled, too.
     """
-    _, margins, second_margins, _ = matching(store, question_set, case_filter)
-    margins = margins[
-        views_filter.passing(
-            replace(case_filter, outcome="all"),
-            margins,
-            second_margins,
-        )
-    ]
+    matches = matching(store, question_set, case_filter)
+    margins = matches.margins[views_filter.passing(replace(case_filter, outcome="all"), matches)]
     return {
         name: int(np.count_nonzero(has_outcome(margins)))
         for name, has_outcome in views_filter.OUTCOMES.items()

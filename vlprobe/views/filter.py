@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,6 +68,28 @@ class Filter:
     def paired(self) -> bool:
         """Whether the other model's margins decide which cases pass, or in which order."""
         return bool(self.other_outcome or self.within or self.sort == "difference")
+
+
+class Matches(NamedTuple):
+    """Cases whose questions pass a filter, and what sorts them; arrays of shape (n,).
+
+    Attributes:
+        numbers: Of the cases, int32, rising.
+        margins: Of the filter's model, float32.
+        second_margins: Of its second model, float32, where the filter is `paired`.
+        n_fooled: Models that are fooled, where the filter sorts by `models`.
+        is_pictured: Whether the pictures of each case are on this machine; None where all are.
+    """
+
+    numbers: np.ndarray
+    margins: np.ndarray
+    second_margins: np.ndarray | None = None
+    n_fooled: np.ndarray | None = None
+    is_pictured: np.ndarray | None = None
+
+    def take(self, positions: np.ndarray) -> "Matches":
+        """Return the cases at these positions, or those where a mask is True."""
+        return Matches(*(None if column is None else column[positions] for column in self))  # type: ignore[arg-type]
 
 
 def check(case_filter: Filter) -> None:
@@ -140,18 +163,9 @@ def condition(case_filter: Filter) -> tuple[str, list[object]]:
     return " AND ".join(terms), values
 
 
-def passing(
-    case_filter: Filter,
-    margins: np.ndarray,
-    second_margins: np.ndarray | None,
-) -> np.ndarray:
-    """Whether the answers to each case pass the filter: bool of shape (n,).
-
-    Args:
-        case_filter: The filter.
-        margins: Of its model, shape (n,).
-        second_margins: Of its second model, shape (n,), where the filter is `paired`.
-    """
+def passing(case_filter: Filter, matches: Matches) -> np.ndarray:
+    """Whether the answers to each case pass the filter: bool of shape (n,)."""
+    margins, second_margins = matches.margins, matches.second_margins
     is_passing = OUTCOMES[case_filter.outcome](margins)
     if second_margins is not None:
         if case_filter.other_outcome:
@@ -162,18 +176,11 @@ def passing(
     return is_passing
 
 
-def sorted_indices(
-    case_filter: Filter,
-    margins: np.ndarray,
-    second_margins: np.ndarray | None,
-    start: int,
-    stop: int,
-    n_fooled: np.ndarray | None = None,
-) -> np.ndarray:
-    """Indices of the cases from `start` to before `stop` in the filter's order; ties stay in the
+def sorted_indices(case_filter: Filter, matches: Matches, start: int, stop: int) -> np.ndarray:
+    """Return indices of the cases from `start` to before `stop` in the filter's order; ties stay in the
     order of cases. See `sort_keys`.
     """
-    keys = sort_keys(case_filter, margins, second_margins, n_fooled)
+    keys = sort_keys(case_filter, matches)
     stop = min(stop, len(keys))
     if start >= stop:
         return np.empty(0, dtype=np.int64)
@@ -182,25 +189,20 @@ def sorted_indices(
     return candidates[np.argsort(keys[candidates], kind="stable")][start:stop]
 
 
-def sort_keys(
-    case_filter: Filter,
-    margins: np.ndarray,
-    second_margins: np.ndarray | None,
-    n_fooled: np.ndarray | None,
-) -> np.ndarray:
-    """What cases are sorted by, the smallest first, shape (n,).
-
-    Args:
-        case_filter: The filter.
-        margins: Of its model, shape (n,).
-        second_margins: Of its second model, shape (n,), where the filter is `paired`.
-        n_fooled: Models that are fooled, shape (n,), where the filter sorts by `models`.
+def sort_keys(case_filter: Filter, matches: Matches) -> np.ndarray:
+    """Return what cases are sorted by, the smallest first, shape (n,): cases with a picture come
+    before those without, each half in the filter's order.
     """
-    return SORTS[case_filter.sort](
+    margins, second_margins, n_fooled = matches[1:4]
+    keys = SORTS[case_filter.sort](
         margins,
         margins if second_margins is None else second_margins,
         np.zeros(len(margins)) if n_fooled is None else n_fooled,
     )
+    if matches.is_pictured is None:
+        return keys
+    ranks = np.unique(keys, return_inverse=True)[1]
+    return np.where(matches.is_pictured, ranks, ranks + len(ranks))
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -147,7 +147,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
 
 def _mask(store: Store, question_set: QuestionSet, question_filter: Filter) -> np.ndarray:
     """Whether each case passes a filter, whatever was answered: bool of shape (n_cases,)."""
-    numbers, *_ = views_cases.matching(store, question_set, question_filter)
+    numbers = views_cases.matching(store, question_set, question_filter).numbers
     is_matching = np.zeros(len(views_rows.unit_codes(store, question_set.key)), dtype=bool)
     is_matching[numbers] = True
     return is_matching

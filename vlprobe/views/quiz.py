@@ -140,6 +140,8 @@ def quiz_round(
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
     numbers = views_rows.case_numbers(store, question_set.key, f"kind = ? AND {_ASKED}", [kind])
+    is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
+    numbers = numbers if is_pictured is None else numbers[is_pictured]  # people look at pictures
     margins = quiz_margins(store, question_set, kind, models, numbers)
     generator = np.random.default_rng([seed, len(numbers)])
     fooled = np.count_nonzero(margins <= 0, axis=0)

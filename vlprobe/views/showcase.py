@@ -118,9 +118,9 @@ def showcases(
     else:
         strength = np.count_nonzero(margins <= 0, axis=0)
         is_shown = strength > 0
-    if views_cases.keeps_unpictured(question_set):
-        is_here = np.isin(numbers, views_cases.pictured(store, question_set, kind)) & is_shown
-        is_shown = is_here if is_here.any() else is_shown
+    is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
+    if is_pictured is not None and (is_shown & is_pictured).any():
+        is_shown = is_shown & is_pictured
     positions = _one_a_picture(store, question_set, numbers, strength, is_shown, seed)[:count]
     cards = views_wall.cards(store, question_set, Filter(model, kind), numbers[positions].tolist())
     answered = np.count_nonzero(~np.isnan(margins[:, positions]), axis=0)

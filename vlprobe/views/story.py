@@ -125,9 +125,8 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
         }
     )
     n_fooling_all = int(np.count_nonzero(n_fooled == len(models)))
-    if views_cases.keeps_unpictured(question_set):
-        here = np.isin(numbers, views_cases.pictured(store, question_set, kind))
-        table = table.loc[here] if here.any() else table
+    is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
+    table = table if is_pictured is None else table.loc[is_pictured]
     table = table.sort_values(["n_fooled", "margin", "number"], ascending=[False, True, True])
     table = table.drop_duplicates("picture").head(50 * MOST_OPENERS)
     again = table.groupby(["n_fooled", "source", "target"]).cumcount()

@@ -103,10 +103,11 @@ def suspects(
     is_strong = np.array([each.all_cases >= least_accuracy for each in accuracies], dtype=bool)
     n_rejecting = np.count_nonzero(margins[is_strong] <= 0, axis=0)
     threshold = max(2, math.ceil(2 * np.count_nonzero(is_strong) / 3))
-    has_picture = np.isin(numbers, views_cases.pictured(store, question_set, kind))
+    is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
+    last = np.zeros(len(numbers), dtype=bool) if is_pictured is None else ~is_pictured
     suspicious = np.flatnonzero(n_rejecting >= threshold)
     order = suspicious[
-        np.lexsort((numbers[suspicious], ~has_picture[suspicious], -n_rejecting[suspicious]))
+        np.lexsort((numbers[suspicious], last[suspicious], -n_rejecting[suspicious]))
     ]
     body = registry.load_probe(question_set.probe).presentation.kind(kind).body
     rows = _rows(store, question_set, numbers[order].tolist())

@@ -20,7 +20,7 @@ from vlprobe.views import cases as views_cases
 from vlprobe.views import filter as views_filter
 from vlprobe.views import rows as views_rows
 from vlprobe.views.changes import changed_words
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import Filter, Matches
 from vlprobe.views.records import AnswerRow, CaseRow, answer_records, records
 from vlprobe.views.runs import QuestionSet
 
@@ -116,10 +116,7 @@ def model_verdict(
 class _Passing:
     """The cases that pass a filter, and of each picture the first in the filter's order."""
 
-    numbers: np.ndarray  # int, shape (n,), rising
-    margins: np.ndarray
-    second_margins: np.ndarray | None
-    n_fooled: np.ndarray | None  # models, where the filter sorts by them
+    matches: Matches
     groups: np.ndarray  # of each case the position of its picture in `heads`, shape (n,)
     heads: np.ndarray  # positions in `numbers`, rising, one a picture
     sizes: np.ndarray  # cases of each picture
@@ -128,12 +125,7 @@ class _Passing:
         self, case_filter: Filter, positions: np.ndarray, start: int, stop: int
     ) -> np.ndarray:
         """Indices of `positions` from `start` to before `stop` in the filter's order."""
-        second, n_fooled = (
-            None if column is None else column[positions]
-            for column in (self.second_margins, self.n_fooled)
-        )
-        margins = self.margins[positions]
-        return views_filter.sorted_indices(case_filter, margins, second, start, stop, n_fooled)
+        return views_filter.sorted_indices(case_filter, self.matches.take(positions), start, stop)
 
 
 def wall(
@@ -159,14 +151,14 @@ def wall(
         case has its own; and how many cases pass.
     """
     passing = _passing(store, question_set, case_filter)
-    heads = passing.heads if grouped else np.arange(len(passing.numbers))
+    heads = passing.heads if grouped else np.arange(len(passing.matches.numbers))
     start = max(page - 1, 0) * size
     order = passing.order(case_filter, heads, start, start + size)
     positions = heads[order]
     n_more = passing.sizes[passing.groups[positions]] - 1
-    numbers = passing.numbers[positions].tolist()
+    numbers = passing.matches.numbers[positions].tolist()
     page_cards = cards(store, question_set, case_filter, numbers, n_more.tolist())
-    return page_cards, len(passing.heads), len(passing.numbers)
+    return page_cards, len(passing.heads), len(passing.matches.numbers)
 
 
 def neighbours(
@@ -188,9 +180,9 @@ def neighbours(
         n_same: How many other cases of the picture, at most.
     """
     passing = _passing(store, question_set, case_filter)
-    heads = passing.heads if grouped else np.arange(len(passing.numbers))
-    position = int(np.searchsorted(passing.numbers, case))
-    if position == len(passing.numbers) or passing.numbers[position] != case:
+    heads = passing.heads if grouped else np.arange(len(passing.matches.numbers))
+    position = int(np.searchsorted(passing.matches.numbers, case))
+    if position == len(passing.matches.numbers) or passing.matches.numbers[position] != case:
         return Neighbours(0, len(passing.heads), "", "", (), 0)
     group = passing.groups[position]
     head = group if grouped else position
@@ -199,7 +191,7 @@ def neighbours(
     beside = [order[at] for at in (rank - 1, rank + 1) if 0 <= at < len(order)]
     same = np.flatnonzero((passing.groups == group) & (np.arange(len(passing.groups)) != position))
     first_same = same[passing.order(case_filter, same, 0, n_same)]
-    numbers = [*passing.numbers[heads[beside]].tolist(), *passing.numbers[first_same].tolist()]
+    numbers = passing.matches.numbers[[*heads[beside], *first_same]].tolist()
     several = cards(store, question_set, case_filter, numbers)
     previous = several[0].id if rank > 0 else ""
     next_id = several[len(beside) - 1].id if rank + 1 < len(order) else ""
@@ -221,10 +213,10 @@ def disagreements(
     any_outcome = replace(
         case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
     )
-    numbers, margins, second_margins, _ = views_cases.matching(store, question_set, any_outcome)
-    if second_margins is None:
-        second_margins = margins
-    within = views_filter.passing(any_outcome, margins, second_margins)
+    matches = views_cases.matching(store, question_set, any_outcome)
+    margins, second_margins = matches.margins, matches.second_margins
+    assert second_margins is not None  # the filter is paired
+    within = views_filter.passing(any_outcome, matches)
     answered = within & ~np.isnan(margins) & ~np.isnan(second_margins)
     sides = []
     for model, believing, holding in (
@@ -232,10 +224,8 @@ def disagreements(
         (other, second_margins, margins),
     ):
         positions = np.flatnonzero(answered & (believing <= 0) & (holding > 0))
-        order = views_filter.sorted_indices(
-            any_outcome, margins[positions], second_margins[positions], 0, n
-        )
-        side_numbers = numbers[positions[order]].tolist()
+        order = views_filter.sorted_indices(any_outcome, matches.take(positions), 0, n)
+        side_numbers = matches.numbers[positions[order]].tolist()
         side_filter = replace(any_outcome, model=model)
         sides.append((cards(store, question_set, side_filter, side_numbers), len(positions)))
     (only_base, n_base), (only_other, n_other) = sides
@@ -362,20 +352,15 @@ def texts_of(row: CaseRow, body: CardBody, top: str) -> tuple[str, str]:
 
 
 def _passing(store: Store, question_set: QuestionSet, case_filter: Filter) -> _Passing:
-    numbers, margins, second_margins, n_fooled = views_cases.matching(
-        store, question_set, case_filter
-    )
-    is_passing = views_filter.passing(case_filter, margins, second_margins)
-    numbers, margins = numbers[is_passing], margins[is_passing]
-    second_margins = None if second_margins is None else second_margins[is_passing]
-    n_fooled = None if n_fooled is None else n_fooled[is_passing]
-    if not len(numbers):
+    matches = views_cases.matching(store, question_set, case_filter)
+    matches = matches.take(views_filter.passing(case_filter, matches))
+    if not len(matches.numbers):
         none = np.empty(0, dtype=np.int64)
-        return _Passing(numbers, margins, second_margins, n_fooled, none, none, none)
-    keys = views_filter.sort_keys(case_filter, margins, second_margins, n_fooled)
-    codes = views_rows.picture_codes(store, question_set.key)[numbers]
+        return _Passing(matches, none, none, none)
+    keys = views_filter.sort_keys(case_filter, matches)
+    codes = views_rows.picture_codes(store, question_set.key)[matches.numbers]
     heads, groups, sizes = first_of_each(codes, keys)
-    return _Passing(numbers, margins, second_margins, n_fooled, groups, heads, sizes)
+    return _Passing(matches, groups, heads, sizes)
 
 
 def first_of_each(

@@ -89,7 +89,7 @@ def test_a_dataset_and_a_model_that_are_loaded_make_the_same_run(asked: Results,
 
 def test_failures_are_the_lowest_margins(asked: Results):
     found = vlprobe.failures(asked, CONTROLS[0], kind="flip", limit=5)
-    margins = views.cases.matching(asked.store, asked.question_set, found.case_filter)[1]
+    margins = views.cases.matching(asked.store, asked.question_set, found.case_filter).margins
     assert [card.margin for card in found] == sorted(margins[margins <= 0])[:5]
     assert found.total == int((margins <= 0).sum()) and len(found) == min(5, found.total)
     assert found.table["id"].tolist() == [card.id for card in found]

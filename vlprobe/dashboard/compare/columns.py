@@ -117,8 +117,7 @@ def _draw_side(contest: Contest, side: Side) -> None:
     if not side.n_cases:
         st.html(tag("p", "None.", class_="vp-quiet"))
         return
-    shown = view(views.cases.with_pictures_if_any, stored.question_set, side.case_filter)
-    cards, _, _ = view(views.wall.wall, stored.question_set, shown, 1, SHOWN, True)
+    cards, _, _ = view(views.wall.wall, stored.question_set, side.case_filter, 1, SHOWN, True)
     key = f"{side.name}_cards"
     values = card_values(contest, side.case_filter, cards, f"Only {model}, not {rival}")
     component("wall")(key=key, data=values, on_open_change=functools.partial(open_case, key))

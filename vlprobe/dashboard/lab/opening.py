@@ -102,7 +102,6 @@ def draw_examples(stored: Questions, case_filter: Filter, key: str = "examples")
     """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
     kind = presentations()[stored.probe].kind(case_filter.kind)
     n_cards = N_BESIDE if kind.body in ("pair", "series") else N_EXAMPLES
-    case_filter = view(views.cases.with_pictures_if_any, stored.question_set, case_filter)
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
     if not cards:
         return

@@ -150,8 +150,9 @@ def _examples(about: Field, measured: Measured, model: str, best: str) -> dict[s
     stored = about.questions
     cards: dict[str, WallCard] = {}
     for name in models:
-        mistakes = view(views.cases.with_pictures_if_any, stored.question_set, Filter(name, kind))
-        wall_cards, _, _ = view(views.wall.wall, stored.question_set, mistakes, 1, 1, True)
+        wall_cards, _, _ = view(
+            views.wall.wall, stored.question_set, Filter(name, kind), 1, 1, True
+        )
         if wall_cards:
             cards[name] = wall_cards[0]
     small = addresses(store().root, [card.images[0] for card in cards.values() if card.images])
