@@ -1,1 +1,1 @@
-"""What judges the answers: one file a family of metrics."""
+"""Metrics of model answers, one file per family."""

@@ -1,4 +1,4 @@
-"""How far people agree on labels: Cohen's kappa of two, Krippendorff's alpha of any number, and 95 % intervals.
+"""Agreement of people on labels: Cohen's kappa for two, Krippendorff's alpha for any number, with 95 % intervals.
 
 Both are functions of a table that counts pairs of labels, categories by categories, summed over what was
 judged. Intervals are percentiles over resampled groups (all edits of a caption are drawn together).

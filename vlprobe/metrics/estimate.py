@@ -125,10 +125,9 @@ def micro(value: np.ndarray, weight: np.ndarray, item: np.ndarray) -> Measure:
 
 
 class Sums:
-    """What many means and their intervals rest on, from blocks of items that come one after
-    another.
+    """Accumulate the sums of many means and their intervals over consecutive blocks of items.
 
-    It grows with the number of items by RESAMPLES bytes each, and not with the number of cases.
+    Memory grows by RESAMPLES bytes per item, and does not depend on the number of cases.
     """
 
     def __init__(self, n_items: int) -> None:
@@ -137,7 +136,7 @@ class Sums:
 
     @functools.cached_property
     def _resample_counts(self) -> np.ndarray:
-        """How often each item is drawn in each resample, shape (n_items, RESAMPLES)."""
+        """Count how often each item is drawn in each resample, shape (n_items, RESAMPLES)."""
         return every_resample(self.n_items)
 
     def add(
@@ -255,7 +254,7 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 
     Args:
         measures: What to average.
-        n_items: How many items were asked about, those without a case included.
+        n_items: Number of items, including those without a case included.
         are_rates: Whether their values are 0 to 1.
     """
     sums, names = Sums(n_items), range(len(measures))
@@ -269,8 +268,7 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 def differences(
     pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
 ) -> list[Difference]:
-    """How much higher the first model of each pair scores than the second, and whether that may be
-    chance.
+    """Compute the paired difference of the two models of each pair, with its interval and p-value.
 
     The interval is the 95 % percentile interval of the difference over resampled items, the draws
     being those of `estimates`. The p-value is that of a randomization test: it asks how often a
@@ -295,7 +293,7 @@ def differences(
 
     Args:
         pairs: Two models' measures of one metric; items have the same codes in both.
-        n_items: How many items were asked about, those without a case included.
+        n_items: Number of items, including those without a case included.
         are_rates: Of each pair, whether its values are 0 to 1; empty: none is.
 
     Returns:
@@ -401,7 +399,7 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     )
 
     def n_large(first: int) -> np.ndarray:
-        """How many of a block of exchanges, from this one on, give a difference as large."""
+        """Count the exchanges of a block, starting with this one, that give a difference as large."""
         size = min(EXCHANGE_BLOCK, EXCHANGES - first)
         coins = np.frombuffer(
             np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8
@@ -421,10 +419,9 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """How often a fair coin divides the cases that only one of two models gets wrong at least as
-    unevenly as this.
+    """Compute McNemar's exact p-value from the cases that only one of two models gets wrong.
 
-    Twice the lower tail of a binomial, at most 1. For independent cases only: one case an item.
+    Twice the lower tail of a binomial, capped at 1. For independent cases only: one case an item.
 
     Source: McNemar 1947, in its exact form.
     """

@@ -22,7 +22,7 @@ _differences = SingleFlightCache(MOST_KEPT)
 
 
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
-    """As `estimate.estimates`."""
+    """Return `estimate.estimates`, computed once per measure."""
 
     def compute(indices: list[int]) -> list[Estimate]:
         return estimate.estimates([measures[index] for index in indices], n_items, are_rates)
@@ -34,7 +34,7 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 def differences(
     pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
 ) -> list[Difference]:
-    """As `estimate.differences`; a pair and the same one the other way round are computed once."""
+    """Return `estimate.differences`; a pair and its reverse are computed once."""
     rates = list(are_rates) or [False] * len(pairs)
     digests = [(_digest(first), _digest(second)) for first, second in pairs]
     are_turned = [first > second for first, second in digests]
@@ -64,7 +64,7 @@ def _turned(difference: Difference) -> Difference:
 
 
 def _digest(measure: Measure) -> bytes:
-    """Of all its numbers, their types and how many there are."""
+    """Compute the digest of all numbers, their types and their count."""
     digest = hashlib.sha256()
     for column in (measure.value, measure.weight, measure.item):
         values = np.ascontiguousarray(column)

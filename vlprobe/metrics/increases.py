@@ -1,6 +1,4 @@
-"""How much larger one mean of a model is than another mean of it, as a share of the latter, with its
-interval.
-"""
+"""Relative increase from one mean of a model to another, with its interval."""
 
 import math
 from collections.abc import Sequence
@@ -13,14 +11,14 @@ from vlprobe.types import Estimate, Measure
 
 
 def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Estimate]:
-    """By what share the first mean of each pair exceeds the second: 0.1 is 10 % more.
+    """Compute by what share the first mean of each pair exceeds the second: 0.1 is 10 % more.
 
     The interval is the 95 % percentile interval over the resamples of items that every estimate has:
     each draws both means at once, so that what an item adds to both does not widen it.
 
     Args:
         pairs: Two measures of one model; items have the same codes in both.
-        n_items: How many items were asked about, those without a case included.
+        n_items: Number of items, including those without a case included.
 
     Returns:
         One estimate a pair, of the items that count for either; unknown where a mean is unknown or

@@ -38,7 +38,7 @@ class Judge:
 
     Args:
         metrics: What to compute; each on the rows of its own kinds.
-        n_items: Items that were asked about, those without any case included.
+        n_items: Number of items, including those without any case included.
         tags: Names of tags to slice by.
     """
 
@@ -145,9 +145,7 @@ class Judge:
     def _sliced(
         self, metric: Metric, slices: Slices, rows: pd.DataFrame
     ) -> Iterator[tuple[str, np.ndarray, list]]:
-        """What to slice by, the code of each row's slice in this block (-1: none), and the names
-        of these slices.
-        """
+        """Return the slicing, the code of each row's slice in this block (-1: none), and the names of the slices."""
         yield "all", np.zeros(len(rows), dtype=np.int64), [""]
         for column in self._columns:
             counts = slices[column]

@@ -44,7 +44,7 @@ def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def text_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Whether equality alone denies a sample its text score: the smaller of its two differences
+    """Return whether only a tie denies a sample its text score: the smaller of its two differences
     is 0.
     """
     return _differences(rows)[0] == 0
@@ -60,7 +60,7 @@ def _either_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def text_score(rows: pd.DataFrame) -> np.ndarray:
-    """Whether each picture prefers its own caption: s11 > s12 and s22 > s21. Source: EqBen
+    """Return 1 if each picture prefers its own caption: s11 > s12 and s22 > s21. Source: EqBen
     section 5, Winoground.
     """
     s11, s12, s21, s22 = _scores(rows)
@@ -68,7 +68,7 @@ def text_score(rows: pd.DataFrame) -> np.ndarray:
 
 
 def image_score(rows: pd.DataFrame) -> np.ndarray:
-    """Whether each caption prefers its own picture: s11 > s21 and s22 > s12. Source: EqBen
+    """Return 1 if each caption prefers its own picture: s11 > s21 and s22 > s12. Source: EqBen
     section 5, Winoground.
     """
     s11, s12, s21, s22 = _scores(rows)
@@ -76,7 +76,7 @@ def image_score(rows: pd.DataFrame) -> np.ndarray:
 
 
 def group_score(rows: pd.DataFrame) -> np.ndarray:
-    """Whether both hold. Source: EqBen section 5, Winoground.
+    """Return 1 if both the text score and the image score are 1. Source: EqBen section 5, Winoground.
 
     >>> samples = pd.DataFrame([[3.0, 1.0, 2.0, 4.0], [3.0, 3.0, 1.0, 4.0]], columns=[f"score_{n}" for n in range(4)])
     >>> group_score(samples).tolist()  # in the second sample the first picture fits both captions alike
@@ -86,7 +86,7 @@ def group_score(rows: pd.DataFrame) -> np.ndarray:
 
 
 def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
-    """How unequally the score answers to equal changes: |(s11-s12) - (s22-s21)| + |(s11-s21) -
+    """Compute how unequally the score responds to equal changes: |(s11-s12) - (s22-s21)| + |(s11-s21) -
     (s22-s12)|.
 
     Source: EqBen figure 6, which gives no formula; this is the deviation that equation 6 (EqSim v2)
@@ -97,8 +97,8 @@ def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
 
 
 def foil_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Whether a picture prefers its caption to a foil; of a model that was asked in both orders,
-    the mean of both answers. Source: VALSE; EqBen table 8.
+    """Return 1 if a picture prefers its caption to a foil; for a model with answers in both orders, the mean of both.
+    Source: VALSE; EqBen table 8.
 
     >>> foil_accuracy(pd.DataFrame({"margin": [0.2, 0.0]})).tolist()
     [1.0, 0.0]
@@ -121,19 +121,19 @@ def _orders(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _foil_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Whether both captions score the same; an answer that changes with the order is not a tie."""
+    """Return whether both captions score the same; an answer that changes with the order is not a tie."""
     first, second = _orders(rows)
     return zero_margin(rows) & np.isnan(first + second)
 
 
 def right_in_both_orders(rows: pd.DataFrame) -> np.ndarray:
-    """Whether the caption was chosen in both orders; NaN of a model asked in one order."""
+    """Return 1 if the model chose the caption in both orders; NaN for a model with one order."""
     first, second = _orders(rows)
     return np.where(np.isnan(first + second), math.nan, np.minimum(first, second))
 
 
 def order_flips(rows: pd.DataFrame) -> np.ndarray:
-    """Whether the answer changes with the order of the captions; NaN of a model asked in one order.
+    """Return 1 if the answer changes with the order of the captions; NaN for a model with one order.
 
     >>> asked_twice = pd.DataFrame({"order_12": [1.0, 0.0, 0.0], "order_21": [1.0, 1.0, 0.0]})
     >>> order_flips(asked_twice).tolist()
@@ -162,12 +162,12 @@ def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
 
 
 def caption_accepted(rows: pd.DataFrame) -> np.ndarray:
-    """Whether a caption fits with a probability above one half: p_c. Source: VALSE; EqBen table 2."""
+    """Return 1 if a caption fits with a probability above one half: p_c. Source: VALSE; EqBen table 2."""
     return _of_probabilities(rows, rows["score_0"].to_numpy() > 0.5)
 
 
 def foil_rejected(rows: pd.DataFrame) -> np.ndarray:
-    """Whether a foil fits with a probability below one half: p_f. Source: VALSE; EqBen table 2."""
+    """Return 1 if a foil fits with a probability below one half: p_f. Source: VALSE; EqBen table 2."""
     return _of_probabilities(rows, rows["score_1"].to_numpy() < 0.5)
 
 
@@ -188,7 +188,7 @@ def _weaker_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
-    """Share of caption and foil that are told for what they are: acc. Source: VALSE; EqBen table 2.
+    """Share of captions and foils that are classified correctly: acc. Source: VALSE; EqBen table 2.
 
     >>> pair = pd.DataFrame({"score_0": [0.9, 0.7], "score_1": [0.2, 0.6], "probability": True})
     >>> judged_rightly(pair).tolist()
@@ -207,7 +207,7 @@ def weaker_side(rows: pd.DataFrame) -> np.ndarray:
 
 
 def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
-    """Whether two captions are matched to two pictures side by side, asked in each of the orders.
+    """Return 1 if two captions are matched to two pictures side by side in each of the given orders.
 
     >>> matched(pd.DataFrame({"order_12": [0.9, 0.9], "order_21": [0.6, 0.1]}), "order_12", "order_21").tolist()
     [1.0, 0.0]
@@ -227,7 +227,7 @@ def _lowest(rows: pd.DataFrame, orders: Sequence[str]) -> np.ndarray:
 
 
 class Survey(TypedDict):
-    """What the metrics must know of all cases of a run."""
+    """Facts about all cases of a run that the metrics need."""
 
     subset_sizes: Mapping[str, int]  # pairs in each subset
     captions_are_weaker: (

@@ -16,11 +16,11 @@ PRIORS = {"color": 0.25, "number": 0.55, "object": 1.0}
 
 
 def invariance_error(rows: pd.DataFrame) -> np.ndarray:
-    """How far a caption's similarity to its image moves when only its wording changes: |s(I, c) -
+    """Compute how far a caption's similarity to its image moves when only its wording changes: |s(I, c) -
     s(I, c')|.
 
-    Over all paraphrases, as printed: one with the embedding of its original moves nothing and
-    counts as 0. How many these are is `erased_share`.
+    Averaged over all paraphrases, as in the paper: a paraphrase with the embedding of its original counts as 0.
+    `erased_share` is their share.
 
     Source: LGIP, equation 2.
 
@@ -31,8 +31,8 @@ def invariance_error(rows: pd.DataFrame) -> np.ndarray:
 
 
 def erased_share(rows: pd.DataFrame) -> np.ndarray:
-    """Whether a paraphrase has the embedding of its original, so that the model cannot see it; NaN:
-    it embeds no texts.
+    """Return 1 if a paraphrase has the embedding of its original, so that the model cannot see it; NaN if the model
+    embeds no texts.
 
     >>> erased_share(pd.DataFrame({"erased": [True, False, False], "text_01": [1.0, 0.98, math.nan]})).tolist()
     [1.0, 0.0, nan]
@@ -43,7 +43,7 @@ def erased_share(rows: pd.DataFrame) -> np.ndarray:
 
 
 def sensitivity_gap(rows: pd.DataFrame) -> np.ndarray:
-    """How much better the true caption fits than the contradicting one: s(I, c) - s(I, c_flip).
+    """Compute the score of the true caption minus the score of the contradicting one: s(I, c) - s(I, c_flip).
 
     Source: LGIP, equations 3 and 4.
     """
@@ -51,7 +51,7 @@ def sensitivity_gap(rows: pd.DataFrame) -> np.ndarray:
 
 
 def positive_rate(rows: pd.DataFrame) -> np.ndarray:
-    """Whether the true caption fits strictly better than the contradicting one; a tie is a failure.
+    """Return 1 if the true caption scores strictly higher than the contradicting one; a tie is a failure.
 
     Source: LGIP, equation 5.
 
@@ -62,8 +62,8 @@ def positive_rate(rows: pd.DataFrame) -> np.ndarray:
 
 
 def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
-    """How strongly a flip contradicts its caption, 0 to 1: half a prior of its type, half its
-    distance to the model.
+    """Compute how strongly a flip contradicts its caption, 0 to 1: half a prior of its type, half the distance of the
+    two captions to the model.
 
     `clip01(0.5 * prior + 0.5 * clip01(1 - cos(caption, flip)))` with the priors color .25, number
     .55, object 1.

@@ -1,4 +1,4 @@
-"""Which items each of the resamples draws, on which every interval rests."""
+"""Items that each resample draws; every interval uses them."""
 
 import functools
 
@@ -10,10 +10,10 @@ MOST_KEPT = 1 << 15  # items whose draws stay in memory: RESAMPLES bytes each
 
 
 def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:
-    """How often each item is drawn in resamples `start` to `stop`, float32 of shape (stop - start,
+    """Count how often each item is drawn in resamples `start` to `stop`, float32 of shape (stop - start,
     n_items).
 
-    Depends on nothing but the number of items and the resample's own number.
+    Depends only on the number of items and the number of the resample.
     """
     counts = np.empty((stop - start, n_items), dtype=np.float32)
     for row, number in enumerate(range(start, stop)):

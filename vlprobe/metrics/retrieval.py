@@ -22,7 +22,7 @@ Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
-    """Whether the right candidate is among the first k, at most 10: an unknown rank is not.
+    """Return 1 if the right candidate is among the first k, k up to 10; 0 for an unknown rank.
 
     >>> recall(pd.DataFrame({"rank": [1, 6, math.nan]}), "rank", 5).tolist()
     [1.0, 0.0, 0.0]
@@ -31,7 +31,7 @@ def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
 
 
 def recall_tied(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
-    """Whether ties alone keep the right candidate from the first k.
+    """Return whether only ties keep the right candidate out of the first k.
 
     >>> ranks = pd.DataFrame({"rank": [1, 6, 6], "least_rank": [1, 5, 6]})
     >>> recall_tied(ranks, "rank", 5).tolist()
@@ -45,13 +45,11 @@ def _drop_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def drop(rows: pd.DataFrame) -> np.ndarray:
-    """What is lost of the clean R@1: averaged with the clean hits as weights this is (R@1 -
-    R_new@1) / R@1.
-
-    A query that is right in the altered gallery alone does not count as a gain. Only a matching
+    """Compute the loss of the clean R@1: averaged with the clean hits as weights, this is (R@1 - R_new@1) / R@1. A
+    query that is right only in the altered gallery does not count as a gain. Only a matching
     head can have one: altered candidates may push an original that it prefers from its short-list.
 
-    Source: RoCOCO, section 4. Undefined where nothing is found in the clean gallery.
+    Source: RoCOCO, section 4. Undefined if nothing is found in the clean gallery.
     """
     return recall(rows, "rank_clean", 1) - recall(rows, "rank", 1)
 

@@ -21,10 +21,10 @@ _ORDER_SOURCE = "EqBen, figures 1 and 7, which print no number"
 
 
 def boundary_scores(scores: np.ndarray) -> np.ndarray:
-    """How well a boundary fits between each two neighbouring frames.
+    """Compute the score of a boundary between each two neighboring frames.
 
     Args:
-        scores: Of each frame with the caption before and with the one after, shape (n_frames, 2).
+        scores: Scores of each frame with the caption before and the caption after, shape (n_frames, 2).
 
     Returns:
         s(I1, T1) + s(I2, T2), float64 of shape (n_frames - 1,).

@@ -18,15 +18,13 @@ Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
 
 
 def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
-    """Whether one column is strictly above another; NaN where either is."""
+    """Return 1 if one column is strictly above another; NaN if either is NaN."""
     winners, losers = rows[winner].to_numpy(np.float64), rows[loser].to_numpy(np.float64)
     return np.where(np.isnan(winners) | np.isnan(losers), np.nan, winners > losers)
 
 
 def _level(*comparisons: tuple[str, str]) -> Column:
-    """Whether equality alone denies a case what it gets where each winner is above its loser:
-    the least is 0.
-    """
+    """Return whether only a tie makes a case fail: the smallest difference of winner and loser is 0."""
 
     def tied(rows: pd.DataFrame) -> np.ndarray:
         gaps = [
@@ -39,12 +37,12 @@ def _level(*comparisons: tuple[str, str]) -> Column:
 
 
 def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Whether the picture prefers both true captions to the false one. Source: VISLA, section 3."""
+    """Return 1 if the picture prefers both true captions to the false one. Source: VISLA, section 3."""
     return _beats(rows, "score_0", "score_2") * _beats(rows, "score_1", "score_2")
 
 
 def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Whether the two true captions are closer to each other than either is to the false one.
+    """Return 1 if the two true captions are closer to each other than either is to the false one.
     Source: VISLA, section 3.
 
     >>> t2t_accuracy(pd.DataFrame({"text_01": [0.9, 0.8], "text_02": [0.5, 0.8], "text_12": [0.4, 0.1]})).tolist()

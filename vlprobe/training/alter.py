@@ -1,7 +1,6 @@
-"""What is done to captions and pictures while a model is trained: corrupted for SC and VC, or
-varied a little.
+"""Changes of captions and pictures during training: corrupted for SC and VC, or varied slightly.
 
-Every draw depends on the number that is passed, and on nothing else.
+Every draw depends only on the number that is passed.
 """
 
 import random

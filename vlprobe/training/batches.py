@@ -1,8 +1,7 @@
-"""What a model sees while it is trained: rows of a picture and its captions, and batches of them.
+"""Training data: rows of a picture and its captions, and batches of rows.
 
-A batch depends on the seed, its number and the data alone, so that a training that goes on after a
-stop sees what it would have seen. What is held out depends on the items alone: all trainings on the
-same data hold out the same.
+A batch depends only on the seed, its number and the data, so that a resumed training sees the same batches. The
+held-out items depend only on the items: all trainings on the same data hold out the same ones.
 """
 
 import functools
@@ -204,7 +203,7 @@ class Batches:
         return [row for unit in units for row in unit]
 
     def _edited(self, row: Row) -> list[tuple[list[str], list[tuple[str, str]]]]:
-        """For each caption its paraphrases, and its flips with their kind."""
+        """Return the paraphrases of each caption, and its flips with their kind."""
         caption_edits = lgip.edits(
             row.captions, row.key, seed=self._seed, kinds=("paraphrase", "flip")
         )

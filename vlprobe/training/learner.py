@@ -58,11 +58,11 @@ class Learner:
     Args:
         model: Of OpenCLIP, frozen or not, on its device. It learns in place.
         weights: Of each part of the loss.
-        settings: What the parts leave open.
+        settings: Settings of the parts.
         rate: The highest learning rate.
         decay: Weight decay.
         warm_up, steps: Of the schedule.
-        freeze: image or text: the tower that stays as it is; "": none.
+        freeze: image or text: the frozen tower; "": none.
         precision: fp32, or fp16 or bf16 for autocast; embeddings are normalised and losses computed
             in float32.
         piece: Pictures or texts that go through a tower at once; 0: all.

@@ -1,6 +1,4 @@
-"""What a demo model is trained on: the training split's pictures and captions, in memory, and
-batches of them.
-"""
+"""Training data of a demo model: pictures and captions of the training split in memory, and batches of them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""What the papers propose to teach a model with, each as a function of embeddings or of their
-similarities.
+"""Losses of the papers, as functions of embeddings or of their similarities.
 
 All take float32 of unit length or cosines of such (half precision rounds by more than some of these
 losses move a
@@ -48,7 +47,7 @@ def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
 
 
 def sigmoid(logits: "torch.Tensor") -> "torch.Tensor":
-    """Each picture and text is judged alone, match or no match: -log sigmoid(+-logit), summed over
+    """Judge each picture and text separately, match or no match: -log sigmoid(+-logit), summed over
     the texts.
 
     Args:
@@ -69,11 +68,10 @@ def sigmoid(logits: "torch.Tensor") -> "torch.Tensor":
 
 
 def close_pairs(scores: "torch.Tensor", k: int) -> "torch.Tensor":
-    """Which pairs of a batch are semantically close: of each row, the k others that score highest
-    beside it.
+    """Select the semantically close pairs of a batch: for each row, the k other rows that score highest with it.
 
     Half of the k are the texts nearest to its picture, half the pictures nearest to its text, as in
-    the released code; with an odd k, one more of the texts. Nothing is learned through the choice.
+    the released code; with an odd k, one more of the texts. No gradient flows through the choice.
 
     Args:
         scores: Shape (n, n), picture i beside text j.
@@ -95,7 +93,7 @@ def close_pairs(scores: "torch.Tensor", k: int) -> "torch.Tensor":
 
 
 def eqsim_v1(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
-    """How unequal the two mismatches of each two pairs are: [(s_12 - s_21)^2 - margin]+.
+    """Compute how unequal the two mismatches of each two pairs are: [(s_12 - s_21)^2 - margin]+.
 
     Args:
         scores: Shape (n, n), picture i beside text j.
@@ -112,14 +110,13 @@ def eqsim_v1(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
 
 
 def eqsim_v2(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
-    """How unevenly the score falls when the text changes, and when the picture does, from either of
-    two pairs.
+    """Compute how unevenly the score drops when the text or the picture of either pair changes.
 
     [((s_11 - s_12) - (s_22 - s_21))^2 - margin]+ + [((s_11 - s_21) - (s_22 - s_12))^2 - margin]+.
     Both are zero only where s_12 = s_21 and s_11 = s_22: more than v1 asks for, and too much for
     pairs that have little in common.
 
-    Args and Returns as of `eqsim_v1`.
+    Args and Returns as in `eqsim_v1`.
 
     Source: EqBen, equation 6.
     """
@@ -203,8 +200,7 @@ def eqsim(
 def corrupted(
     altered: "torch.Tensor", images: "torch.Tensor", texts: "torch.Tensor"
 ) -> "torch.Tensor":
-    """How much an altered caption (SC) or picture (VC) still looks like the true picture and the
-    true caption.
+    """Compute the similarity of an altered caption (SC) or picture (VC) to the true picture and the true caption.
 
     (cos(altered, image) + cos(altered, text)) / 2, to be made small. It has no floor above -1: it
     goes on pushing where the altered one is told apart already, and takes what fits the altered one
@@ -224,7 +220,7 @@ def corrupted(
 def consistency(
     images: "torch.Tensor", texts: "torch.Tensor", paraphrases: "torch.Tensor"
 ) -> "torch.Tensor":
-    """How far the score moves when a caption is only reworded: |s(I, c) - s(I, c')|, the invariance
+    """Compute how far the score moves when a caption is only reworded: |s(I, c) - s(I, c')|, the invariance
     error itself.
 
     A model to which all captions are alike has none: it belongs beside a loss that tells captions
@@ -266,8 +262,7 @@ def discrimination(
 
 
 def strengths(kinds: np.ndarray, texts: "torch.Tensor", flips: "torch.Tensor") -> np.ndarray:
-    """How strongly each flip contradicts its caption in the eyes of the model in training, 0 to 1,
-    shape (m,).
+    """Compute how strongly each flip contradicts its caption for the model in training, 0 to 1, shape (m,).
 
     Args:
         kinds: color, number or object, shape (m,).
@@ -279,8 +274,7 @@ def strengths(kinds: np.ndarray, texts: "torch.Tensor", flips: "torch.Tensor") -
 
 
 def curriculum(strength: np.ndarray, done: float) -> np.ndarray:
-    """Which flips count yet: the weakest quarter of a batch at first, all from half of the training
-    on.
+    """Select the flips that count: the weakest quarter of a batch at first, all of them from half of the training on.
 
     Args:
         strength: Of the batch's flips, shape (m,), m of 1 or more.

@@ -1,5 +1,5 @@
-"""What a demo model can do on scenes it was not trained on: a plain second route beside the probes,
-for the model card.
+"""Accuracy of a demo model on scenes it was not trained on: a second, plain computation next to the probes, for the
+model card.
 
 Nothing here uses the package's own edits or metrics: captions are flipped by swapping one word,
 wrapped by plain formatting, and counted in a loop, so that a mistake in one place cannot hide in

@@ -32,7 +32,7 @@ _TERM = re.compile(r"(?:([0-9]*\.?[0-9]+)\s*\*\s*)?([a-z]+)")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the parts leave open."""
+    """Settings of the parts of a loss."""
 
     close: int = 8  # EqSim's k; of hardneg, the mismatches of each picture and of each text
     margin: float = 0.0  # EqSim's alpha, in squared units of its scores
@@ -69,7 +69,7 @@ def weights(formula: str) -> dict[str, float]:
 
 
 def check(settings: Settings) -> None:
-    """Raises InvalidInput where a setting cannot be."""
+    """Raises InvalidInput for an invalid setting."""
     if settings.scores not in SCORES:
         raise InvalidInput(
             f"Scores '{settings.scores}' are not known. Expected one of: {', '.join(SCORES)}."
@@ -98,13 +98,13 @@ def loss_parts(
     """The parts of the loss, each of shape (); one that the batch has no rows for is absent, not 0.
 
     Args:
-        batch: What was embedded.
+        batch: The embedded batch.
         names: Of PARTS.
         images: Of `batch.pixels`, float32, unit length.
         texts: Of `batch.tokens`, float32, unit length.
         scale: The model's logit scale, shape ().
         bias: The model's logit bias, shape (); None where it has none; "sigmoid" is then absent.
-        settings: What the parts leave open.
+        settings: Settings of the parts.
         done: Share of the training that is done, for the curriculum.
     """
     import torch

@@ -1,4 +1,4 @@
-"""What a person asks of a training; cheap to import, for the command line and for jobs."""
+"""Request of a training; cheap to import, for the command line and for jobs."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from vlprobe.storage.files import parse_path
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """What a person asks for: names and numbers, nothing loaded yet."""
+    """Training request: names and numbers, with nothing loaded yet."""
 
     kind: ClassVar[Literal["training"]] = "training"  # the tag in the union with a run's Request
 

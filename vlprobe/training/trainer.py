@@ -105,8 +105,7 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
 def _sources(
     datasets: Sequence[Dataset], request: TrainRequest, cache: Path
 ) -> tuple[list[dict], frozenset[str]]:
-    """What the data are, and their captions in another language than English, which `consistency` and `flip` leave
-    unedited.
+    """Describe the data, and count captions that are not in English, which `consistency` and `flip` leave unedited.
 
     Raises:
         InvalidInput: one of these losses is asked for, and no caption is in English.
@@ -135,7 +134,7 @@ def _sources(
 
 
 def settings(request: TrainRequest) -> Settings:
-    """What the request says of the parts of the loss."""
+    """Return the settings of the parts of the loss."""
     return Settings(**{field.name: getattr(request, field.name) for field in fields(Settings)})
 
 
@@ -259,9 +258,7 @@ class _Training:
         write_bytes(self._state, buffer.getvalue())
 
     def _resume(self) -> tuple[int, float]:
-        """Where the same request was stopped, in steps and seconds, everything put back as it
-        was then; or a start.
-        """
+        """Restore a stopped training of the same request and return its steps and seconds; 0 and 0 for a new one."""
         import torch
 
         if not self._state.exists():
@@ -272,7 +269,7 @@ class _Training:
             state = torch.load(self._state, map_location="cpu", weights_only=True)
         except DAMAGED as error:
             raise InvalidInput(
-                f"'{self._state}' cannot be read ({type(error).__name__}). Delete it to begin anew."
+                f"'{self._state}' cannot be read ({type(error).__name__}). Delete it to start again."
             ) from None
         if not isinstance(state, dict) or state.get("pinned") != self._pinned:
             raise InvalidInput(

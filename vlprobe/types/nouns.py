@@ -63,7 +63,7 @@ class PictureEdit:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """How a caption was edited, so that a score can be traced to a rule."""
+    """Edit of a caption, with the rule that made it."""
 
     kind: str  # paraphrase, flip or combined
     subtype: str  # of a paraphrase: simple, advanced; of a flip: color, number, object
@@ -98,8 +98,8 @@ class Item:
     """An image with its captions.
 
     Datasets of minimal pairs and of hard negatives add `foils` that do not fit the image, minimal
-    pairs also the image that the foil fits. `cluster` and `setting` are set by readers of datasets
-    alone: a column of a user's file with such a name is a tag.
+    pairs also the image that the foil fits. `cluster` and `setting` are set only by readers of datasets: a column of
+    a user's file with such a name is a tag.
     """
 
     id: str
@@ -145,7 +145,7 @@ class Case:
 
 
 def zero_margin(rows: "pd.DataFrame") -> np.ndarray:
-    """Whether the case's margin is 0: for metrics that make the same comparisons as the margin."""
+    """Return whether the case's margin is 0, for metrics that make the same comparisons as the margin."""
     return rows["margin"].to_numpy() == 0
 
 
@@ -157,7 +157,7 @@ POOLED, AS_PAPER = AVERAGINGS
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How cases become a number, and everything that a reader must know about that number."""
+    """Function from cases to values, with the unit, direction, chance level and source of the number."""
 
     name: str
     version: int  # raised whenever the numbers change
@@ -204,7 +204,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Where a model's answers were published: its authors computed them, vlprobe did not."""
+    """Publication of a model's answers, which its authors computed and vlprobe did not."""
 
     about: str  # what the model is, as its authors say: "CLIP ViT-B/32 (OpenAI), zero-shot"
     authors: str  # of the answers

@@ -57,7 +57,7 @@ class Option:
 
     @property
     def open(self) -> bool:
-        """Whether other values than the choices are allowed."""
+        """Return whether values other than the choices are allowed."""
         return not self.choices or bool(self.pattern)
 
     @property
@@ -90,7 +90,7 @@ class Option:
         return self._entry(value)
 
     def _entry(self, value: object) -> Value:
-        """One value, of a list or alone."""
+        """One value, or one element of a list."""
         text = str(value)
         if self.type == "flag":
             if text.lower() in WORDS:

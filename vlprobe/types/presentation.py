@@ -1,8 +1,5 @@
-"""How a probe is shown: its sentence, its headline metrics, and how a card reports each kind of its
-cases.
-
-Texts and names alone: what draws a card or a page is found by these, and no page names a probe or a
-kind.
+"""Presentation of a probe: its sentence, its headline metrics, and the card of each kind of case. It has only texts
+and names, which pages use to choose what to draw; no page names a probe or a kind.
 """
 
 import math
@@ -31,7 +28,7 @@ ROLE_LABELS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
-    """What a case is called by the sign of its margin."""
+    """Names of a case by the sign of its margin."""
 
     positive: str = "Held"
     negative: str = "Fooled"
@@ -55,7 +52,7 @@ CHOICE_WORDS = VerdictWords(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindPresentation:
-    """How the cases of one kind are shown.
+    """Presentation of the cases of one kind.
 
     Where the margin is minus how far a score or a ranking moved, 0 is best, no case is fooled, and
     `summary` has a sentence of its own.
@@ -85,7 +82,7 @@ class KindPresentation:
 
     @property
     def wide(self) -> bool:
-        """Whether a card has several pictures beside each other."""
+        """Return whether a card has several pictures side by side."""
         return self.body in ("pair", "picture_search", "rankings", "series")
 
 
@@ -130,13 +127,9 @@ class Presentation:
 
     @property
     def is_movement(self) -> bool:
-        """Whether no case of the probe can be fooled, since all margins say how far something
-        moved.
-        """
+        """Return whether all margins measure how far something moved, so that no case counts as fooled."""
         return all(kind.is_movement for kind in self.kinds.values())
 
     def kind(self, name: str) -> KindPresentation:
-        """How cases of a kind are shown; one that the probe does not have is shown as plain
-        captions.
-        """
+        """Return the presentation of a kind; a kind that the probe does not have is shown as plain captions."""
         return self.kinds.get(name) or KindPresentation(label=name)

@@ -39,7 +39,7 @@ class Dataset(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a model can be asked, as its adapter declares it."""
+    """Capabilities of a model, declared by its adapter."""
 
     embeds_texts: bool = False  # it is a TextEncoder
     embeds_images: bool = False  # it is a DualEncoder
@@ -60,7 +60,7 @@ class Capabilities:
 
     @property
     def takes_pictures(self) -> bool:
-        """Whether it has `preprocess`."""
+        """Return whether the model has `preprocess`."""
         return (self.embeds_images or self.scores_pairs) and not self.looks_up
 
 
@@ -80,7 +80,7 @@ class Model(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can be asked."""
+        """Capabilities of the model."""
         ...
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
@@ -92,7 +92,7 @@ class Model(Protocol):
         ...
 
     def facts(self) -> Mapping[str, str]:
-        """What was built, in words by subject; the subjects stand in `models.doctor.passport`."""
+        """Descriptions of the model by subject; `models.doctor.passport` lists the subjects."""
         return {}
 
     def published(self) -> Mapping[str, str]:
@@ -143,8 +143,8 @@ class PairScorer(Model, Protocol):
         ...
 
     def match(self, encoded: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
-        """How well each picture fits its text, float32 of shape (n,); with `logits` as the head
-        gives it.
+        """Score how well each picture fits its text, float32 of shape (n,); with `logits`, the raw output of the
+        head.
         """
         ...
 
@@ -165,9 +165,8 @@ class CaseAnswerer(Model, Protocol):
     n_scores: int  # that it has
 
     def check_cases(self, cases: Reader) -> str:
-        """What a reader must know of its answers to the cases of a run, "" if nothing.
-
-        Raises InvalidInput where it lacks an answer, unless it was loaded to leave those unknown.
+        """Return a note on the answers to the cases of a run, "" for none. Raises InvalidInput if an answer is
+        missing, unless missing answers were allowed on loading.
         """
         ...
 
@@ -184,9 +183,8 @@ class CaseAnswerer(Model, Protocol):
         return None
 
     def orders(self, cases: "pa.Table") -> np.ndarray:
-        """Whether it chose the true caption where that one was listed first, and where it was
-        listed second: float32 of shape (2, n_cases), 1, 0 or NaN. Only with two `n_orders`.
-        """
+        """Return whether the model chose the true caption when it was listed first, and when it was listed second:
+        float32 of shape (2, n_cases), 1, 0 or NaN. Only with two `n_orders`."""
         return np.full((2, len(cases)), np.nan, dtype=np.float32)
 
 
@@ -246,39 +244,38 @@ class Lookup(Model, Protocol):
 
 
 def embeds_texts(model: Model) -> TypeGuard[TextEncoder]:
-    """Whether it has `encode_texts`."""
+    """Return whether the model has `encode_texts`."""
     return model.capabilities.embeds_texts and not model.capabilities.looks_up
 
 
 def embeds_images(model: Model) -> TypeGuard[DualEncoder]:
-    """Whether it has `preprocess` and `encode_images`."""
+    """Return whether the model has `preprocess` and `encode_images`."""
     return model.capabilities.embeds_images and not model.capabilities.looks_up
 
 
 def scores_pairs(model: Model) -> TypeGuard[PairScorer]:
-    """Whether it has `preprocess`, `encode_pictures` and `match`."""
+    """Return whether the model has `preprocess`, `encode_pictures` and `match`."""
     return model.capabilities.scores_pairs
 
 
 def matches_side_by_side(model: Model) -> TypeGuard[SideBySideMatcher]:
-    """Whether it has `first_is_left`."""
+    """Return whether the model has `first_is_left`."""
     return model.capabilities.matches_side_by_side
 
 
 def answers_cases(model: Model) -> TypeGuard[CaseAnswerer]:
-    """Whether it has `check_cases` and `answers`."""
+    """Return whether the model has `check_cases` and `answers`."""
     return model.capabilities.answers_cases
 
 
 def looks_up(model: Model) -> TypeGuard[Lookup]:
-    """Whether it finds what was computed elsewhere."""
+    """Return whether the model looks up imported answers."""
     return model.capabilities.looks_up
 
 
 class Encoder(Protocol):
-    """What probes see of `scoring.encoder.Encoder`: a model with its batches, and embeddings
-    that are computed once.
-    """
+    """Interface of `scoring.encoder.Encoder` for probes: a model, its batches, and embeddings that are computed
+    once."""
 
     model: Model
     dim: int  # of an embedding of a text
@@ -372,7 +369,8 @@ class Probe(ABC):
         return ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
-        """Whether making the cases takes models: one process then makes all, and loads each once."""
+        """Return whether making the cases requires models: one process then makes all cases and loads each model
+        once."""
         return False
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":

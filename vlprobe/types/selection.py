@@ -1,6 +1,5 @@
-"""Which items of a dataset a run is about, as `Run.selection` has it: `item` (ids), `where` (TAG=VALUE), `sample`
-(how many), and which cases of them are left out, `without` (ids) and `errata` (digests of questions); what is not
-chosen by is not in it.
+"""Selection of the items of a run, stored in `Run.selection`: `item` (ids), `where` (TAG=VALUE), `sample` (a count),
+and the cases to leave out, `without` (ids) and `errata` (digests of questions). Unused criteria are absent.
 """
 
 from collections.abc import Mapping
