@@ -128,10 +128,6 @@ def test_equal_candidates_in_different_products_tie_to_the_bit(small_products):
     assert np.abs(scores - queries @ vectors.T).max() < 1e-5
     for row in scores:
         assert len(np.unique(row)) == 40
-    pieces = np.empty_like(scores)
-    for piece in candidates.pieces(queries):
-        pieces[piece.queries, piece.candidates] = piece.scores
-    assert (pieces == scores).all()
 
 
 def test_a_gallery_of_many_products_is_ranked_in_the_memory_of_one(monkeypatch):

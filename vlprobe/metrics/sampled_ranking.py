@@ -8,6 +8,7 @@ over queries covers it.
 
 import math
 from hashlib import blake2b
+from itertools import combinations
 
 import numpy as np
 
@@ -33,6 +34,28 @@ def sampled_correlation(values: np.ndarray) -> float:
         values: Similarities, shape (n_versions, n_sampled).
     """
     return ranking.rank_correlation(ranking.Ranker()(values))
+
+
+def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:
+    """As `ranking.top_overlaps`, by counts of candidates above and at the border: nothing is sorted.
+
+    Args:
+        values: Similarities, shape (n_versions, n_candidates).
+        k: Less than n_candidates.
+    """
+    border = np.partition(values, -k, axis=1)[:, -k, None]
+    above, level = values > border, values == border
+    chance = (k - np.count_nonzero(above, axis=1)) / np.count_nonzero(level, axis=1)
+    shares = []
+    for i, j in combinations(range(len(values)), 2):
+        both, left, right, tied = (
+            np.count_nonzero(of_i & of_j)
+            for of_i in (above[i], level[i])
+            for of_j in (above[j], level[j])
+        )
+        share = both + left * chance[j] + right * chance[i] + tied * chance[i] * chance[j]
+        shares.append(share / k)
+    return np.array(shares, dtype=np.float64)
 
 
 METRIC = Metric(

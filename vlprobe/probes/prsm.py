@@ -21,7 +21,6 @@ from vlprobe.probes.fit import check_fit
 from vlprobe.probes.prsm_ranking import (
     GroupGallery,
     RankingScorer,
-    SampledCandidates,
     group_of,
 )
 from vlprobe.types import Case, Edit, Encoder, Item, Metric, Picture, Probe, Reader, Role, Run
@@ -215,7 +214,8 @@ class Prsm(Probe):
             galleries,
             {item.id: item for item in items},
             group_tag=options["group"],
-            sampled=SampledCandidates(options.get("sampled", 0), run.seed),
+            n_sampled=options.get("sampled", 0),
+            seed=run.seed,
         )
 
     def candidates(

@@ -18,8 +18,8 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.probes import prsm_comparisons
 from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring.first_few import best_columns
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.versions import VersionSearch, query_blocks
 from vlprobe.types import Encoder, Item, Picture
 
 TOP_PICTURES = 5  # of each version's ranking that are stored
@@ -31,17 +31,6 @@ class QueryRanking(NamedTuple):
     measures: dict[str, float]
     pairs: dict[str, np.ndarray]  # the measures of each two versions, (n_pairs,)
     top: list[list[int]]  # for each version, the numbers of its TOP_PICTURES best candidates
-
-
-class SampledCandidates(NamedTuple):
-    """How candidates are drawn whose ranks are correlated."""
-
-    n: int  # for each query; 0: the ranks of all candidates are correlated
-    seed: int
-
-    def numbers(self, case_id: str, n_candidates: int) -> np.ndarray:
-        """The candidates that a query samples."""
-        return sampled_ranking.sampled_numbers(self.seed, case_id, n_candidates, self.n)
 
 
 class GroupGallery:
@@ -67,53 +56,37 @@ class GroupGallery:
             encoder.similarity,
         )
 
-    def rank(self, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
-        """The ranking of each query, in order; a query is the sequence of its versions."""
-        gallery = self.index
+    def rank(
+        self,
+        queries: Sequence[Sequence[str]],
+        samples: Iterable[np.ndarray | None] = itertools.repeat(None),
+    ) -> Iterator[QueryRanking]:
+        """The ranking of each query, in order.
+
+        Args:
+            queries: The versions of each query.
+            samples: For each query the numbers of the candidates whose ranks are correlated; None:
+                all are, which sorts them.
+        """
+        gallery, samples = self.index, iter(samples)
         with ThreadPoolExecutor(self.encoder.workers) as threads:
             for block in query_blocks(queries, gallery.product_queries):
                 texts = [text for versions in block for text in versions]
                 match = scoring_cases.pair_matcher(
                     self.encoder, self.pictures, texts, query_side="texts"
                 )
-                rows = gallery.similarities(self.encoder.texts(texts), match)
-                for scores_of_query in _by_query(rows, [len(versions) for versions in block]):
-                    n_share = -(-len(scores_of_query) // self.encoder.workers)
+                blocks = gallery.similarities(self.encoder.texts(texts), match)
+                rows = itertools.chain.from_iterable(scores for _, scores in blocks)
+                for group in query_blocks(block, gallery.block):
+                    ranked = [
+                        ([*itertools.islice(rows, len(versions))], next(samples))
+                        for versions in group
+                    ]
+                    n_share = -(-len(ranked) // self.encoder.workers)
                     shares = [
-                        scores_of_query[start : start + n_share]
-                        for start in range(0, len(scores_of_query), n_share)
+                        ranked[start : start + n_share] for start in range(0, len(ranked), n_share)
                     ]
                     yield from itertools.chain.from_iterable(threads.map(_rankings, shares))
-
-    def rank_sampled(
-        self, queries: Sequence[Sequence[str]], samples: Sequence[np.ndarray]
-    ) -> Iterator[QueryRanking]:
-        """As `rank`, with the rank correlation over each query's sample of the candidates alone: nobody
-        holds or ranks a whole row of similarities.
-        """
-        gallery = self.index
-        for search in self._searches(gallery, queries, samples):
-            fronts = search.fronts()
-            overlaps = search.overlaps(search.common(fronts))
-            for rows, overlap in zip(search.rows, overlaps, strict=True):
-                unknown = np.full(math.comb(rows.stop - rows.start, 2), math.nan)
-                pairs = {"global": unknown, "global_idlist": unknown}
-                pairs |= {f"local_{k}": overlap.get(k, unknown) for k in ranking.OVERLAPS}
-                estimate = sampled_ranking.sampled_correlation(fronts.sampled[rows])
-                measures = ranking.means(pairs) | {sampled_ranking.COLUMN: estimate}
-                yield QueryRanking(measures, pairs, fronts.numbers[rows, :TOP_PICTURES].tolist())
-
-    def _searches(
-        self, gallery: Gallery, queries: Sequence[Sequence[str]], samples: Sequence[np.ndarray]
-    ) -> Iterator[VersionSearch]:
-        """Blocks of queries with their samples of the candidates."""
-        depths = [depth for depth in ranking.OVERLAPS if depth < gallery.n]
-        start = 0
-        for block in query_blocks(queries, gallery.product_queries):
-            vectors = self.encoder.texts([text for versions in block for text in versions])
-            n_versions, stop = [len(versions) for versions in block], start + len(block)
-            yield VersionSearch(vectors, n_versions, gallery, depths, samples[start:stop])
-            start = stop
 
 
 class RankingScorer:
@@ -124,7 +97,8 @@ class RankingScorer:
         galleries: By group, the pictures that its queries rank.
         items: Those asked about, by id.
         group_tag: The tag that groups are formed by, for an error; "": one group.
-        sampled: Which candidates' ranks are correlated.
+        n_sampled: How many candidates' ranks each query correlates; 0: those of all.
+        seed: Of the samples.
     """
 
     def __init__(
@@ -134,9 +108,10 @@ class RankingScorer:
         items: Mapping[str, Item],
         *,
         group_tag: str,
-        sampled: SampledCandidates,
+        n_sampled: int,
+        seed: int,
     ) -> None:
-        self.sampled = sampled
+        self.n_sampled, self.seed = n_sampled, seed
         self.encoder, self.galleries, self.items = encoder, galleries, items
         self.group_tag = group_tag
 
@@ -174,19 +149,21 @@ class RankingScorer:
     def _rankings(
         self, gallery: GroupGallery, queries: Sequence[Sequence[str]], case_ids: Sequence[str]
     ) -> Iterator[QueryRanking]:
-        """Of queries in their gallery; one of no more candidates than are sampled is ranked whole."""
-        n = len(gallery.pictures)
-        if not self.sampled.n:
-            yield from gallery.rank(queries)
-        elif n <= self.sampled.n:
-            for ranked in gallery.rank(queries):
-                estimate = {sampled_ranking.COLUMN: ranked.measures["global"]}
-                yield ranked._replace(measures=ranked.measures | estimate)
-        else:
-            yield from gallery.rank_sampled(queries, self._samples(gallery, case_ids))
-
-    def _samples(self, gallery: GroupGallery, case_ids: Sequence[str]) -> list[np.ndarray]:
-        return [self.sampled.numbers(case_id, len(gallery.pictures)) for case_id in case_ids]
+        """Of queries in their gallery; one with no more candidates than are sampled is ranked whole."""
+        n, n_sampled = len(gallery.pictures), self.n_sampled
+        if 0 < n_sampled < n:
+            yield from gallery.rank(
+                queries,
+                (
+                    sampled_ranking.sampled_numbers(self.seed, case_id, n, n_sampled)
+                    for case_id in case_ids
+                ),
+            )
+            return
+        for ranked in gallery.rank(queries):
+            if n_sampled:
+                ranked.measures[sampled_ranking.COLUMN] = ranked.measures["global"]
+            yield ranked
 
     def _rows_by_group(self, item_ids: Sequence[str]) -> dict[str, list[int]]:
         rows_by_group: dict[str, list[int]] = {}
@@ -231,33 +208,46 @@ def margin_measure(gallery_size: int) -> str:
     return f"local_{depths[0]}" if depths else "global"
 
 
-def _by_query(
-    rows: Iterable[tuple[slice, np.ndarray]], n_versions: Sequence[int]
-) -> Iterator[list[np.ndarray]]:
-    """The similarities of each query's versions, float32 of shape (n_versions, n_candidates): as
-    many queries at once as end in a block of rows.
+def query_blocks(
+    queries: Sequence[Sequence[str]], max_versions: int
+) -> Iterator[list[Sequence[str]]]:
+    """Queries in blocks of at most so many versions, or of one query that has more.
+
+    >>> list(query_blocks(["abc", "def", "gh"], 6))
+    [['abc', 'def'], ['gh']]
     """
-    waiting: list[np.ndarray] = []
-    sizes = iter(n_versions)
-    size = next(sizes)
-    for _, scores in rows:
-        waiting.append(scores)
-        n_waiting, ends = sum(map(len, waiting)), []
-        while size and (ends[-1] if ends else 0) + size <= n_waiting:
-            ends.append((ends[-1] if ends else 0) + size)
-            size = next(sizes, 0)
-        if ends:
-            together = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
-            waiting = [together[ends[-1] :]] if ends[-1] < n_waiting else []
-            yield np.split(together[: ends[-1]], ends[:-1])
+    block: list[Sequence[str]] = []
+    for versions in queries:
+        if block and sum(map(len, block)) + len(versions) > max_versions:
+            yield block
+            block = []
+        block.append(versions)
+    if block:
+        yield block
 
 
-def _rankings(queries: Sequence[np.ndarray]) -> list[QueryRanking]:
-    """The ranking of each query from its similarities, float32 of shape (n_versions, n_candidates)."""
+def _rankings(
+    queries: Sequence[tuple[Sequence[np.ndarray], np.ndarray | None]],
+) -> list[QueryRanking]:
+    """The ranking of each query from the similarities of its versions and the sampled candidates."""
     ranker, rankings = ranking.Ranker(), []
-    for scores in queries:
-        versions = ranker(scores)  # in memory that the next call overwrites
-        top = versions.order[:, :TOP_PICTURES].tolist()
-        pairs = ranking.pair_measures(versions)
-        rankings.append(QueryRanking(ranking.means(pairs), pairs, top))
+    for rows, sample in queries:
+        scores = np.stack(rows)
+        if sample is None:
+            versions = ranker(scores)  # in memory that the next call overwrites
+            top, pairs = versions.order[:, :TOP_PICTURES], ranking.pair_measures(versions)
+            measures = ranking.means(pairs)
+        else:
+            n_versions, n_candidates = scores.shape
+            unknown = np.full(math.comb(n_versions, 2), math.nan)
+            top, pairs = best_columns(scores, TOP_PICTURES), {"global": unknown}
+            pairs |= {"global_idlist": unknown} | {
+                f"local_{k}": sampled_ranking.counted_overlaps(scores, k)
+                if k < n_candidates
+                else unknown
+                for k in ranking.OVERLAPS
+            }
+            estimate = sampled_ranking.sampled_correlation(scores[:, sample])
+            measures = ranking.means(pairs) | {sampled_ranking.COLUMN: estimate}
+        rankings.append(QueryRanking(measures, pairs, top.tolist()))
     return rankings

@@ -1,13 +1,16 @@
-"""Where the right candidates of queries stand in a gallery: ranks, and what is first."""
+"""Ranks of the right candidates of queries in a gallery, and the first few candidates.
 
-from dataclasses import dataclass
+A tie is a failure: every other candidate with at least the similarity of the best own one ranks
+before it.
+"""
+
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from vlprobe.errors import InvalidInput
-from vlprobe.scoring.first_few import FirstFew, best_first, padded
+from vlprobe.scoring.first_few import FIRST, FirstFew, best_columns, best_first, padded
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.passes import BestOwn, Counts, Search
 from vlprobe.scoring.short_list import Match
 
 
@@ -23,9 +26,7 @@ class RetrievalRanks:
     which_altered: np.ndarray  # its number in the gallery
     rank_clean: np.ndarray  # rank of the best own candidate among originals
     rank: np.ndarray  # the same with the altered candidates in the gallery
-    least_rank_clean: (
-        np.ndarray
-    )  # what rank_clean would be if no tie counted against the own candidate
+    least_rank_clean: np.ndarray  # rank_clean if no tie counted against the own candidate
     least_rank: np.ndarray  # the same of rank
     top_tied: np.ndarray  # 1 where the best original and the best altered candidate are equal
     first_clean: np.ndarray  # numbers of the best originals, best first
@@ -34,67 +35,6 @@ class RetrievalRanks:
     first_scores: np.ndarray
     own_altered: np.ndarray  # similarity of the best altered candidate of the query's item, or NaN
     own_altered_rank: np.ndarray  # its rank if no tie counted against it; NaN: there is none
-
-
-def ranks(search: Search, best: BestOwn, counts: Counts) -> RetrievalRanks:
-    """Of the first and the second pass over all products, where something was altered."""
-    is_top = counts.best_altered >= counts.best_original
-    return _ranks(
-        search,
-        best,
-        counts,
-        counts.best_altered,
-        counts.which_altered,
-        is_top,
-        counts.best_original,
-    )
-
-
-def clean_ranks(search: Search, best: BestOwn, counts: Counts) -> RetrievalRanks:
-    """The same where nothing was: what stands against the own candidates is the best other."""
-    numbers, scores = best_first(
-        counts.front_clean, counts.front_clean_scores, search.is_own(counts.front_clean)
-    )
-    rival = np.argmin(search.is_own(numbers), axis=1)[:, None]
-    against = np.take_along_axis(scores, rival, 1)[:, 0]
-    which = np.take_along_axis(numbers, rival, 1)[:, 0]
-    return _ranks(search, best, counts, against, which, against >= best.original, best.original)
-
-
-def _ranks(
-    search: Search,
-    best: BestOwn,
-    counts: Counts,
-    against: np.ndarray,
-    which: np.ndarray,
-    is_top: np.ndarray,
-    original: np.ndarray,
-) -> RetrievalRanks:
-    front_clean = _few(search, counts.front_clean, counts.front_clean_scores)
-    front = _few(search, counts.front, counts.front_scores)
-    has_none = np.isneginf(best.altered)
-    return RetrievalRanks(
-        best_own=best.original,
-        best_altered=against,
-        top_altered=is_top,
-        which_altered=which,
-        rank_clean=1 + counts.clean_level,
-        rank=1 + counts.originals_level + counts.altered_level,
-        least_rank_clean=1 + counts.clean_above,
-        least_rank=1 + counts.above,
-        top_tied=against == original,
-        first_clean=front_clean.numbers,
-        first_clean_scores=front_clean.scores,
-        first=front.numbers,
-        first_scores=front.scores,
-        own_altered=np.where(has_none, np.nan, best.altered),
-        own_altered_rank=np.where(has_none, np.nan, 1.0 + counts.above_altered),
-    )
-
-
-def _few(search: Search, numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
-    numbers, scores = best_first(numbers, scores, search.is_own(numbers))
-    return padded(numbers, np.where(numbers < 0, np.nan, scores))
 
 
 def retrieve(
@@ -125,8 +65,7 @@ def retrieve(
         raise InvalidInput(
             "Nothing in the gallery was altered, so nothing can be asked. Choose another policy."
         )
-    search = Search(queries, query_item, gallery, owner, altered)
-    return ranks(search, *both_passes(search, match))
+    return _retrieve(queries, query_item, gallery, owner, altered, match)
 
 
 def retrieve_clean(
@@ -145,19 +84,81 @@ def retrieve_clean(
         raise InvalidInput(
             "The gallery holds the captions and the picture of one item alone. Ask about two items or more."
         )
-    search = Search(queries, query_item, gallery, owner, np.zeros(len(owner), dtype=bool))
-    return clean_ranks(search, *both_passes(search, match))
+    altered = np.zeros(len(owner), dtype=bool)
+    return _retrieve(queries, query_item, gallery, owner, altered, match)
 
 
-def both_passes(search: Search, match: Match | None) -> tuple[BestOwn, Counts]:
-    """Make both passes; at once where whole rows of similarities are there."""
-    gallery = search.gallery
-    if gallery.n_products > 1 and not match:
-        best = search.best_own()
-        return best, search.counts(best)
-    dtype = np.float64 if match else np.float32
-    best, counts = search.no_best(dtype), search.no_counts(dtype)
-    for piece in gallery.similarities_within(search.queries, ~search.altered, match):
-        search.add_best(piece, best)
-        search.add_counts(piece, best, counts)
-    return best, counts
+def _retrieve(
+    queries: np.ndarray,
+    query_item: np.ndarray,
+    gallery: Gallery,
+    owner: np.ndarray,
+    altered: np.ndarray,
+    match: Match | None,
+) -> RetrievalRanks:
+    blocks = [
+        _block_ranks(scores, clean, query_item[block], owner, altered)
+        for block, scores, clean in gallery.similarities_within(queries, ~altered, match)
+    ]
+    columns = ([getattr(block, field.name) for block in blocks] for field in fields(RetrievalRanks))
+    return RetrievalRanks(*map(np.concatenate, columns))
+
+
+def _block_ranks(
+    scores: np.ndarray, clean: np.ndarray, items: np.ndarray, owner: np.ndarray, altered: np.ndarray
+) -> RetrievalRanks:
+    """Rank in whole rows of similarities, of shape (queries, n); `clean` has those among originals."""
+    is_own = owner == items[:, None]
+    own = np.nonzero(is_own & ~altered)
+    best, best_clean = _best(scores, own), _best(clean, own)
+    rivals = scores.copy()
+    rivals_clean = rivals if clean is scores else clean.copy()
+    rivals[own] = rivals_clean[own] = -np.inf
+    false, original, numbers = rivals, best, np.arange(len(owner))
+    originals = numbers
+    if altered.any():
+        false, original = scores[:, altered], scores[:, ~altered].max(axis=1)
+        numbers, originals = np.flatnonzero(altered), np.flatnonzero(~altered)
+        clean, rivals_clean = clean[:, originals], rivals_clean[:, originals]
+    place = false.argmax(axis=1)  # of equal ones the lowest number
+    against = false[np.arange(len(false)), place]
+    own_altered = _best(scores, np.nonzero(is_own & altered))
+    has_none = np.isneginf(own_altered)
+    n_first = FIRST + int(np.bincount(own[0]).max())
+
+    def first_few(scores: np.ndarray, numbers: np.ndarray) -> FirstFew:
+        columns = best_columns(scores, min(n_first, len(numbers)))
+        first, first_scores = numbers[columns], np.take_along_axis(scores, columns, 1)
+        is_own = ~altered[first] & (owner[first] == items[:, None])
+        return padded(*best_first(first, first_scores, is_own))
+
+    first_clean, first = first_few(clean, originals), first_few(scores, np.arange(len(owner)))
+    return RetrievalRanks(
+        best_own=best,
+        best_altered=against,
+        top_altered=against >= original,
+        which_altered=numbers[place],
+        rank_clean=1 + _count(rivals_clean >= best_clean[:, None]),
+        rank=1 + _count(rivals >= best[:, None]),
+        least_rank_clean=1 + _count(rivals_clean > best_clean[:, None]),
+        least_rank=1 + _count(rivals > best[:, None]),
+        top_tied=against == original,
+        first_clean=first_clean.numbers,
+        first_clean_scores=first_clean.scores,
+        first=first.numbers,
+        first_scores=first.scores,
+        own_altered=np.where(has_none, np.nan, own_altered),
+        own_altered_rank=np.where(has_none, np.nan, 1.0 + _count(scores > own_altered[:, None])),
+    )
+
+
+def _best(scores: np.ndarray, pairs: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The highest similarity of each query among these pairs of row and column; -inf: no pair."""
+    best = np.full(len(scores), -np.inf, scores.dtype)
+    np.maximum.at(best, pairs[0], scores[pairs])
+    return best
+
+
+def _count(mask: np.ndarray) -> np.ndarray:
+    """How many of each row are true; faster than a sum."""
+    return np.fromiter(map(np.count_nonzero, mask), np.int64, len(mask))

@@ -1,4 +1,4 @@
-"""What versions of a query rank first, over the products of a gallery, against their whole rankings."""
+"""Overlaps by counts of candidates against whole rankings, and what a sample of candidates estimates."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,14 @@ from scipy import stats
 
 from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.scoring import gallery
+from vlprobe.scoring.first_few import best_columns
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.versions import TOP, VersionSearch
 
 WIDTH, DEPTHS = 5, (3, 10, 40)
 
 
 @pytest.mark.parametrize("draw", range(1, 8))
-def test_products_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, draw: int):
+def test_counts_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch, draw: int):
     monkeypatch.setattr(gallery, "PRODUCT_BYTES", 4 * WIDTH * 11)
     for seed in range(3):
         rng = np.random.default_rng([draw, seed])
@@ -21,20 +21,16 @@ def test_products_give_the_overlaps_of_whole_rankings_whatever_ties(monkeypatch,
         vectors[rng.integers(0, 90, 30)] = vectors[0]  # alike, in many products
         versions = rng.integers(-1, 2, (7, WIDTH)).astype(np.float32)
         versions[4] = 0  # ties with everything
-        n_versions, candidates = [2, 3, 2], Gallery(vectors)
-        samples = [sampled_ranking.sampled_numbers(seed, str(q), 90, 25) for q in range(3)]
-        search = VersionSearch(versions, n_versions, candidates, DEPTHS, samples)
-        fronts = search.fronts()
-        common = search.common(fronts)
         whole = versions @ vectors.T
-        for query, overlaps in enumerate(search.overlaps(common)):
-            rows = search.rows[query]
+        scores = np.concatenate([rows for _, rows in Gallery(vectors).similarities(versions)])
+        assert (scores == whole).all()
+        for rows in (slice(0, 2), slice(2, 5), slice(5, 7)):
             rankings = ranking.Ranker()(whole[rows])
-            assert (fronts.numbers[rows] == rankings.order[:, :TOP]).all()
+            assert (best_columns(scores[rows], 5) == rankings.order[:, :5]).all()
             for depth in DEPTHS:
                 expected = ranking.top_overlaps(rankings, depth)
-                np.testing.assert_allclose(overlaps[depth], expected, atol=1e-12)
-            assert (fronts.sampled[rows] == whole[rows][:, samples[query]]).all()
+                shares = sampled_ranking.counted_overlaps(scores[rows], depth)
+                np.testing.assert_allclose(shares, expected, atol=1e-12)
 
 
 def test_a_sample_estimates_the_correlation_of_all_as_closely_as_its_standard_error_says():
