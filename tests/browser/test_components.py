@@ -49,6 +49,12 @@ def forest(text: str, _source: str = "") -> dict:
             {"at": 0, "text": "−50 %", "zero": False},
         ],
         "groups": [{"title": text, "count": text, "rows": rows}] * 2,
+        "totals": {
+            "legend": text,
+            "count": text,
+            "label": text,
+            "marks": [{"at": place, "label": text} for place in (10, 90)],
+        },
     }
 
 
@@ -213,6 +219,23 @@ def test_a_row_of_the_forest_is_pressed_by_mouse_and_by_keyboard(blank):
         ["row", place] for place in ([1, 0], [1, 1], [0, 1])
     ]
     assert blank.locator(".row[tabindex='0']").count() == 1
+
+
+def test_published_totals_are_hidden_and_shown_by_a_press(blank):
+    data = forest("Tiny CLIP")
+    for size in (1280, 390):
+        blank.set_viewport_size({"width": size, "height": 900})
+        mount(blank, "forest", data)
+        rings = blank.locator(".totals .plot .ring")
+        assert rings.count() == 2 and rings.first.is_visible()
+        assert rings.first.get_attribute("title") == "Tiny CLIP"
+        blank.get_by_role("button", name="Hide Tiny CLIP").click()
+        assert not rings.first.is_visible()
+        blank.get_by_role("button", name="Show Tiny CLIP").click()
+        assert rings.first.is_visible()
+    assert blank.evaluate("() => window.sent") == []  # a switch presses no row
+    mount(blank, "forest", data | {"totals": None})
+    assert blank.locator(".totals").count() == 0
 
 
 def test_patterns_are_switches_and_the_rest_is_behind_one_button(blank):

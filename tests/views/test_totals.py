@@ -9,10 +9,15 @@ import open_clip
 import pytest
 from click.testing import CliRunner
 
+from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import NotFound
+from vlprobe.render import forest
+from vlprobe.render.charts import styles
+from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import totals
 
@@ -118,3 +123,89 @@ def test_a_run_on_all_of_winoground_is_compared_with_the_published_totals(
         assert comparison.sentence.startswith("Winoground 10.00 / 10.00 / 10.00 published")
         assert f"yours {share} / {share} / {share}: " in comparison.sentence
         assert ("within sampling error" in comparison.sentence) == expected
+
+
+def test_sugarcrepe_as_foil_sets_is_compared_with_the_published_totals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv(shipped.SETTING)
+    store = shipped.opened(tmp_path / "cache")
+    (key,) = [
+        row.case_key
+        for row in views.runs.question_set_rows(store)
+        if row.dataset == "bundled:SugarCrepe"
+    ]
+    (comparison,) = totals.compare(store, "published:CLIP ViT-B/32", key)
+    # 5,754 of 7,511 by mteb; 5,751 of the 7,512 bundled questions by the authors of BiVLC.
+    assert comparison.sentence == (
+        "SugarCrepe 76.61 published (mteb results (CC0)); by the answers of Miranda et al., BiVLC "
+        "76.56: within sampling error"
+    )
+    assert totals.compare(store, "published:CLIP_COCO", key) == []  # no checkpoint of mteb's
+    run = views.runs.question_set(store, key).run("published:CLIP ViT-B/32")
+    result = CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "show", run.key])
+    assert "SugarCrepe 76.61 published" in result.output
+
+
+@pytest.fixture
+def bundled_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Question sets with what came with vlprobe, by dataset."""
+    monkeypatch.delenv(shipped.SETTING)
+    store = shipped.opened(tmp_path / "cache")
+    keys = {row.dataset: row.case_key for row in views.runs.question_set_rows(store)}
+    return store, lambda dataset: views.runs.question_set(store, keys[dataset])
+
+
+def test_totals_are_shown_only_with_questions_that_mean_the_same(bundled_set):
+    store, question_set = bundled_set
+    model = "published:CLIP ViT-B/32"
+    rows = totals.of_questions(store, question_set("bundled:SugarCrepe"), "foil", model)
+    with totals._CSV.open(encoding="utf-8") as file:
+        expected = {
+            row["model"]: 1 - float(row["value"])
+            for row in csv.DictReader(file)
+            if (row["task"], row["metric"]) == ("SugarCrepe", "text_acc")
+        }
+    assert {row.model: row.fooled for row in rows} == pytest.approx(expected)
+    assert [row.fooled for row in rows] == sorted(expected.values()) and len(rows) == 42
+    valse = totals.of_questions(store, question_set("bundled:VALSE"), "foil", "published:X-VLM 16M")
+    pairs = totals.of_questions(store, question_set("demo-pairs"), "pair", "demo:softmax")
+    assert valse == pairs == ()
+    assert totals.of_questions(store, question_set("bundled:SugarCrepe"), "pair", model) == ()
+
+
+def test_a_pair_of_winoground_is_compared_by_its_group_score(tmp_path: Path):
+    right = np.arange(400) % 10 == 0
+    dataset, scores = winoground(tmp_path / "data", 400, right)
+    store = Store(tmp_path / "cache")
+    execute(Request((scores,), dataset, "eqben"), store)
+    (row,) = views.runs.question_set_rows(store)
+    question_set = views.runs.question_set(store, row.case_key)
+    rows = {
+        each.model: each.fooled for each in totals.of_questions(store, question_set, "pair", scores)
+    }
+    assert len(rows) == 49
+    assert rows["openai/clip-vit-base-patch32"] == pytest.approx(0.91)
+
+
+def test_compare_marks_published_totals_where_they_are_on_its_axis(bundled_set):
+    store, question_set = bundled_set
+    models = ("published:CLIP ViT-B/32", "published:CLIP_COCO", "published:CLIP_TROHN-Text")
+    stored = question_set("bundled:SugarCrepe")
+    comparison = views.believed.comparison(store, stored, models, "foil")
+    rows = totals.of_questions(store, stored, "foil", models[0])
+    kind = presentations()["eqben"].kind("foil")
+    looks = styles.styles(list(models))
+    values = forest.values(comparison, kind, looks, {}, ("", models[1]), rows)
+    plain = forest.values(comparison, kind, looks, {}, ("", models[1]))
+    assert plain["totals"] is None
+    assert values["ticks"] == plain["ticks"]  # totals do not stretch the frame
+    marks = {mark["label"].partition(":")[0]: mark for mark in values["totals"]["marks"]}
+    # The total of the same checkpoint is within a tenth of a point of the baseline's zero line.
+    assert abs(marks["openai/clip-vit-base-patch32"]["at"] - values["zero"]) < 0.5
+    assert marks["openai/clip-vit-base-patch32"]["label"] == (
+        "openai/clip-vit-base-patch32: fooled by 23.4 %, published total (mteb, CC0)"
+    )
+    places = [mark["at"] for mark in values["totals"]["marks"]]
+    assert places == sorted(places) and places[0] >= 0 and places[-1] <= 100
+    assert f"{len(places)} of 42 models" in values["totals"]["count"]

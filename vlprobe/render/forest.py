@@ -5,7 +5,7 @@ control does not stretch it, and what lies beyond is drawn at the edge.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.render.charts.styles import Looks
@@ -15,11 +15,13 @@ from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import BelievedRow, Comparison
+from vlprobe.views.totals import Total
 
 MINUS = "−"
 PADDING = 0.05  # of the width, on both sides
 LEAST_WIDTH = 0.01  # of a frame, in shares; all marks may lie on zero
 MOST_TICKS = 8
+TOTALS_SOURCE = "mteb, CC0"
 TONES = {"fewer": "true", "more": "lie", "tied": "quiet", "unknown": "quiet"}
 
 
@@ -149,6 +151,7 @@ def values(
     styles: Looks,
     renamed: Mapping[str, str],
     selected: tuple[str, str],
+    totals: Sequence[Total] = (),
 ) -> dict[str, object]:
     """What the component draws.
 
@@ -158,6 +161,8 @@ def values(
         styles: Of the models.
         renamed: Names that people gave to models.
         selected: The subtype and the model whose pictures are shown below.
+        totals: Published totals that mean the same as the row of all lies; they do not stretch the
+            frame.
     """
     limits = frame(comparison)
     names = sentence_names([contestant.model for contestant in comparison.contestants], renamed)
@@ -188,6 +193,33 @@ def values(
                 ],
             }
             for subtype in comparison.subtypes
+        ],
+        "totals": _totals(totals, comparison, limits, kind) if totals else None,
+    }
+
+
+def _totals(
+    totals: Sequence[Total], comparison: Comparison, limits: Frame, kind: KindPresentation
+) -> dict[str, object]:
+    """Hollow marks at the differences of published totals from the baseline."""
+    differences = {total: total.fooled - comparison.baseline.share for total in totals}
+    drawn = {
+        total: difference
+        for total, difference in differences.items()
+        if not limits.beyond(difference)
+    }
+    count = f"{row_title('', kind)}: {len(drawn)} of {len(totals)} models in view"
+    return {
+        "legend": f"published totals ({TOTALS_SOURCE})",
+        "count": count,
+        "label": f"Published totals of other models on the same questions. {count}.",
+        "marks": [
+            {
+                "at": limits.place(difference),
+                "label": f"{total.model}: fooled by {100 * total.fooled:.1f} %, published total "
+                f"({TOTALS_SOURCE})",
+            }
+            for total, difference in drawn.items()
         ],
     }
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import pandas as pd
 
 from vlprobe.errors import NotFound
-from vlprobe.models import presets
+from vlprobe.models import presets, published
 from vlprobe.storage.store import Store
 from vlprobe.views import estimates, runs
 
 _CSV = Path(__file__).with_name("totals.csv")
 SOURCE = "mteb results (CC0)"
+PUBLISHED = {f"{published.PREFIX}:CLIP ViT-B/32": "openai/clip-vit-base-patch32"}  # bundled answers
 # OpenCLIP's names of checkpoints that mteb lists under their name on the hub
 OPENCLIP = {
     "ViT-B-32/openai": "openai/clip-vit-base-patch32",
@@ -54,17 +55,16 @@ class Benchmark:
     Attributes:
         task: Its name in mteb's results.
         label: Its name for people.
-        probe: The probe that asks its questions.
         sizes: How many questions the whole benchmark has, as released and without repeated rows: a
             run on a part of it is not compared.
-        metrics: The probe's metrics to those of mteb.
+        metrics: Per probe that can ask its questions, the probe's metrics to those of mteb. The last
+            one is the share of cases in which a model is not fooled.
     """
 
     task: str
     label: str
-    probe: str
     sizes: frozenset[int]
-    metrics: Mapping[str, str]
+    metrics: Mapping[str, Mapping[str, str]]
 
     def matches(self, dataset: str) -> bool:
         """Return whether a data set's name has the benchmark's."""
@@ -72,59 +72,63 @@ class Benchmark:
 
 
 PAIRS = {"text_score": "text_acc", "image_score": "image_acc", "group_score": "accuracy"}
+FOILS = {"eqben": {"foil_accuracy": "text_acc"}}
 BENCHMARKS = (
-    Benchmark("Winoground", "Winoground", "eqben", frozenset({400}), PAIRS),
+    Benchmark("Winoground", "Winoground", frozenset({400}), {"eqben": PAIRS}),
     Benchmark(
         "SugarCrepe",
         "SugarCrepe",
-        "visla",
         frozenset({7505, 7511, 7512}),
-        {"pair_accuracy": "text_acc"},
+        {"visla": {"pair_accuracy": "text_acc"}, **FOILS},
     ),
-    Benchmark(
-        "AROVisualRelation",
-        "ARO relation",
-        "eqben",
-        frozenset({23_937}),
-        {"foil_accuracy": "text_acc"},
-    ),
-    Benchmark(
-        "AROVisualAttribution",
-        "ARO attribution",
-        "eqben",
-        frozenset({28_748}),
-        {"foil_accuracy": "text_acc"},
-    ),
+    Benchmark("AROVisualRelation", "ARO relation", frozenset({23_937}), FOILS),
+    Benchmark("AROVisualAttribution", "ARO attribution", frozenset({28_748}), FOILS),
 )
+
+
+def benchmarks_of(probe: str, dataset: str) -> list[Benchmark]:
+    """Return the benchmarks whose questions a run may be about: at most one unless names are mixed."""
+    return [each for each in BENCHMARKS if probe in each.metrics and each.matches(dataset)]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A run's numbers beside those that are published for its checkpoint.
+    """A run's numbers with those that are published for its checkpoint.
 
     Attributes:
         benchmark: What was asked.
         published: The published values, shares from 0 to 1, in the order of the benchmark's metrics.
         measured: The run's values.
-        agrees: Whether each published value lies in the run's 95 % interval.
+        agrees: Whether each published value is in the run's 95 % interval.
+        authors: Who published the run's answers, "" where they were computed here.
     """
 
     benchmark: Benchmark
     published: tuple[float, ...]
     measured: tuple[float, ...]
     agrees: bool
+    authors: str = ""
 
     @property
     def sentence(self) -> str:
         """The comparison as one line for a person."""
-        published, measured = (
+        totals, measured = (
             " / ".join(f"{100 * value:.2f}" for value in values)
             for values in (self.published, self.measured)
         )
         verdict = "within sampling error" if self.agrees else "outside the 95 % interval"
+        whose = f"by the answers of {self.authors}" if self.authors else "yours"
         return (
-            f"{self.benchmark.label} {published} published ({SOURCE}); yours {measured}: {verdict}"
+            f"{self.benchmark.label} {totals} published ({SOURCE}); {whose} {measured}: {verdict}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A model's published share of cases in which it is fooled, 0 to 1."""
+
+    model: str
+    fooled: float
 
 
 def load() -> pd.DataFrame:
@@ -149,7 +153,9 @@ def published_name(model: str) -> str:
     )
     prefix, _, name = weights.partition(":")
     known = (
-        OPENCLIP.get(name, "")
+        PUBLISHED.get(model, "")
+        if prefix == published.PREFIX
+        else OPENCLIP.get(name, "")
         if prefix == "openclip"
         else name
         if prefix in ("hf", "st")
@@ -191,9 +197,7 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
         (row, benchmarks)
         for row in runs.question_set_rows(store)
         if model in row.models and case_key in ("", row.case_key)
-        if (
-            benchmarks := [b for b in BENCHMARKS if b.probe == row.probe and b.matches(row.dataset)]
-        )
+        if (benchmarks := benchmarks_of(row.probe, row.dataset))
     ]
     known = published_name(model) if rows else ""
     if not known:
@@ -202,23 +206,67 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
     values = table.loc[table["model"] == known].set_index(["task", "metric"])["value"]
     comparisons = []
     for row, benchmarks in rows:
-        measured = estimates.estimates(store, runs.question_set(store, row.case_key))
+        question_set = runs.question_set(store, row.case_key)
+        measured = estimates.estimates(store, question_set)
         measured = measured.loc[measured["model"] == model].set_index("metric")
-        compared = (_compared(benchmark, values, measured) for benchmark in benchmarks)
+        publication = question_set.run(model).publication
+        authors = publication.authors if publication else ""
+        compared = (
+            _compared(benchmark, benchmark.metrics[row.probe], values, measured, authors)
+            for benchmark in benchmarks
+        )
         comparisons += filter(None, compared)
     return comparisons
 
 
-def _compared(benchmark: Benchmark, values: pd.Series, measured: pd.DataFrame) -> Comparison | None:
+def _compared(
+    benchmark: Benchmark,
+    metrics: Mapping[str, str],
+    values: pd.Series,
+    measured: pd.DataFrame,
+    authors: str,
+) -> Comparison | None:
     """Compare the estimates of one run; None where it did not ask the whole benchmark, or nothing is
     published.
     """
-    names = [(benchmark.task, metric) for metric in benchmark.metrics.values()]
-    if not set(benchmark.metrics) <= set(measured.index) or not set(names) <= set(values.index):
+    names = [(benchmark.task, metric) for metric in metrics.values()]
+    if not set(metrics) <= set(measured.index) or not set(names) <= set(values.index):
         return None
-    rows = measured.loc[list(benchmark.metrics)]
+    rows = measured.loc[list(metrics)]
     if not set(rows["n_cases"].astype(int)) <= benchmark.sizes:
         return None
-    published = values.loc[names].to_numpy()
-    agrees = bool(((rows["low"] <= published) & (rows["high"] >= published)).all())
-    return Comparison(benchmark, tuple(published.tolist()), tuple(rows["value"].tolist()), agrees)
+    totals = values.loc[names].to_numpy()
+    agrees = bool(((rows["low"] <= totals) & (rows["high"] >= totals)).all())
+    return Comparison(
+        benchmark, tuple(totals.tolist()), tuple(rows["value"].tolist()), agrees, authors
+    )
+
+
+def of_questions(
+    store: Store, question_set: runs.QuestionSet, kind: str, model: str
+) -> tuple[Total, ...]:
+    """Return the published totals that mean the same as the cases of a kind in which a model is fooled.
+
+    Args:
+        store: Where results are.
+        question_set: What was asked.
+        kind: Of the cases.
+        model: The model that the totals are shown with.
+
+    Returns:
+        Every model with a published total on the same questions, the least fooled first; () where the
+        questions are no benchmark with totals, or the model did not answer all of them.
+    """
+    for benchmark in benchmarks_of(question_set.probe, question_set.runs[0].dataset):
+        name, published_metric = list(benchmark.metrics[question_set.probe].items())[-1]
+        if kind not in question_set.metrics[name].kinds:
+            continue
+        table = estimates.estimates(store, question_set)
+        asked = table.loc[(table["model"] == model) & (table["metric"] == name), "n_cases"]
+        if not set(asked.astype(int)) & benchmark.sizes:
+            continue
+        totals = load()
+        is_same = (totals["task"] == benchmark.task) & (totals["metric"] == published_metric)
+        rows = totals.loc[is_same].sort_values("value", ascending=False, kind="stable")
+        return tuple(Total(row.model, 1 - row.value) for row in rows.itertuples(index=False))
+    return ()

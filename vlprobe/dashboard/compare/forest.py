@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from vlprobe import views
 from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.state import model_name, picked, quiet
+from vlprobe.dashboard.state import model_name, picked, quiet, view
 from vlprobe.render import forest
 from vlprobe.render.words import presentations
 from vlprobe.views.believed import BelievedRow, Comparison
@@ -48,6 +49,12 @@ def draw_forest(contest: Contest, comparison: Comparison, proof: BelievedRow) ->
             contest.questions.looks,
             {model: model_name(model) for model in contest.models},
             (open_row.subtype, open_row.rival),
+            view(
+                views.totals.of_questions,
+                contest.questions.question_set,
+                contest.kind,
+                contest.baseline,
+            ),
         )
         component("forest")(
             key="forest", data=values, on_row_change=functools.partial(_choose, comparison)

@@ -2,7 +2,8 @@
 // one stop of the Tab key, arrows move inside.
 //
 // data: label, less and more (what the two sides mean), zero (per cent), ticks [{at, text, zero}], groups [{title, count,
-// rows}]. row: subtype, model, name, path, color, at, ends, beyond, clear, uncorrected, text, tone, label, pressed.
+// rows}], totals {legend, count, label, marks [{at, label}]} or null. row: subtype, model, name, path, color, at, ends,
+// beyond, clear, uncorrected, text, tone, label, pressed.
 // Trigger: row, [group, row] by number.
 
 
@@ -91,7 +92,7 @@ class Forest {
     list.setAttribute("aria-label", data.label);
     data.groups.forEach((group, index) => list.append(this.group(group, index)));
     this.root.style.setProperty("--zero", `${data.zero}%`);
-    this.root.replaceChildren(head(data), list, axis(data));
+    this.root.replaceChildren(head(data), list, ...(data.totals ? [this.totals(data.totals)] : []), axis(data));
     this.buttons = [...list.querySelectorAll("button.row")];
     const pressed = this.buttons.find((button) => button.getAttribute("aria-pressed") === "true");
     const kept = this.buttons.find((button) => button.dataset.place === this.current) || pressed || this.buttons[0];
@@ -111,6 +112,33 @@ class Forest {
     item.append(what, zero);
     group.rows.forEach((row, place) => item.append(button(row, index, place)));
     return item;
+  }
+
+  // Hollow marks of published totals, on the axis of the rows of all lies; a press on the button hides them.
+  totals(totals) {
+    const strip = make("div", "grid totals");
+    const scale = make("span", "plot");
+    scale.setAttribute("role", "img");
+    scale.setAttribute("aria-label", totals.label);
+    for (const mark of totals.marks) {
+      const ring = make("span", "ring");
+      ring.style.left = `${mark.at}%`;
+      ring.title = mark.label;
+      scale.append(ring);
+    }
+    const legend = make("span", "legend small quiet", make("span", "ring"), make("span", "", totals.legend));
+    const button = make("button", "switch small");
+    button.type = "button";
+    const show = (hidden) => {
+      this.hidesTotals = hidden;
+      strip.classList.toggle("off", hidden);
+      button.textContent = hidden ? "Show" : "Hide";
+      button.setAttribute("aria-label", `${button.textContent} ${totals.legend}`);
+    };
+    button.addEventListener("click", () => show(!this.hidesTotals));
+    show(this.hidesTotals === true);
+    strip.append(legend, scale, make("span", "name small quiet", totals.count), button);
+    return strip;
   }
 
   click(event) {

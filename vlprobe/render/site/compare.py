@@ -132,8 +132,11 @@ def _contest(
     """The verdict, the forest, and what is said below the columns of each row."""
     finding = verdict(comparison, kind, subject.names)
     row = finding.row
+    totals = views.totals.of_questions(
+        subject.store, subject.question_set, comparison.kind, comparison.baseline.model
+    )
     plot = forest.values(
-        comparison, kind, subject.model_looks, subject.names, (row.subtype, row.model)
+        comparison, kind, subject.model_looks, subject.names, (row.subtype, row.model), totals
     )
     rows_of_plot = [entry for group in entries(plot["groups"]) for entry in entries(group["rows"])]
     for entry in rows_of_plot:
