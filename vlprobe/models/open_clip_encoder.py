@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vlprobe.models import amd, frozen, tower_blocks
+from vlprobe.models import frozen, tower_blocks
 from vlprobe.models.frozen import TorchDualEncoder
 from vlprobe.models.modules import OpenClipModel
-from vlprobe.models.open_clip_words import quick
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +60,6 @@ class OpenClipEncoder(TorchDualEncoder):
         self._model = model.eval().requires_grad_(False).to(device)
         self._transform = preprocess
         self._tokenizer = tokenizer
-        self._ids = quick(tokenizer)
         self._canonical = self._unlearned()
         self._small = (
             device == "cpu" and sum(weight.numel() for weight in model.parameters()) < 5_000_000
@@ -112,7 +110,7 @@ class OpenClipEncoder(TorchDualEncoder):
         """Texts to int64 of shape (n, context) as the tokenizer has them: what a model learns new
         words by.
         """
-        return self._ids(texts)
+        return self._tokenizer(list(texts)).numpy()
 
     def unlearned(self, words: Sequence[str]) -> np.ndarray:
         """Whether the model knows nothing of a part of each word: bool of shape (n,)."""
@@ -133,12 +131,8 @@ class OpenClipEncoder(TorchDualEncoder):
         """Whether it computes as OpenCLIP's layers do, on a processor, in fp32."""
         return self.device == "cpu" and self.precision == "fp32"
 
-    def _arithmetic(self) -> contextlib.ExitStack:
-        contexts = contextlib.ExitStack()
-        contexts.enter_context(frozen.arithmetic(self.device, self.precision, self._small))
-        if self._is_plain and not self._small and amd.is_supported():
-            contexts.enter_context(amd.linear())
-        return contexts
+    def _arithmetic(self) -> contextlib.AbstractContextManager:
+        return frozen.arithmetic(self.device, self.precision, self._small)
 
     def facts(self) -> dict[str, str]:
         """What was built, in words; read from the modules and not from the name."""

@@ -20,7 +20,6 @@ from vlprobe.models import controls
 from vlprobe.models.doctor import checks, examine, passport
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
-from vlprobe.models.open_clip_words import quick
 
 TEXT = {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
 VISION = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
@@ -237,7 +236,7 @@ def test_siglip_padded_to_the_longest_of_a_batch_is_caught_and_padded_to_its_len
     model = siglip(TOKENIZER)
     assert checks.text_batch(model, data.items).passed is True
     assert passport.read_passport(model)["padding"] == "always to 16 tokens, 0 on the right"
-    model._ids = quick(to_the_longest)
+    model._tokenizer = to_the_longest
     check = checks.text_batch(model, data.items)
     assert check.passed is False
     assert check.value > 0.05
@@ -248,7 +247,7 @@ def test_siglip_padded_to_the_longest_of_a_batch_is_caught_and_padded_to_its_len
 
 def test_the_text_check_is_blind_to_padding_that_the_tower_cannot_see(make: Make, data):
     model = make()
-    model._ids = quick(to_the_longest)
+    model._tokenizer = to_the_longest
     assert checks.text_batch(model, data.items).passed is True
 
 
