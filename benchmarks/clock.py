@@ -23,7 +23,7 @@ and on the results that come with vlprobe:
                 models are loaded
     next case   of mixtures: until its picture is decoded, and until the models were asked at every share
 
-A look takes five seconds: the server draws its pages ahead meanwhile. Chromium has loaded Streamlit's own files once
+A look takes five seconds. Chromium has loaded Streamlit's own files once
 before. The machine must do nothing else: chromium, the server and this script share it. CPU is what the server used
 meanwhile. What is above its goal is listed at the end.
 """

@@ -130,6 +130,23 @@ def test_no_prefix_does_the_work_of_a_folder():
     ] == []
 
 
+def test_the_dashboard_imports_only_documented_modules_of_streamlit():
+    public = {
+        "streamlit",
+        "streamlit.components.v2",
+        "streamlit.components.v2.types",
+        "streamlit.delta_generator",
+        "streamlit.errors",
+    }
+    names = {
+        name
+        for path in [*PACKAGE, *PAGES]
+        for name, _ in imports(path)
+        if name.split(".")[0] == "streamlit"
+    }
+    assert "streamlit" in names and names <= public
+
+
 def test_only_the_dashboard_imports_streamlit():
     importing = {
         path.relative_to(ROOT / "vlprobe").parts[0]

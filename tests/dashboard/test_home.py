@@ -14,7 +14,6 @@ from tests.dashboard.walls import component_values, send, wall
 from tests.views.test_leaders import examine
 from vlprobe import registry, views
 from vlprobe.dashboard import pictures
-from vlprobe.dashboard.home import ready
 from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
@@ -402,23 +401,6 @@ def test_hostile_captions_reach_the_page_as_short_text(shown, tmp_path: Path, ca
         for box in case["boxes"]:
             assert sum(len(part) for part, _ in box["line"]) < 400
     assert len(json.dumps(hero(at))) < 1_000_000
-
-
-def test_what_home_shows_first_is_looked_up_before_anybody_asks(shown, come_along, monkeypatch):
-    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", come_along.root)
-    drawings, make = [], pictures._address
-    monkeypatch.setattr(pictures, "_addresses", SingleFlightCache(1 << 24, len))
-    monkeypatch.setattr(pictures, "_address", lambda *key: drawings.append(key) or make(*key))
-    ready.prepare()
-    assert len(drawings) == 3
-    at = shown(come_along)
-    assert len(drawings) == 3
-    assert all(case["pictures"][0]["source"] for case in hero(at)["cases"])
-
-
-def test_nothing_is_made_ready_where_nothing_is_stored(monkeypatch, store: Store):
-    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
-    ready.prepare()
 
 
 def test_somebody_who_comes_back_finds_the_failure_that_was_shown(shown, come_along):

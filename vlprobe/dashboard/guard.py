@@ -5,46 +5,48 @@
   site. Streamlit checks the name for its websocket only, and its page says nothing about the cause.
 - The page of another site. Streamlit would look up the external address of this machine on the web
   before it refuses one.
-- An upload from a session whose page was not let in. Streamlit's upload address,
+- An upload from a visitor whose page was not let in. Streamlit's upload address,
   `/_stcore/upload_file/SESSION/FILE`, takes a file from any connected session, and a browser is
   connected before anybody has signed in. `dashboard.access.admit` calls `allow` or `refuse` with
-  each run of a page.
+  each run of a page; a visitor is known by the cookies in which Streamlit keeps the sign-in.
 - Streamlit's counters of sessions and memory, which it serves without a sign-in.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+import streamlit as st
 
 from vlprobe.errors import printable
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-UPLOADS = re.compile("/_stcore/upload_file(?:/([^/]*))?")
+UPLOADS = "/_stcore/upload_file"
 COUNTERS = "/_stcore/metrics"
+SIGN_IN_COOKIE = re.compile(r"_streamlit_user(_\d+)?")  # long ones are split, and numbered
 NAMED = 80  # characters of a host name that an answer repeats
-SESSIONS = 10_000  # admitted ones that are remembered; of more the oldest is forgotten until its page runs again
-_admitted: dict[str, None] = {}  # session ids, the newest at the end
+VISITORS = 10_000  # admitted ones that are remembered; of more the oldest is forgotten until its page runs again
+_admitted: dict[frozenset[tuple[str, str]], None] = {}  # sign-in cookies, the newest at the end
 
 
 def allow() -> None:
-    """Let the current session upload: its page was let in."""
-    context = get_script_run_ctx()
-    if context is not None:
-        _admitted.setdefault(context.session_id)
-        for session in list(_admitted)[:-SESSIONS]:
-            _admitted.pop(session, None)
+    """Let the current visitor upload: the page was let in."""
+    _admitted.setdefault(_sign_in(st.context.cookies))
+    for visitor in list(_admitted)[:-VISITORS]:
+        _admitted.pop(visitor, None)
 
 
 def refuse() -> None:
-    """Let the current session upload no longer."""
-    context = get_script_run_ctx()
-    if context is not None:
-        _admitted.pop(context.session_id, None)
+    """Let the current visitor upload no longer."""
+    _admitted.pop(_sign_in(st.context.cookies), None)
+
+
+def _sign_in(cookies: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return the cookies of a sign-in; none where the visitor has not signed in."""
+    return frozenset(item for item in cookies.items() if SIGN_IN_COOKIE.fullmatch(item[0]))
 
 
 class Guard:
@@ -69,9 +71,10 @@ class Guard:
 
     def _problem(self, scope: "Scope") -> str:
         """Return why a request is refused, or ""."""
-        from starlette.datastructures import Headers
+        from starlette.requests import HTTPConnection
 
-        headers = Headers(scope=scope)
+        request = HTTPConnection(scope)
+        headers = request.headers
         host, origin = headers.get("host", ""), headers.get("origin")
         if not is_known_host(host, self.hosts):
             name = printable(host[:NAMED])
@@ -81,8 +84,8 @@ class Guard:
             )
         if origin is not None and _netloc(origin) != host.lower():
             return "Pages of other sites cannot use this dashboard.\n"
-        upload = UPLOADS.search(scope["path"])
-        if upload and scope.get("method") != "OPTIONS" and upload[1] not in _admitted:
+        is_upload = UPLOADS in scope["path"] and scope.get("method") != "OPTIONS"
+        if is_upload and _sign_in(request.cookies) not in _admitted:
             return "Sign in first.\n"
         return "Counters are not served.\n" if COUNTERS in scope["path"] else ""
 

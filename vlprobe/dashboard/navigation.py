@@ -8,7 +8,6 @@ import functools
 from urllib.parse import unquote, urlsplit
 
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
 from vlprobe.errors import NotFound, printable
 from vlprobe.render.html.elements import tag
@@ -38,7 +37,7 @@ BELOW = {  # pages that Lab leads to: the name of the door, the way back and the
     "verdicts": "Judge edits",
 }
 OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had
-MOVED = {"overview": "tradeoff", "failures": "explore", "playground": "play"}  # addresses of before
+MOVED = {"overview": "tradeoff", "failures": "explore", "playground": "play"}  # former addresses
 HOME = "home"
 NAMED = 80  # characters of an unknown address that are repeated
 PAGE_SIZE, OLD_PAGE_SIZE = (
@@ -64,7 +63,7 @@ def address(name: str) -> str:
     return "" if name == HOME else name
 
 
-def current_page() -> StreamlitPage:
+def current_page() -> st.Page:
     """The page that the browser asks for; draws the row at the top. A read-only dashboard cannot
     run anything. An address without a page gets one that says so.
     """
@@ -83,7 +82,7 @@ def _say_unknown(name: str) -> None:
     st.page_link(page_file(HOME), label="Home", icon=":material/home:")
 
 
-def draw_way_back(page: StreamlitPage) -> None:
+def draw_way_back(page: st.Page) -> None:
     """On a page below Lab: a link back to Lab, and the name of the page."""
     if name := BELOW.get(page.url_path):
         with st.container(horizontal=True, vertical_alignment="center", key="way_back"):
@@ -93,7 +92,7 @@ def draw_way_back(page: StreamlitPage) -> None:
 
 
 @functools.cache
-def _pages(is_read_only: bool) -> tuple[StreamlitPage, ...]:
+def _pages(is_read_only: bool) -> tuple[st.Page, ...]:
     """All pages, to be copied: each makes Streamlit look for its file."""
     in_row = {name: title for name, title in ROW.items() if name != "run" or not is_read_only}
     pages = [
@@ -108,16 +107,14 @@ def _pages(is_read_only: bool) -> tuple[StreamlitPage, ...]:
     ]
     titles = {**ROW, **BELOW}
     pages += [
-        st.Page(
-            functools.partial(_lead_on, old), title=titles[name], url_path=old, visibility="hidden"
-        )
+        st.Page(f"pages/{old}.py", title=titles[name], url_path=old, visibility="hidden")
         for old, name in MOVED.items()
     ]
     return tuple(pages)
 
 
-def _lead_on(old: str) -> None:
-    """From an address of before to the page that took its place, with all that the link says."""
+def lead_on(old: str) -> None:
+    """Switch from a former address to the page that replaced it, with all that the link says."""
     query = {parameter: st.query_params.get_all(parameter) for parameter in st.query_params}
     if old == "failures" and query:
         query |= _every_case(st.query_params.get("page", "1"))
@@ -133,7 +130,7 @@ def lead_from_overview() -> None:
     place.
     """
     if any(name in st.query_params for name in OVERVIEW_PARAMETERS):
-        _lead_on("overview")
+        lead_on("overview")
 
 
 def _every_case(page: str) -> dict[str, list[str]]:

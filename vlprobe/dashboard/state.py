@@ -22,7 +22,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
-from vlprobe.dashboard import visits
 from vlprobe.errors import VlprobeError, printable
 from vlprobe.render import charts, words
 from vlprobe.render.charts.styles import Looks
@@ -77,13 +76,12 @@ def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> S
 @contextlib.contextmanager
 def glance() -> Iterator[None]:
     """All that a page shows while it is drawn is of one version of the store, looked up once."""
-    with visits.drawing():
-        current = store()
-        token = _glance.set(Glance(current, current.version(), renamed()))
-        try:
-            yield
-        finally:
-            _glance.reset(token)
+    current = store()
+    token = _glance.set(Glance(current, current.version(), renamed()))
+    try:
+        yield
+    finally:
+        _glance.reset(token)
 
 
 @contextlib.contextmanager
@@ -136,7 +134,6 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of `vlprobe.views` answers, kept until a run is completed or removed or its
     cases are tagged.
     """
-    visits.let_pass()
     current = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
     page_glance = _glance.get()

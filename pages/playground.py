@@ -1,0 +1,6 @@
+"""The former address of Play."""
+
+from vlprobe.dashboard import frame, navigation
+
+frame.enter()
+navigation.lead_on("playground")
