@@ -175,7 +175,7 @@ PAGES = (
 )
 REPEATS = 5
 PORT = 8594
-REST = 5  # seconds in which a fresh server draws its pages ahead
+REST = 5  # seconds until a fresh server is quiet
 TITLES = {
     "": "Home",
     "explore": "Explore",

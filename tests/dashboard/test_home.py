@@ -13,13 +13,11 @@ from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send, wall
 from tests.views.test_leaders import examine
 from vlprobe import registry, views
-from vlprobe.dashboard import pictures
 from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access, shipped
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
