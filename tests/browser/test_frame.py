@@ -50,7 +50,11 @@ def test_on_a_phone_the_menu_is_labelled_and_explore_names_its_data_set(sized, u
     sized.set_viewport_size({"width": 390, "height": 844})
     visit(sized, url + f"/explore?set={SETS['lgip']}&model=demo:softmax&kind=flip")
     label = "(e) => getComputedStyle(e, '::after').content"
-    assert sized.get_by_test_id("stExpandSidebarButton").evaluate(label) == '"Menu"'
+    button = sized.get_by_role("button", name="Menu", exact=True)
+    assert button.evaluate(label) == '"Menu"'
+    button.click()
+    sized.get_by_role("button", name="Collapse sidebar").click()
+    button.wait_for()
     place = sized.locator(".st-key-wall .place")
     assert place.is_visible() and place.inner_text().startswith("Drawn scenes")
 

@@ -4,6 +4,7 @@ import functools
 import json
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,30 @@ def test_a_mixture_of_other_models_or_other_pictures_is_not_in_the_deck(
         else:
             of_its_own = story(store, views.runs.question_set(store, row.case_key), "i2t").mixture
             assert of_its_own is not None and of_its_own.dataset == searched
+
+
+def test_a_model_that_failed_its_checks_is_not_counted_in_a_talk(
+    mixed_store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
+    question_set = views.runs.question_set(mixed_store, key)
+    everyone = story(mixed_store, question_set, "i2t").models
+    failed = question_set.run(everyone[0])
+    digests = {(failed.model_digest, failed.dataset_digest)}
+    monkeypatch.setattr(views.leaders.examine, "models_at_chance", lambda store: digests)
+    told = story(mixed_store, question_set, "i2t")
+    assert told.models == everyone[1:] and len(everyone) == 3
+    fooled = [
+        {row["case"] for row in rows if row["kind"] == "i2t" and row["margin"] <= 0}
+        for model in told.models
+        for rows in [mixed_store.run(question_set.run(model).key).table("scores").to_pylist()]
+    ]
+    assert told.opener is not None and told.opener.n_fooling_all == len(set.intersection(*fooled))
+    assert told.mixture is not None and told.mixture.n_models == 2
+    assert deck.slides(told)[0].detail.startswith("Two models, ")
+    both = replace(told, mixture=replace(told.mixture, n_fooled=2))
+    (mixed,) = (slide for slide in deck.slides(both) if slide.id == "mixed")
+    assert mixed.detail.endswith(" Both models lose it to its own mixture.")
 
 
 def test_a_talk_begins_with_a_case_whose_picture_is_here_and_draws_no_empty_frame(tmp_path: Path):

@@ -302,3 +302,8 @@ def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_
     assert "as printed" in json.dumps(
         drawn(open_page(monkeypatch, store, "tradeoff", printed="shown"))
     )
+
+
+def test_the_picker_of_two_models_says_both(monkeypatch: pytest.MonkeyPatch, compared: Store):
+    at = open_page(monkeypatch, compared, "tradeoff")
+    assert "both models" in [block.proto.popover.label for block in at.get("popover")]

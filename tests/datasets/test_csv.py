@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -5,6 +6,7 @@ from PIL import Image
 
 from vlprobe import registry
 from vlprobe.datasets import csv
+from vlprobe.datasets import table as tables
 from vlprobe.errors import InvalidInput
 
 
@@ -126,3 +128,21 @@ def test_a_column_of_foils_is_a_tag_and_a_note_says_how_to_read_it(table: Path):
     assert loaded.notes == (
         f"Column 'negative' is a tag here; table:{table} reads it as captions that do not fit.",
     )
+
+
+@pytest.mark.parametrize("false_row", ["a.png,A cat.,0", "b.png,A cat.,0"])
+def test_captions_that_the_table_labels_false_are_refused_with_the_way_out(
+    false_row: str, tmp_path: Path
+):
+    """The label was a tag, and a false caption became one of the picture's own."""
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (32, 32), "red").save(tmp_path / name)
+    file = tmp_path / "mine.csv"
+    file.write_text(f"image,caption,Label\na.png,A dog.,1\n{false_row}\n")
+    with pytest.raises(InvalidInput, match="1 of 2 captions with the label '0'") as caught:
+        csv.load(f"csv:{file}", tmp_path / "cache")
+    way_out = re.findall(rf"table:{file}\S+\w", str(caught.value))
+    assert way_out == [f"table:{file}+label=1", f"table:{file}+subset=label"]
+    kept, every = (tables.load(name, tmp_path / "cache").items for name in way_out)
+    assert [caption for item in kept for caption in item.captions] == ["A dog."]
+    assert [caption for item in every for caption in item.captions] == ["A dog.", "A cat."]

@@ -44,7 +44,7 @@ _framed = contextvars.ContextVar("framed", default=False)
 def main() -> None:
     """The frame around every page."""
     about = f"vlprobe {__version__}. Results are in {plain(store().address)}."
-    st.set_page_config(page_icon="🔎", layout="wide", menu_items={"About": about})
+    st.set_page_config(page_icon="🔎", menu_items={"About": about})
     page = navigation.current_page()
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))

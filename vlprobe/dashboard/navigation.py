@@ -44,6 +44,8 @@ PAGE_SIZE, OLD_PAGE_SIZE = (
     60,
     12,
 )  # cards on a page of the wall, and of the list of failures before it
+LIGHT = {"true": "#00696b", "lie": "#b1360b"}  # colors of the logo
+DARK = {"true": "#6fd0cf", "lie": "#ffa883"}
 LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox="0 0 26 22">
 <rect x="1.2" y="1.2" width="15" height="15" rx="3.5" fill="none" stroke="{true}" stroke-width="2.4"/>
 <rect x="9.8" y="5.8" width="15" height="15" rx="3.5" fill="none" stroke="{lie}" stroke-width="2.4"
@@ -145,5 +147,4 @@ def _every_case(page: str) -> dict[str, list[str]]:
 def draw_logo() -> None:
     """Two frames, one true and one not, in the colours of the page's theme."""
     dark = st.context.theme.type == "dark"
-    true, lie = ("#6fd0cf", "#ffa883") if dark else ("#00696b", "#b1360b")
-    st.logo(LOGO.format(true=true, lie=lie), size="large")
+    st.logo(LOGO.format(**(DARK if dark else LIGHT)), size="large")

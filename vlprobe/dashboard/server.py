@@ -16,9 +16,11 @@ from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
 from threadpoolctl import threadpool_limits
 
 from vlprobe.dashboard import frame  # noqa: F401 - ahead of the first page
+from vlprobe.dashboard.first_paint import add_style
 from vlprobe.dashboard.guard import Guard
 
 LISTENING = 0.2  # seconds after the start of the application in which the server listens
@@ -35,7 +37,8 @@ def main(app: Path, settings: Mapping[str, Any]) -> None:
     threadpool_limits(1, "blas")
     sys.argv = [str(app)]  # Streamlit looks for its settings and modules next to this file
     guard = Middleware(Guard, hosts=settings["server.allowedHosts"])
-    st.App(app, middleware=[guard], lifespan=_open_browser).run(config=settings)
+    paint = Middleware(BaseHTTPMiddleware, dispatch=add_style)
+    st.App(app, middleware=[guard, paint], lifespan=_open_browser).run(config=settings)
 
 
 @contextlib.asynccontextmanager

@@ -2,8 +2,8 @@
 
 Paths are relative to the table's folder. An image with several captions has several rows. Every
 further column is a tag that results can be sliced by; it belongs to the image, so its rows must
-agree. Separated by , ; | or tab. `csv:FILE+unpictured` keeps rows whose picture is not here, for
-scores or embeddings from a file.
+agree. A column `label` that marks captions as true and false is refused. Separated by , ; | or tab.
+`csv:FILE+unpictured` keeps rows whose picture is not here, for scores or embeddings from a file.
 """
 
 import csv
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.datasets.file_formats import read_head, read_text
+from vlprobe.datasets.labels import LABEL, check_values
 from vlprobe.datasets.sources import keep_unpictured, split_unpictured
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
@@ -58,7 +59,9 @@ def read_items(file: Path) -> list[Item]:
     """One item for each image that the table names. Raises InvalidInput."""
     captions: dict[str, list[str]] = {}
     tags: dict[str, dict[str, str]] = {}
-    for line, row in _rows(file):
+    rows = _rows(file)
+    check_values(file, [row.get(LABEL, "").strip() for _, row in rows], f"table:{file}")
+    for line, row in rows:
         image = row.pop("image").strip()
         if not image:
             raise InvalidInput(

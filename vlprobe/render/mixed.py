@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.wall import Run, count_word, shorten
+from vlprobe.render.wall import Run, every_model, shorten
 from vlprobe.scoring.mixtures import SHARES, boxes
 from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase
 from vlprobe.views.mixed.searches import Place, SearchCounts
@@ -107,7 +107,7 @@ def place_text(place: Place, name: str) -> tuple[str, str]:
     if not place.place:
         return "not one", f"of the {place.total:,} that fool {name}"
     if place.n_models > 1 and place.place <= place.n_fooling_all:
-        everyone = f"all {count_word(place.n_models)}"
+        everyone = every_model(place.n_models).removesuffix(" models")
         return f"case {place.place:,} of {place.n_fooling_all:,}", f"that fool {everyone}"
     return f"case {place.place:,} of {place.total:,}", f"that fool {name}"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import counted, listed, share
+from vlprobe.render.wall import every_model
 from vlprobe.views.quiz import HumanBaseline, Question, QuizRound, Segments
 from vlprobe.views.wall import ModelVerdict
 
@@ -70,7 +71,7 @@ def outcome(own_right: bool | None, question: Question) -> str:
     if n_models == 1:
         return f"{verdict}The model {mistake}{', too' if own_right is False else ''}."
     whom = (
-        f"All {in_words(n_models)} models"
+        every_model(n_models).capitalize()
         if n_fooled == n_models
         else f"{in_words(n_fooled, start=True)} of {in_words(n_models)} models"
     )
@@ -104,7 +105,7 @@ def how_drawn(quiz: QuizRound) -> str:
     if n_models == 1:
         return f"Hard ones on purpose: each question fooled the model.{right}"
     least = (
-        f"all {in_words(n_models)} models"
+        every_model(n_models)
         if quiz.n_fooled == n_models
         else f"at least {in_words(quiz.n_fooled)} of the {in_words(n_models)} models"
     )

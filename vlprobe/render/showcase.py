@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.render import exchanged
-from vlprobe.render.wall import Run, count_word, shorten, stayed
+from vlprobe.render.wall import Run, count_word, every_model, shorten, stayed
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import in_step
@@ -210,9 +210,7 @@ def verdict(
     """
     if kind.is_movement:
         return f"What {names[model]} answers"
-    subject = (
-        "Both models" if showcase.n_models == 2 else f"All {count_word(showcase.n_models)} models"
-    )
+    subject = every_model(showcase.n_models).capitalize()
     if showcase.n_models == 1:
         subject = names[
             next(answer.model for answer in showcase.card.verdicts if answer.model in names)

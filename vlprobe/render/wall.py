@@ -48,6 +48,15 @@ def count_word(count: int) -> str:
     return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
 
 
+def every_model(count: int) -> str:
+    """All of several models, in words.
+
+    >>> every_model(2), every_model(6)
+    ('both models', 'all six models')
+    """
+    return "both models" if count == 2 else f"all {count_word(count)} models"
+
+
 def shorten(text: str, length: int = LONGEST) -> str:
     """A text of at most so many characters.
 

@@ -17,6 +17,7 @@ from vlprobe.views.mixed.case import MixedCase, mixed_case
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet, question_sets
 from vlprobe.views.runs import question_set as open_set
+from vlprobe.views.showcase import headline_models
 from vlprobe.views.standings import Standings, standings
 from vlprobe.views.wall import WallCard
 
@@ -37,7 +38,7 @@ class Opener:
     place: int  # from 1; 0: it was chosen, and is not among them
     n_openers: int
     next: str  # id of the one after it; after the last comes the first
-    n_fooling_all: int  # cases of the kind that fool every model but controls
+    n_fooling_all: int  # cases of the kind that fool every headline model
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class MixedStory:
     case: MixedCase
     dataset: str  # of the pictures
     model: str  # of the ranks
-    n_fooled: int  # models that lose it so
-    n_models: int  # controls are not counted
+    n_fooled: int  # headline models that lose it so
+    n_models: int  # headline models
     n_lost: int  # searches of this strength that the model found, and lost to their own mixture
     n_found: int  # and those that it found
 
@@ -60,7 +61,9 @@ class Story:
     probe: str
     dataset: str
     n_items: int
-    models: tuple[str, ...]  # but for controls, where there are others
+    models: tuple[
+        str, ...
+    ]  # headline models: no controls, none that failed its checks, if there are others
     opener: Opener | None
     standings: Standings
     mixture: MixedStory | None
@@ -79,7 +82,7 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
     presentation = registry.load_probe(question_set.probe).presentation
     is_search = presentation.kind(kind).body == "picture_search"
     newest = question_set.runs[0]
-    models = mixed_searches.real_models(question_set)
+    models = headline_models(store, question_set)
     return Story(
         probe=question_set.probe,
         dataset=newest.dataset,
@@ -93,16 +96,16 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
 
 
 def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarray, int]:
-    """Cases that a talk may begin with, those that fool most models first.
+    """Cases that a talk may begin with, those that fool most headline models first.
 
     Of those that fool as many, each exchange of words comes once before one comes again, the case
     that is believed furthest first; no picture comes twice. Where some pictures are not on this machine,
     only cases that have theirs, if there are any. Margins are in each model's own spread over the kind.
 
     Returns:
-        Numbers of cases; and how many of all fool every model that answered all.
+        Numbers of cases; and how many of all fool every headline model.
     """
-    models = mixed_searches.real_models(question_set)
+    models = headline_models(store, question_set)
     numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
     if not len(numbers):
         return numbers, 0
@@ -169,12 +172,13 @@ def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -
     if best is None:
         return numbers
     subtype, _, model = best
-    return mixed_searches.order(store, question_set, model, subtype)[0][:MOST_OPENERS]
+    models = headline_models(store, question_set)
+    return mixed_searches.order(store, question_set, model, subtype, models)[0][:MOST_OPENERS]
 
 
 def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
     """The first model that the case fools; without any, the first: a search shows what it found."""
-    models = mixed_searches.real_models(question_set)
+    models = headline_models(store, question_set)
     for model in models:
         if views_cases.margins_of(store, question_set.run(model).key, np.array([number]))[0] <= 0:
             return model
@@ -198,7 +202,7 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
         if of_pictures != dataset or not _has_mixtures(probe):
             continue
         searched = open_set(store, case_key)
-        if not set(mixed_searches.real_models(searched)) <= set(models):
+        if not set(headline_models(store, searched)) <= set(models):
             continue
         if (best := _best_search(store, searched)) is not None:
             return _lost_search(store, searched, *best)
@@ -214,10 +218,11 @@ def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | 
     """The strength that changes least at which a search is lost to its own mixture, how many
     models lose it, and the first of those that lose one that most lose.
     """
+    models = headline_models(store, searched)
     for subtype in mixed_searches.strengths(store, searched):
         best: tuple[str, int, str] | None = None
-        for model in mixed_searches.real_models(searched):
-            numbers, n_fooled = mixed_searches.order(store, searched, model, subtype)
+        for model in models:
+            numbers, n_fooled = mixed_searches.order(store, searched, model, subtype, models)
             if len(numbers) and (best is None or n_fooled[0] > best[1]):
                 best = subtype, int(n_fooled[0]), model
         if best is not None:
@@ -229,18 +234,18 @@ def _lost_search(
     store: Store, searched: QuestionSet, subtype: str, n_fooled: int, model: str
 ) -> MixedStory | None:
     """The search that most models lose; of several models that lose it, the first tells the ranks."""
-    number = int(mixed_searches.order(store, searched, model, subtype)[0][0])
+    models = headline_models(store, searched)
+    number = int(mixed_searches.order(store, searched, model, subtype, models)[0][0])
     case = mixed_case(store, searched, number, model)
     if not case.mixture:
         return None
     counts = mixed_searches.counts(store, searched, model, subtype)
-    n_models = len(mixed_searches.real_models(searched))
     return MixedStory(
         case,
         searched.runs[0].dataset,
         model,
         n_fooled,
-        n_models,
+        len(models),
         counts.n_lost_to_own,
         counts.n_found,
     )

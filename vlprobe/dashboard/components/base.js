@@ -61,5 +61,6 @@ function part(parent, Kind) {
   let root = parent.querySelector(".root");
   if (!root) parent.append((root = make("div", "root")));
   if (!drawn.has(root)) drawn.set(root, new Kind(root));
+  parent.getRootNode().host?.setAttribute("data-drawn", ""); // what follows may be shown: see render/html/style.py
   return drawn.get(root);
 }

@@ -28,7 +28,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import listed, sentence_names
-from vlprobe.render.wall import count_word
+from vlprobe.render.wall import count_word, every_model
 from vlprobe.render.words import presentations
 
 BETWEEN = "|"  # names in the URL
@@ -141,8 +141,9 @@ def _options() -> dict[str, str]:
 
 def _pick_models(about: Field) -> None:
     everyone, models = about.every_model, about.models
-    number = "all" if len(models) == len(everyone) else f"{count_word(len(models))} of"
-    label = f"{number} {count_word(len(everyone))} models"
+    label = f"{count_word(len(models))} of {count_word(len(everyone))} models"
+    if len(models) == len(everyone):
+        label = every_model(len(everyone))
     if len(everyone) == 1:
         label = model_name(everyone[0])
     with st.popover(label, key="shown_models"):

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from vlprobe.datasets import sources
+from vlprobe.datasets import labels, sources
 from vlprobe.datasets.queries import KINDS
-from vlprobe.datasets.tables import fields, labels
+from vlprobe.datasets.tables import fields
 from vlprobe.datasets.tables.layouts import Kind, Layout
 from vlprobe.datasets.tables.reader import Table
 from vlprobe.types import Item

@@ -1,28 +1,15 @@
-"""A column `label` that says which captions are true of their picture, and captions that are ids."""
+"""Whether the captions of a table are captions, and true of their picture."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from vlprobe.datasets.labels import LABEL, check_values
 from vlprobe.datasets.tables.layouts import Layout
 from vlprobe.datasets.tables.reader import Table
 from vlprobe.errors import InvalidInput
 
-LABEL = "label"
-TRUTHS = {
-    **dict.fromkeys(("1", "1.0", "true", "t", "yes", "y"), True),
-    **dict.fromkeys(("0", "0.0", "false", "f", "no", "n"), False),
-}
 # As CxC's "COCO_val2014:sentid:648388": one word with a number in it.
 AN_ID = pc.MatchSubstringOptions(r"^\s*[^\s\d]*\d\S*\s*$")
-
-
-def is_true(value: str) -> bool | None:
-    """Return whether a label says that the caption is true; None if it says neither.
-
-    >>> is_true("1"), is_true("False"), is_true("cat")
-    (True, False, None)
-    """
-    return TRUTHS.get(value.strip().lower())
 
 
 def check(table: Table, layout: Layout, name: str) -> None:
@@ -50,15 +37,7 @@ def check(table: Table, layout: Layout, name: str) -> None:
         return
     if not pa.types.is_string(labels.type):
         return
-    pairs = labels.value_counts().to_pylist()
-    counts = {pair["values"]: pair["counts"] for pair in pairs if pair["values"].strip()}
-    values = {is_true(value): value for value in counts}
-    if len(counts) == 2 and set(values) == {True, False}:
-        raise InvalidInput(
-            f"'{table.file}' has {counts[values[False]]:,} of {len(labels):,} captions with the label "
-            f"'{values[False]}', which do not fit their picture. Use the others: {name}+label={values[True]}. "
-            f"If '{LABEL}' says something else: {name}+subset={LABEL}."
-        )
+    check_values(table.file, labels.to_pylist(), name)
 
 
 def _are_ids(captions: pa.ChunkedArray) -> bool:

@@ -20,6 +20,11 @@ STYLE = """<style>
 @media (max-width: 640px) { [data-testid="stApp"] { --vp-edges: 16px; } }
 [data-testid="stMainBlockContainer"], [data-testid="stBottomBlockContainer"] {
   max-width: var(--vp-page); padding-left: var(--vp-edges); padding-right: var(--vp-edges); }
+/* What follows a part of the page that is not drawn yet would move: it is shown once its place is known. */
+:is([data-testid="stElementContainer"], [data-testid="stLayoutWrapper"], [data-testid="stColumn"],
+  [data-testid="stGridCell"]):has([data-testid="stSkeleton"], [data-testid="stBidiComponentIsolated"]:not([data-drawn]))
+  ~ * { &, label, [data-testid="stMarkdown"] > div { animation: vp-wait 10s; } }
+@keyframes vp-wait { from, to { visibility: hidden; } }
 [data-testid="stHeader"] { border-bottom: 1px solid var(--vp-line); }
 [data-testid="stHeader"] [data-testid="stToolbar"] { max-width: var(--vp-page); margin: 0 auto; padding-left: 24px;
   padding-right: 24px; }
@@ -43,7 +48,7 @@ STYLE = """<style>
 /* On a phone: the button that opens the menu says so. */
 [data-testid="stExpandSidebarButton"] { width: auto; gap: 6px; }
 [data-testid="stExpandSidebarButton"] > span { display: none; }
-[data-testid="stExpandSidebarButton"]::before { content: "menu"; font: 24px/1 "Material Symbols Rounded"; }
+[data-testid="stExpandSidebarButton"]::before { content: "menu" / ""; font: 24px/1 "Material Symbols Rounded"; }
 [data-testid="stExpandSidebarButton"]::after { content: "Menu"; font-size: 15.5px; font-weight: 600; }
 @media (max-width: 640px) {
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
@@ -219,7 +224,7 @@ small { font-size: max(13px, .8333em); }
 .vp-gap::after { content: ""; position: absolute; left: 50%; top: -.15rem; bottom: -.15rem; width: 1px;
   background: var(--vp-quiet); }
 .vp-gap i { position: absolute; top: 0; bottom: 0; min-width: 2px; border-radius: .2rem; background: currentColor; }
-.st-key-play_picture img, .st-key-play_mix img { max-height: 20rem; object-fit: contain; background: var(--vp-mat); }
+.st-key-play_picture img, .st-key-play_mix img { height: 20rem; object-fit: contain; background: var(--vp-mat); }
 @media (max-width: 640px) {
   .vp-mixed tbody th { min-width: 0; }
   .vp-play thead { display: none; }

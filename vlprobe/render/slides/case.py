@@ -7,7 +7,7 @@ from vlprobe.render import wall
 from vlprobe.render.case_lines import bar_lengths
 from vlprobe.render.sentences import counted, listed
 from vlprobe.render.slides.records import Bar, ModelMark, Run, Slide, SlidePicture
-from vlprobe.render.wall import CHANGES, count_word, shorten
+from vlprobe.render.wall import CHANGES, count_word, every_model, shorten
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import in_step
@@ -248,8 +248,7 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
     if not fooled:
         return "No model is fooled."
     if fooled == many:
-        subject = "Both" if many == 2 else f"All {count_word(many)}"
-        return f"{subject} models {plural_verb}."
+        return f"{every_model(many).capitalize()} {plural_verb}."
     subject = f"{count_word(fooled)} of {count_word(many)} models"
     return f"{subject[:1].upper()}{subject[1:]} {single_verb if fooled == 1 else plural_verb}."
 

@@ -9,7 +9,7 @@ from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.slides import ranking
 from vlprobe.render.slides.case import MOST_BARS, case_slides
 from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
-from vlprobe.render.wall import BELIEVED, count_word, shorten
+from vlprobe.render.wall import BELIEVED, count_word, every_model, shorten
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Contestant
@@ -274,8 +274,8 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
     case = mixture.case
     ranks = case.ranks_of(mixture.model)
     losing = (
-        f"All {count_word(mixture.n_models)} models lose"
-        if mixture.n_fooled == mixture.n_models > 2
+        f"{_upper(every_model(mixture.n_models))} lose"
+        if mixture.n_fooled == mixture.n_models
         else f"{_upper(count_word(mixture.n_fooled))} of {count_word(mixture.n_models)} models "
         f"{'loses' if mixture.n_fooled == 1 else 'lose'}"
     )

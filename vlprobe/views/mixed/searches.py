@@ -1,5 +1,6 @@
 """Searches for a picture that a mixture wins: how many there are, and in which order they are shown."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,19 +67,30 @@ def _numbers(store: Store, question_set: QuestionSet, subtype: str) -> np.ndarra
 
 
 def order(
-    store: Store, question_set: QuestionSet, model: str, subtype: str
+    store: Store,
+    question_set: QuestionSet,
+    model: str,
+    subtype: str,
+    counted: Collection[str] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
     """The searches that a model loses to their own mixture: those that fool most models first, and
     of these every picture once before one comes again, the worst of it first.
 
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        model: Whose searches.
+        subtype: Strength of the mixtures.
+        counted: Models that are counted; without any, all but controls.
+
     Returns:
-        Numbers of cases; and how many models lose each, controls not counted.
+        Numbers of cases; and how many of the counted models lose each.
     """
     of_model = outcomes(store, question_set, model)
     is_chosen = of_model.is_own & np.isin(of_model.numbers, _numbers(store, question_set, subtype))
     numbers = of_model.numbers[is_chosen]
     n_fooled = np.zeros(len(numbers), dtype=np.int64)
-    for name in real_models(question_set):
+    for name in counted or real_models(question_set):
         other = outcomes(store, question_set, name)
         n_fooled += np.isin(numbers, other.numbers[other.is_own])
     table = pd.DataFrame(

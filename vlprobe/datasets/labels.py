@@ -1,0 +1,43 @@
+"""A column `label` that says which captions are true of their picture."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+
+LABEL = "label"
+TRUTHS = {
+    **dict.fromkeys(("1", "1.0", "true", "t", "yes", "y"), True),
+    **dict.fromkeys(("0", "0.0", "false", "f", "no", "n"), False),
+}
+
+
+def is_true(value: str) -> bool | None:
+    """Return whether a label says that the caption is true; None if it says neither.
+
+    >>> is_true("1"), is_true("False"), is_true("cat")
+    (True, False, None)
+    """
+    return TRUTHS.get(value.strip().lower())
+
+
+def check_values(file: Path, labels: Sequence[str], name: str) -> None:
+    """Check that no captions are labeled false.
+
+    Args:
+        file: The table, for an error.
+        labels: The label of each caption.
+        name: The `table:` name of the file, for an error.
+
+    Raises:
+        InvalidInput: there are two labels, one for true and one for false captions.
+    """
+    counts = Counter(label for label in labels if label.strip())
+    values = {is_true(value): value for value in counts}
+    if len(counts) == 2 and set(values) == {True, False}:
+        raise InvalidInput(
+            f"'{file}' has {counts[values[False]]:,} of {len(labels):,} captions with the label "
+            f"'{values[False]}', which do not fit their picture. Use the others: {name}+label={values[True]}. "
+            f"If '{LABEL}' says something else: {name}+subset={LABEL}."
+        )
