@@ -19,7 +19,7 @@ NAMES = [f"{number:012}.jpg" for number in range(6)]
 
 def jpeg(number: int) -> bytes:
     content = io.BytesIO()
-    Image.new("RGB", (32, 24), (40 * number, 0, 0)).save(content, "JPEG")
+    Image.new("RGB", (32, 24), (40 * number % 256, 0, 0)).save(content, "JPEG")
     return content.getvalue()
 
 

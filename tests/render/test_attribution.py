@@ -60,25 +60,37 @@ def credit() -> credits.Credit:
     return found
 
 
+def not_bundled() -> dict[str, str]:
+    """What stands below the missing photograph of `absent`: its page at COCO."""
+    number = int(absent().images[0].rpartition("/")[2].removesuffix(".jpg"))
+    page = f"https://cocodataset.org/#explore?id={number}"
+    return {"label": "Picture not bundled", "page": page, "license": "", "licenseUrl": ""}
+
+
 KIND = presentations()["eqben"].kind("foil")
 
 
 def test_a_card_of_the_wall_has_the_credit_of_its_picture_and_only_of_that():
     (frame,) = wall.card_data(pictured(), KIND, str)["frames"]
     assert frame["credit"] == {
+        "label": "Photo",
         "page": credit().page,
         "license": credit().license,
         "licenseUrl": credit().license_url,
     }
     (frame,) = wall.card_data(absent(), KIND, str)["frames"]
-    assert frame["credit"] is None
+    assert frame["credit"] == not_bundled()
 
 
 def test_a_credit_of_html_has_both_links():
     line = str(attribution.credit_line(pictured().images[0]))
     for address in (credit().page, credit().license_url):
         assert f'href="{address}" target="_blank" rel="noopener noreferrer"' in line
-    assert attribution.credit_line(absent().images[0]) is None
+    line = str(attribution.credit_line(absent().images[0]))
+    assert f'href="{not_bundled()["page"]}"' in line and ">Picture not bundled</a>" in line
+    valse = str(attribution.credit_line("pictures/valse/v7w_2369086.jpg"))
+    assert "Picture not bundled" in valse and "<a" not in valse
+    assert attribution.credit_line("/data/val2017/000000000724.jpg") is None
 
 
 def test_home_and_slides_have_the_credit():
@@ -117,7 +129,7 @@ def test_a_site_has_the_bundled_photographs_with_their_credit_and_without_being_
     assert shot["source"] and shot["credit"]["page"] == credit().page
     assert with_picture["case"]["credit"] == ""  # not twice
     (shot,) = without["case"]["shots"]
-    assert (shot["source"], shot["credit"]) == ("", None)
+    assert (shot["source"], shot["credit"]) == ("", not_bundled())
     assert shelf.n_held_back == 0
 
 

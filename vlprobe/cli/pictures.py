@@ -28,13 +28,14 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     """
     from vlprobe import registry
     from vlprobe.datasets import photographs
-    from vlprobe.storage import access, downloads
+    from vlprobe.storage import access
     from vlprobe.storage.store import DEFAULT, Store
 
     access.refuse_writing()
     store = Store(ctx.obj or DEFAULT)
     items = registry.load_dataset(dataset, store.root).items
-    addresses, n_other = photographs.missing(items, host.rstrip("/") or photographs.HOST)
+    host = host.rstrip("/") or photographs.HOST
+    addresses, n_other = photographs.missing(items, host)
     if n_other:
         click.echo(
             f"{n_other:,} missing pictures are not COCO's. Put them there yourself.", err=True
@@ -42,16 +43,7 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     if not addresses:
         click.echo("No photograph of COCO is missing.", err=True)
         return
-    n_bytes, n_unknown = downloads.total_bytes(addresses.values())
-    if n_unknown == len(addresses):
-        raise InvalidInput(
-            f"'{host or photographs.HOST}' gives no size for any of {len(addresses):,} photographs. "
-            "Check the network, or name a mirror with --from."
-        )
-    unknown = f", {n_unknown:,} of unknown size" if n_unknown else ""
-    click.echo(
-        f"{len(addresses):,} photographs are missing: {n_bytes / 1e6:,.1f} MB{unknown}.", err=True
-    )
+    click.echo(photographs.announcement(addresses, host), err=True)
     if not yes:
         click.confirm("Download them?", abort=True, err=True)
     with Bar() as bar:
@@ -60,9 +52,7 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
             addresses,
             lambda done, total: bar.update("Downloading photographs", done, total),
         )
-    click.echo(
-        f"{report.n_written:,} photographs downloaded, {report.n_bytes / 1e6:,.1f} MB.", err=True
-    )
+    click.echo(photographs.summary(report), err=True)
     for path, reason in list(report.failures.items())[:MOST_FAILURES]:
         click.echo(f"Not downloaded: {path.name} ({reason})", err=True)
     if report.failures:

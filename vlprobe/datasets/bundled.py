@@ -148,6 +148,14 @@ def located(name: str, cache: Path) -> str:
     return name
 
 
+def is_absent(name: str) -> bool:
+    """Return whether a stored name is of a picture of a bundled question set that is neither bundled
+    nor downloaded (`located` returns another name of these).
+    """
+    path = Path(name)
+    return path.parts[:1] == PICTURES.parts and not is_bundled(path)
+
+
 def is_bundled(path: Path) -> bool:
     """Whether a relative name is that of a bundled photograph."""
     return path.parent == COCO and path.name in _bundled_names()

@@ -16,6 +16,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Item
 
 HOST = "http://images.cocodataset.org"  # as COCO's own `coco_url` has it: its certificate is another host's
+PAGES = "https://cocodataset.org/#explore?id="
 SPLITS = ("val2017", "train2017", "val2014", "train2014")
 
 
@@ -43,6 +44,36 @@ def missing(items: Iterable[Item], host: str = HOST) -> tuple[dict[Path, str], i
     absent = {picture.path for item in items for picture in item.pictures if picture.absent}
     addresses = {path: address for path in sorted(absent) if (address := url(path, host))}
     return addresses, len(absent) - len(addresses)
+
+
+def page(path: Path) -> str:
+    """Return the public page of a photograph of COCO, "" where it is not one.
+
+    >>> page(Path("pictures/coco/val2017/000000000139.jpg"))
+    'https://cocodataset.org/#explore?id=139'
+    """
+    return f"{PAGES}{int(path.stem[-12:])}" if url(path) else ""
+
+
+def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
+    """Ask for the sizes of photographs, and say in a sentence how many there are and their total size.
+
+    Raises:
+        InvalidInput: the server gives no size at all.
+    """
+    n_bytes, n_unknown = downloads.total_bytes(addresses.values())
+    if n_unknown == len(addresses):
+        raise InvalidInput(
+            f"'{host}' gives no size for any of {len(addresses):,} photographs. "
+            "Check the network, or name a mirror with `vlprobe pictures DATASET --from URL`."
+        )
+    unknown = f", {n_unknown:,} of unknown size" if n_unknown else ""
+    return f"{len(addresses):,} photographs are missing: {n_bytes / 1e6:,.1f} MB{unknown}."
+
+
+def summary(report: Report) -> str:
+    """Say in a sentence what a download wrote."""
+    return f"{report.n_written:,} photographs downloaded, {report.n_bytes / 1e6:,.1f} MB."
 
 
 def download(

@@ -1,36 +1,49 @@
-"""Whose pictures and whose answers are shown: the only place that writes credits and sources."""
+"""Whose pictures and whose answers are shown: the only place that writes credits and sources.
+
+Below a picture of a bundled question set that is not bundled itself, the same line says so, with
+the picture's public page.
+"""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import htpy
 
+from vlprobe.datasets import bundled, photographs
 from vlprobe.datasets.credits import picture_credit
 from vlprobe.models.published import NOTE
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.views.records import RunRow
 
+NOT_BUNDLED = "Picture not bundled"
 SECURE = "https://"  # other addresses are shown as text
 
 
 def credit_values(name: str) -> dict[str, str] | None:
-    """The credit of a picture as components draw it: page, license and its address; None without one.
+    """Return what components draw below a picture: label with its page, license with its address;
+    None where nothing is known of the picture.
 
     Args:
         name: The stored name of the picture.
     """
-    credit = picture_credit(name)
-    if credit is None:
+    if credit := picture_credit(name):
+        values = ("Photo", credit.page, credit.license, credit.license_url)
+    elif bundled.is_absent(name):
+        values = (NOT_BUNDLED, photographs.page(Path(name)), "", "")
+    else:
         return None
-    return {"page": credit.page, "license": credit.license, "licenseUrl": credit.license_url}
+    return dict(zip(("label", "page", "license", "licenseUrl"), values, strict=True))
 
 
 def credit_line(name: str) -> htpy.Element | None:
-    """The credit of a picture as a line of HTML below it; None without one."""
-    credit = picture_credit(name)
-    if credit is None:
+    """Return the same as a line of HTML below the picture; None where nothing is known of it."""
+    values = credit_values(name)
+    if values is None:
         return None
     return htpy.p(".vp-quiet.vp-small.vp-credit")[
-        _link(credit.page, "Photo"), " · ", _link(credit.license_url, credit.license)
+        _link(values["page"], values["label"]),
+        values["license"] and " · ",
+        _link(values["licenseUrl"], values["license"]),
     ]
 
 

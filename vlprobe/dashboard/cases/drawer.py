@@ -15,6 +15,7 @@ from vlprobe.dashboard.cases.pictures import draw_pictures
 from vlprobe.dashboard.cases.scores import scores
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.state import (
     Questions,
     attempt,
@@ -82,6 +83,8 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
         if problem := st.session_state.pop("problem", ""):
             st.error(plain(problem), icon=":material/error:")
     draw_pictures(card, kind)
+    if card.images and not views.cases.are_here(card.images):
+        draw_download(stored, "case_download")
     st.html(drawer.captions(card, kind))
     if kind.body == "rankings":
         names = {name for ranking in top_lists(card) for name in ranking}

@@ -79,7 +79,7 @@ def _is_mixed(card: WallCard) -> bool:
 def _draw_picture(name: str, alt: str) -> None:
     if source := large_picture(name, SIDE, DRAWN_SIDE):
         st.image(source, width="stretch", alt=alt)
-        if credit := credit_line(name):
-            st.html(str(credit))
     else:
         st.html(tag("div", html_cards.missing(name), class_="vp-missing"))
+    if credit := credit_line(name):
+        st.html(str(credit))

@@ -41,10 +41,11 @@ function outside(address, text) {
   return link;
 }
 
-// Whose a photograph is: its author's page and its license. Nothing without a credit.
+// Whose a photograph is: its author's page and its license; or that it is not bundled. Nothing without a credit.
 function creditOf(credit) {
   if (!credit) return "";
-  return make("p", "credit tiny quiet", outside(credit.page, "Photo"), " · ", outside(credit.licenseUrl, credit.license));
+  const license = credit.license && outside(credit.licenseUrl, credit.license);
+  return make("p", "credit tiny quiet", outside(credit.page, credit.label), license && " · ", license);
 }
 
 // Whether somebody types where the keyboard is.

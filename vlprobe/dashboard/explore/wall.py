@@ -9,6 +9,7 @@ from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.explore import filters
 from vlprobe.dashboard.navigation import PAGE_SIZE
+from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.state import (
     Questions,
     counts,
@@ -115,7 +116,9 @@ def _draw_cards(
     pictures_note = ""
     if not all(sources.values()):
         pictures_note = _pictures_here(stored, case_filter)
-        _offer_pictures(stored, case_filter)
+        with st.container(horizontal=True, vertical_alignment="center", key="pictures_offer"):
+            _offer_pictures(stored, case_filter)
+            draw_download(stored, "wall_download")
     values = {
         "label": label,
         "heading": label,

@@ -52,8 +52,7 @@ def draw(models: tuple[str, str, str]) -> None:
     frame.say_strangers(repaired.questions, models)
     of_two = bucket(replace(repaired.case_filter, other=after, sort="difference"), "only_first")
     question_set = repaired.questions.question_set
-    examples = view(views.cases.with_pictures_if_any, question_set, of_two)
-    cards, _, _ = view(views.wall.wall, question_set, examples, 1, opening.N_EXAMPLES, True)
+    cards, _, _ = view(views.wall.wall, question_set, of_two, 1, opening.N_EXAMPLES, True)
     label = f"Repaired: {kind.lies} that fooled only {model_name(before)}"
     parameters = case_links.query(repaired.questions, of_two)
     opening.draw_cards(cards, kind, label, parameters, KEY)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from vlprobe import views
+from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
@@ -210,4 +211,5 @@ def shots(case: CaseRow, kind: KindPresentation, answer: AnswerRow, side: int) -
 
 def missing(name: str) -> str:
     """What to say in place of a picture that cannot be shown."""
-    return f"The picture {Picture.from_name(name).path.name} is missing or damaged."
+    file = Picture.from_name(name).path.name
+    return file if bundled.is_absent(name) else f"The picture {file} is missing or damaged."

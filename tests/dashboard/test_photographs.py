@@ -1,0 +1,147 @@
+"""The button that downloads photographs: announced first, resumable, refused where nothing may be written."""
+
+import functools
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.cli.test_pictures import Coco, coco, jpeg
+from tests.dashboard.test_pages import bodies, open_page, words
+from tests.dashboard.walls import wall
+from vlprobe import registry, views
+from vlprobe.dashboard import photographs as page
+from vlprobe.datasets import photographs
+from vlprobe.storage import access, shipped
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+
+__all__ = ["coco"]  # a fixture
+DATASET, MODEL = "bundled:SugarCrepe", "published:GPT-4V"
+N_MISSING = 4
+
+
+@pytest.fixture
+def store(tmp_path: Path, coco: str, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A cache with all photographs of SugarCrepe but the first four that are not bundled."""
+    monkeypatch.delenv(shipped.SETTING)
+    monkeypatch.setattr(photographs, "HOST", coco)
+    monkeypatch.setattr(page, "_downloads", {})
+    root = tmp_path / "cache"
+    addresses, _ = photographs.missing(registry.load_dataset(DATASET, root).items)
+    for path in list(addresses)[N_MISSING:]:
+        path.write_bytes(jpeg(1))
+    return shipped.opened(root)
+
+
+def open_case(monkeypatch: pytest.MonkeyPatch, store: Store) -> tuple[AppTest, Path]:
+    """Explore with the drawer of a case whose photograph is missing, and the photograph's file."""
+    rows = views.runs.question_set_rows(store)
+    key = next(row.case_key for row in rows if row.dataset == DATASET)
+    question_set = views.runs.question_set(store, key)
+    chosen = Filter(MODEL, "foil", outcome="all", sort="models")
+    n_pictured = views.cases.with_pictures(store, question_set, "foil")[0]
+    table, n_cases = views.cases.failures(store, question_set, chosen, 1, 8000)
+    assert n_pictured < n_cases == len(table)
+    last = table.iloc[-1]
+    at = open_page(
+        monkeypatch, store, "explore", set=key, model=MODEL, outcome="all", case=last["id"]
+    )
+    return at, store.root / last["images"][0]
+
+
+def wait(at: AppTest) -> AppTest:
+    """Draw the page again until nothing is measured or downloaded."""
+    for download in page._downloads.values():
+        while download.is_running:
+            at.run()
+    return at.run()
+
+
+def labels(at: AppTest) -> list[str]:
+    return [button.label for button in at.button if str(button.key).startswith("case_download")]
+
+
+def press(at: AppTest, label: str) -> AppTest:
+    keys = [
+        button.key
+        for button in at.button
+        if button.label == label and str(button.key).startswith("case_download")
+    ]
+    return wait(at.button(key=keys[0]).click().run())
+
+
+def test_the_number_and_the_size_are_announced_before_anything_is_downloaded(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    at, file = open_case(monkeypatch, store)
+    assert "Picture not bundled" in words(at)
+    assert f"https://cocodataset.org/#explore?id={int(file.stem)}" in bodies(at)
+    assert labels(at) == ["Download pictures"]
+    at = press(at, "Download pictures")
+    assert "4 photographs are missing: 0.0 MB." in words(at)
+    assert Coco.requested == [] and not file.exists()
+    assert labels(at) == ["Download", "Not now"]
+    at = press(at, "Not now")
+    assert labels(at) == ["Download pictures"] and Coco.requested == []
+
+
+def test_a_download_that_failed_continues_and_its_photographs_appear(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    at, file = open_case(monkeypatch, store)
+    Coco.gone = {file.name}
+    at = press(at, "Download pictures")
+    at = press(at, "Download")
+    assert "3 photographs downloaded" in words(at)
+    assert "1 are still missing" in words(at) and "404" in words(at)
+    Coco.gone, Coco.requested = set(), []
+    at = press(at, "Download pictures")
+    assert "1 photographs are missing" in words(at)
+    at = press(at, "Download")
+    assert Coco.requested == [f"/val2017/{file.name}"]
+    assert file.read_bytes() == jpeg(int(file.stem))
+    assert labels(at) == [] and "Picture not bundled" not in words(at)
+    assert all(card["frames"][0]["source"] for card in wall(at)["cards"])
+
+
+def test_a_download_that_is_stopped_keeps_what_it_has(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    at, file = open_case(monkeypatch, store)
+    at = press(at, "Download pictures")
+    Coco.gone = {file.name}  # the case keeps its button
+    (download,) = page._downloads.values()
+    monkeypatch.setattr(download, "_note", functools.partial(_stop, download, download._note))
+    at = press(at, "Download")
+    assert "Stopped. Press again to continue." in words(at)
+    assert labels(at) == ["Download pictures"]
+    Coco.gone, Coco.requested = set(), []
+    monkeypatch.setattr(download, "_note", lambda n_done, n_total: None)
+    at = press(press(at, "Download pictures"), "Download")
+    assert len(Coco.requested) < N_MISSING and file.exists()
+
+
+def _stop(download: page.Download, note, n_done: int, n_total: int) -> None:
+    """A visitor presses Stop after the first photograph."""
+    download.stop.set()
+    note(n_done, n_total)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (access.READ_ONLY, "This is a read-only demo. Pictures cannot be downloaded here."),
+        (access.ROOTS, "Download pictures in a terminal: vlprobe pictures bundled:SugarCrepe"),
+    ],
+)
+def test_a_dashboard_that_may_not_write_or_is_confined_says_so_in_one_line(
+    store: Store, name: str, line: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(name, "1" if name == access.READ_ONLY else str(store.root))
+    at, file = open_case(monkeypatch, store)
+    assert line in words(at) and labels(at) == []
+    download = page.Download(store, DATASET)
+    with pytest.raises(page.InvalidInput, match=r"Pictures cannot|terminal"):
+        download.begin(download.measure)
+    assert Coco.requested == [] and not file.exists()

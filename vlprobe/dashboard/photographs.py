@@ -1,0 +1,179 @@
+"""The button that downloads the photographs of a question set: it announces their number and size,
+shows how far the download is, and continues where an earlier one stopped.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import streamlit as st
+
+from vlprobe import registry, views
+from vlprobe.dashboard.state import Questions, attempt, quiet, store
+from vlprobe.datasets import photographs
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+
+EVERY_SECONDS = 1
+READ_ONLY = "This is a read-only demo. Pictures cannot be downloaded here."
+CONFINED = (
+    "This dashboard reads only the folders that --root names. "
+    "Download pictures in a terminal: vlprobe pictures {}"
+)
+
+
+class _Stopped(Exception):
+    """A visitor stopped the download."""
+
+
+@dataclass
+class Download:
+    """The photographs of one dataset, measured and then downloaded in threads of this process.
+
+    Attributes:
+        announcement: How many are missing and their size, once that is known.
+        is_running: Whether a thread measures or downloads.
+        n_done: Photographs handled so far.
+        n_total: Photographs to download; 0 while they are measured.
+        result: What the last download did, in words.
+    """
+
+    store: Store
+    dataset: str
+    announcement: str = ""
+    is_running: bool = False
+    n_done: int = 0
+    n_total: int = 0
+    result: str = ""
+    addresses: dict[Path, str] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def begin(self, task: Callable[[], None]) -> None:
+        """Start a task in a thread, unless one is running; its error becomes the result.
+
+        Raises:
+            InvalidInput: this dashboard does not download.
+        """
+        if reason := refusal(self.dataset):
+            raise InvalidInput(reason)
+        with _lock:
+            if self.is_running:
+                return
+            self.is_running, self.result = True, ""
+            self.stop.clear()
+        threading.Thread(target=self._run, args=(task,), daemon=True).start()
+
+    def _run(self, task: Callable[[], None]) -> None:
+        try:
+            task()
+        except (VlprobeError, OSError) as error:
+            self.result = str(error)
+        except _Stopped:
+            self.result = "Stopped. Press again to continue."
+        finally:
+            self.is_running = False
+
+    def measure(self) -> None:
+        """Find out which photographs are missing, and their total size."""
+        items = registry.load_dataset(self.dataset, self.store.root).items
+        self.addresses, _ = photographs.missing(items, photographs.HOST)
+        self.n_done = self.n_total = 0
+        if self.addresses:
+            self.announcement = photographs.announcement(self.addresses, photographs.HOST)
+        else:
+            self.result = "No photograph of COCO is missing."
+
+    def fetch(self) -> None:
+        """Download the photographs that were announced."""
+        self.announcement, self.n_done, self.n_total = "", 0, len(self.addresses)
+        report = photographs.download(self.store, self.addresses, self._note)
+        self.result = photographs.summary(report)
+        if report.failures:
+            path, reason = next(iter(report.failures.items()))
+            self.result += (
+                f" {len(report.failures):,} are still missing (first: {path.name}, {reason}). "
+                "Press again to continue."
+            )
+
+    def _note(self, n_done: int, n_total: int) -> None:
+        self.n_done, self.n_total = n_done, n_total
+        if self.stop.is_set():
+            raise _Stopped
+
+
+_lock = threading.Lock()
+_downloads: dict[tuple[str, str], Download] = {}  # by store and dataset, for all visitors
+
+
+def refusal(dataset: str) -> str:
+    """Return why this dashboard does not download pictures, "" where it does."""
+    if access.read_only():
+        return READ_ONLY
+    return CONFINED.format(dataset) if access.ROOTS in os.environ else ""
+
+
+def draw_download(stored: Questions, key: str) -> None:
+    """Draw the button, the announcement or the progress, where a dataset keeps questions without pictures.
+
+    Args:
+        stored: The question set.
+        key: Begins the keys of widgets, for two places on a page.
+    """
+    if not views.cases.keeps_unpictured(stored.question_set):
+        return
+    dataset = stored.question_set.runs[0].dataset
+    if reason := refusal(dataset):
+        quiet(reason)
+        return
+    with _lock:
+        name = (store().address, dataset)
+        download = _downloads.setdefault(name, Download(store(), dataset))
+    every = EVERY_SECONDS if download.is_running else None
+    st.fragment(_draw, run_every=every)(download, key, download.is_running)
+
+
+def _draw(download: Download, key: str, was_running: bool) -> None:
+    if was_running and not download.is_running:
+        st.rerun()  # the page shows the new pictures, or what to decide
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{key}_box"):
+        if download.is_running and download.n_total:
+            words = f"Downloading photographs: {download.n_done:,} of {download.n_total:,}"
+            st.progress(download.n_done / download.n_total, words, width=320)
+            st.button("Stop", key=f"{key}_stop", type="tertiary", on_click=download.stop.set)
+        elif download.is_running:
+            quiet("Asking for the size of the missing photographs …")
+        elif download.announcement:
+            host = photographs.HOST.partition("://")[2]
+            quiet(f"{download.announcement} They come from {host}.")
+            _button(download, "Download", f"{key}_yes", download.fetch, is_primary=True)
+            st.button(
+                "Not now", key=f"{key}_no", type="tertiary", on_click=_forget, args=(download,)
+            )
+        else:
+            _button(download, "Download pictures", f"{key}_ask", download.measure)
+            if download.result:
+                quiet(download.result)
+
+
+def _button(
+    download: Download, label: str, key: str, task: Callable[[], None], is_primary: bool = False
+) -> None:
+    if st.button(
+        label,
+        key=key,
+        icon=":material/download:",
+        type="primary" if is_primary else "secondary",
+        help="The number and the size are shown before anything is downloaded."
+        if not is_primary
+        else None,
+        on_click=attempt,
+        args=(download.begin, task),
+    ):
+        st.rerun()  # the whole page: it looks again every second
+
+
+def _forget(download: Download) -> None:
+    download.announcement = ""
