@@ -17,7 +17,7 @@ from pathlib import Path
 import ray
 import torch
 
-from vlprobe.runs import answers, ray_pool
+from vlprobe.runs import answers, ray_cluster
 from vlprobe.runs import questions as runs_questions
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    for name, value in ray_pool.QUIET.items():
+    for name, value in ray_cluster.QUIET.items():
         os.environ.setdefault(name, value)
-    ray_pool.allow(ray_pool.LOCAL)
+    ray_cluster.allow(ray_cluster.LOCAL)
     main()

@@ -20,7 +20,7 @@ from vlprobe import registry, views
 from vlprobe.cli import main, serve
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.registry import plugins
-from vlprobe.runs import jobs, ray_pool
+from vlprobe.runs import jobs, ray_executor
 from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
@@ -165,9 +165,9 @@ def test_a_job_inherits_the_list_of_its_server(
 
 def test_workers_of_ray_have_the_list_of_whoever_asks(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv(access.PLUGINS, raising=False)
-    assert ray_pool.worker_environment(1)[access.PLUGINS] == ""
+    assert ray_executor.worker_environment(1)[access.PLUGINS] == ""
     monkeypatch.setenv(access.PLUGINS, "py:a\nmine")
-    assert ray_pool.worker_environment(1)[access.PLUGINS] == "py:a\nmine"
+    assert ray_executor.worker_environment(1)[access.PLUGINS] == "py:a\nmine"
 
 
 def test_a_server_has_the_list_of_its_starter_alone(

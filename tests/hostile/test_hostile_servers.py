@@ -15,7 +15,7 @@ from tests.dashboard.test_pages_run import requests
 from vlprobe import registry
 from vlprobe.cli import main, serve
 from vlprobe.errors import InvalidInput
-from vlprobe.runs import jobs, ray_pool
+from vlprobe.runs import jobs, ray_executor
 from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
@@ -156,7 +156,7 @@ def test_a_server_has_the_list_of_its_starter_alone_and_hands_it_on(
     named = "https://api.example.com/v1\nhttp://127.0.0.1:8000#one"
     assert [env[access.APIS] for env in started] == ["", named]
     monkeypatch.setenv(access.APIS, named)
-    assert ray_pool.worker_environment(1)[access.APIS] == named
+    assert ray_executor.worker_environment(1)[access.APIS] == named
     registry.check_name("models", "http:https://api.example.com/v1#any")
     registry.check_name("models", "http:http://127.0.0.1:8000#one+chat")
     with pytest.raises(InvalidInput, match=REFUSED):

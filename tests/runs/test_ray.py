@@ -2,9 +2,12 @@
 
 import contextlib
 import gc
+import importlib.util
 import os
 import shutil
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,10 +19,9 @@ import pytest
 import torch
 
 from tests.conftest import make_tiny
-from vlprobe import __version__
 from vlprobe.datasets import demo
 from vlprobe.errors import InvalidInput, JobFailed, VlprobeError
-from vlprobe.runs import answers, ray_pool
+from vlprobe.runs import answers, ray_cluster, ray_executor
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access
@@ -45,6 +47,7 @@ class TwoNodes:
         head = NODE | {"include_dashboard": False, "temp_dir": folder, "_system_config": SETTINGS}
         self.all = Cluster(initialize_head=True, head_node_args=head)
         self.other: Any = None
+        self.n_killed = 0  # workers that died with a node
 
     def complete(self) -> "TwoNodes":
         if self.other is None:
@@ -54,6 +57,7 @@ class TwoNodes:
     def kill_one(self) -> None:
         """As a machine dies: all at once. Ray's own way leaves workers alive for a second."""
         raylet = psutil.Process(self.other.all_processes["raylet"][0].process.pid)
+        self.n_killed = len(workers(raylet))
         own = raylet.children(recursive=True)
         for process in own:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -65,7 +69,8 @@ class TwoNodes:
 
 @pytest.fixture(scope="module")
 def started() -> Iterator[TwoNodes]:
-    pytest.importorskip("ray", reason="needs requirements-ray.txt")
+    if importlib.util.find_spec("ray") is None:  # it reads its settings when it is imported
+        pytest.skip("needs requirements-ray.txt")
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         folder = tempfile.mkdtemp(prefix="ray")  # names of sockets are short
@@ -73,7 +78,7 @@ def started() -> Iterator[TwoNodes]:
         # As a new one it is the same on every machine, whether or not Ray was used there before.
         (Path(folder) / "ray").mkdir()
         environment = {"OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": folder}
-        for name, value in (ray_pool.QUIET | environment).items():
+        for name, value in (ray_cluster.QUIET | environment).items():
             patch.setenv(name, value)
         torch.set_num_threads(1)
         nodes = TwoNodes(folder)
@@ -98,53 +103,21 @@ def nodes(started: TwoNodes) -> TwoNodes:
     return started.complete()
 
 
-@pytest.fixture
-def crews(monkeypatch: pytest.MonkeyPatch) -> list["Watched"]:
-    """All crews of a test, which remember whom they hired and what was lost."""
-    found: list[Watched] = []
-
-    class Own(Watched):
-        def __init__(self, *given) -> None:
-            super().__init__(*given)
-            found.append(self)
-
-    monkeypatch.setattr(ray_pool, "Crew", Own)
+def workers(of: psutil.Process | None = None) -> list[psutil.Process]:
+    """The processes of workers of Ray Data on this machine, or those that a raylet started."""
+    found = []
+    for process in of.children(recursive=True) if of else psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if "MapWorker" in process.name() or "MapWorker" in " ".join(process.cmdline()):
+                found.append(process)
     return found
 
 
-class Watched(ray_pool.Crew):
-    def __init__(self, *given) -> None:
-        super().__init__(*given)
-        self.given = given[1]
-        self.hired: list[Any] = []
-        self.missed: list[str] = []
-        self.held: list[tuple] = []
-        self.together = self.room
-
-    def _ask(self, worker, task, *given):
-        if task is ray_pool._HELLO:
-            self.hired.append(worker)
-        assert hash(task) is not None, "a task that is lost is counted"
-        super()._ask(worker, task, *given)
-
-    def _answers(self):
-        """As it is, but that nobody begins before all have loaded: what is killed later is at work."""
-        for answer in super()._answers():
-            if answer[1] is not ray_pool._LOAD or not self.together:
-                yield answer
-                continue
-            self.held.append(answer)
-            if len(self.held) == self.together:
-                yield from self.held
-                self.held, self.together = [], 0
-
-    def _hire(self, wanted):
-        if not self.held:
-            super()._hire(wanted)
-
-    def _count(self, task, error):
-        self.missed.append(task[0])
-        super()._count(task, error)
+def wait_until_no_worker_is_left() -> None:
+    deadline = time.monotonic() + 120  # Ray ends a worker a moment after it is told to
+    while workers():
+        assert time.monotonic() < deadline, "a worker is left"
+        time.sleep(0.05)
 
 
 class Half(Progress):
@@ -190,8 +163,11 @@ def run_locally(request: Request, store: Store) -> dict:
     return manifest
 
 
-def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, crews, drawn, monkeypatch):
+def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, drawn, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 120)
+    sent: list[ray_executor.Job] = []
+    job = ray_executor.Job
+    monkeypatch.setattr(ray_executor, "Job", lambda *fields: sent.append(job(*fields)) or sent[-1])
     local = run_locally(asked(None), drawn)
     progress = Half(
         "demo:softmax on demo", nodes.kill_one, drawn.run(local["key"]).folder / "parts"
@@ -200,14 +176,14 @@ def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, crews, drawn, monk
     assert sums(spread) == sums(local)
     assert spread["spread"] == local["spread"]
     assert len(progress.before) >= 4
-    assert crews[0].missed, "nothing was lost with the node"
-    assert crews[0].given.request.workers == 1, "each worker reads pictures for all machines"
+    assert nodes.n_killed == 1, "no worker was lost with the node"
+    assert sent[0].request.workers == 1, "each worker reads pictures for all machines"
     assert len(progress.remade()) <= 1, "more was done again than the part that the node was at"
 
 
 @pytest.mark.full
 def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_encoded(
-    nodes, crews, drawn, monkeypatch
+    nodes, drawn, monkeypatch
 ):
     monkeypatch.setattr(answers, "PART_CASES", 80)
     monkeypatch.setattr("vlprobe.runs.ray_executor.ENCODED", 8)
@@ -229,7 +205,7 @@ def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_en
     )[0]
     assert sums(spread) == sums(local)
     assert progress.before == {}, "a part was scored before the gallery was encoded"
-    assert crews[0].missed, "nothing was lost with the node"
+    assert nodes.n_killed == 1, "no worker was lost with the node"
     kept = sum(path.stat().st_size for path in drawn.root.rglob("embeddings/*/texts/*.npy"))
     assert kept > texts, "the altered captions were not shared"
 
@@ -240,33 +216,57 @@ class Stop(Progress):
             raise KeyboardInterrupt
 
 
-def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts_with_a_node_that_comes_later(
-    started, crews, tmp_path, monkeypatch
+def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts(
+    started, tmp_path, monkeypatch
 ):
-    import ray
-
     monkeypatch.setattr(answers, "PART_CASES", 8)
-    monkeypatch.setattr(ray_pool, "ROOM", 0.0)
     local = asked(None, models=("control:random",), dataset=make_tiny(tmp_path / "tiny"), limit=0)
     request = replace(local, executor="ray", ray_address=started.all.address)
     store = Store(tmp_path / "cache")
     expected = run_locally(local, store)
-    with ray_pool.joined(started.all.address):
+    with ray_cluster.joined(started.all.address):
         with pytest.raises(KeyboardInterrupt):
             execute(request, store, Stop())
-        deadline = time.monotonic() + 120  # Ray ends a worker a moment after it was told to
-        with pytest.raises(ray.exceptions.RayActorError):
-            while time.monotonic() < deadline:
-                ray.get(crews[0].hired[0].hello.remote())
+        wait_until_no_worker_is_left()
         parts = store.run(expected["key"]).folder / "parts"
         kept = {path.name: path.stat().st_ino for path in parts.glob("0*.json")}
         assert kept
-        progress = Half("control:random on " + local.dataset, started.complete, parts)
+        progress = Half("control:random on " + local.dataset, lambda: None, parts)
         assert sums(execute(request, store, progress)[0]) == sums(expected)
     assert kept.items() <= progress.after.items()
-    assert progress.remade() == []
-    assert len(crews[0].hired) == 1
-    assert len(crews[1].hired) == 2, "the room of the new node was not used"
+
+
+class Waiting:
+    """A worker that is at its task for ever."""
+
+    def __init__(self, job_ref: object) -> None: ...
+
+    def __call__(self, batch: dict) -> dict:
+        while True:
+            time.sleep(1)
+
+
+class StopWaiting(Progress):
+    """Cancels once a worker is at a task."""
+
+    def update(self, label, done, total):
+        if label.startswith("control:random on") and workers():
+            raise KeyboardInterrupt
+
+
+def test_a_run_is_cancelled_while_a_worker_is_at_a_long_task(started, tiny, store, by_value):
+    import ray
+
+    by_value(Waiting)
+    request = asked(started, models=("control:random",), dataset=tiny, limit=0)
+    with pytest.raises(KeyboardInterrupt):
+        execute(request, store, StopWaiting())
+    wait_until_no_worker_is_left()
+    deadline = time.monotonic() + 60
+    while any("ThreadPool" in thread.name for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "a thread still waits for the cluster"
+        time.sleep(0.05)
+    assert not ray.is_initialized(), "a thread joined the cluster again"
 
 
 def refused(request: Request, store: Store, kind: type[VlprobeError] = InvalidInput) -> str:
@@ -284,20 +284,9 @@ def test_an_error_of_a_worker_is_one_line_here(started, tiny, store):
     )
 
 
-def test_a_worker_with_another_version_is_refused(started, monkeypatch):
-    monkeypatch.setattr(ray_pool, "__version__", "0.0.1")
-    with ray_pool.joined(started.all.address):
-        crew = ray_pool.Crew(deadly(), None, 1, 0, 1, lambda: None)
-        with pytest.raises(
-            InvalidInput, match=r"A worker .* has vlprobe .*, this machine has 0.0.1\."
-        ):
-            crew.do([("die", ())], lambda task, answer: None)
-        crew.end(at_once=True)
-
-
 def test_what_no_machine_has_is_said_before_anything_is_asked(started, tiny, store):
     request = asked(started, models=("control:random",), dataset=tiny, limit=0)
-    with ray_pool.joined(started.all.address):
+    with ray_cluster.joined(started.all.address):
         assert "No machine of the Ray cluster has a GPU" in refused(
             replace(request, device="cuda"), store
         )
@@ -311,47 +300,45 @@ def test_what_no_machine_has_is_said_before_anything_is_asked(started, tiny, sto
             torch.set_num_threads(1)
 
 
-def deadly() -> type:
-    """A worker that takes its process with it; of no module, so that it is sent as it is."""
+class Deadly:
+    """A worker that takes its process with it."""
 
-    class Deadly:
-        def hello(self) -> str:
-            return __version__
+    def __init__(self, job_ref: object) -> None: ...
 
-        def load(self, job: object) -> None:
-            pass
-
-        def die(self) -> None:
-            os._exit(1)
-
-    return Deadly
+    def __call__(self, batch: dict) -> dict:
+        os._exit(1)
 
 
-def test_work_that_takes_every_worker_with_it_is_given_up(started, monkeypatch):
-    monkeypatch.setattr(ray_pool, "ROOM", 0.0)
-    with ray_pool.joined(started.all.address):
-        crew = ray_pool.Crew(deadly(), None, 1, 0, 1, lambda: None)
-        with pytest.raises(
-            JobFailed,
-            match=r"3 workers of the Ray cluster were lost at the same work \(die \(\)\): ",
-        ) as said:
-            crew.do([("die", ())], lambda task, answer: None)
-        assert len(str(said.value)) < 240, "all the advice that Ray has"
-        crew.end(at_once=True)
+@pytest.fixture
+def by_value(monkeypatch) -> Iterator[Callable[[type], None]]:
+    """Puts a class of this module, which no worker can import, in the place of the worker's."""
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield lambda kind: monkeypatch.setattr(ray_executor, "Worker", kind)
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
-def test_a_cluster_that_has_no_room_for_long_is_told(started, monkeypatch):
+def test_work_that_takes_every_worker_with_it_is_given_up(started, tiny, store, by_value):
+    by_value(Deadly)
+    request = asked(started, models=("control:random",), dataset=tiny, limit=0)
+    said = refused(request, store, JobFailed)
+    assert said.startswith("3 workers of the Ray cluster were lost at the same task (")
+    assert len(said) < 240, "all the advice that Ray has"
+
+
+def test_a_cluster_that_has_no_room_for_long_is_told(started, tiny, store, monkeypatch):
     import ray
 
-    monkeypatch.setattr(ray_pool, "PATIENCE", 0.2)
-    with ray_pool.joined(started.all.address):
-        others = [ray.remote(deadly()).options(num_cpus=1).remote() for _ in ray.nodes()]
-        ray.get([others[0].hello.remote()])
-        deadline = time.monotonic() + 120  # the next is started a moment later
+    monkeypatch.setattr(ray_executor, "PATIENCE", 1)
+    request = asked(started, models=("control:random",), dataset=tiny, limit=0)
+    with ray_cluster.joined(started.all.address):
+        others = [ray.remote(lambda: time.sleep(1000)).remote() for _ in ray.nodes()]
+        deadline = time.monotonic() + 120  # they are started a moment later
         while ray.available_resources().get("CPU"):
             assert time.monotonic() < deadline, "they do not take what there is"
             time.sleep(0.05)
-        crew = ray_pool.Crew(deadly(), None, 1, 0, 1, lambda: None)
-        with pytest.raises(JobFailed, match=r"no room for a worker.*the same command goes on"):
-            crew.do([("die", ())], lambda task, answer: None)
-        crew.end(at_once=True)
+        said = refused(request, store, JobFailed)
+        assert "no room for a worker for 1 s" in said and "the same command continues" in said
+        for other in others:
+            ray.cancel(other, force=True)

@@ -16,9 +16,9 @@ import pytest
 
 from tests.test_architecture import PACKAGE, imports
 from vlprobe.errors import InvalidInput, MissingDependency
-from vlprobe.runs import executor, jobs, ray_pool
+from vlprobe.runs import executor, jobs, ray_cluster
 from vlprobe.runs.job_report import JobReport
-from vlprobe.runs.ray_executor import Job, Worker, takes_gpu
+from vlprobe.runs.ray_executor import Job, picture_readers, takes_gpu
 from vlprobe.runs.request import PlanRequest, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access
@@ -37,7 +37,7 @@ asked = []
 @pytest.fixture(autouse=True)
 def no_cluster(monkeypatch) -> None:
     """No cluster is named, and what a test names is forgotten after it."""
-    for name in (access.RAY, "RAY_ADDRESS", *ray_pool.LOOPBACK):
+    for name in (access.RAY, "RAY_ADDRESS", *ray_cluster.LOOPBACK):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
 
@@ -75,10 +75,10 @@ def test_without_an_address_no_cluster_that_happens_to_be_there_is_joined(
     given, variable, expected = (
         text.replace("LISTENING", listening) for text in (given, variable, expected)
     )
-    monkeypatch.setattr(ray_pool, "_check_connection", lambda address, waiting: None)
+    monkeypatch.setattr(ray_cluster, "_check_connection", lambda address, waiting: None)
     monkeypatch.setenv("RAY_ADDRESS", variable)
-    ray_pool.allow(given)
-    with ray_pool.joined(given):
+    ray_cluster.allow(given)
+    with ray_cluster.joined(given):
         assert sys.modules["ray"].asked == [expected]
 
 
@@ -90,7 +90,7 @@ def test_only_a_host_with_a_port_is_an_address(address, tiny, store, monkeypatch
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     if address.strip() == address:
         with pytest.raises(InvalidInput, match=r"Expected HOST:PORT, such as 10\.0\.0\.7:6379"):
-            ray_pool.allow(address)
+            ray_cluster.allow(address)
     monkeypatch.setenv(access.RAY, address)  # however it came there
     request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
     with pytest.raises(InvalidInput, match="Expected"):
@@ -99,7 +99,7 @@ def test_only_a_host_with_a_port_is_an_address(address, tiny, store, monkeypatch
 
 @pytest.mark.parametrize("address", ["10.0.0.7:6379", "head.example.com:6379", "[fe80::1]:6379"])
 def test_an_address_with_a_host_and_a_port_is_accepted(address):
-    assert ray_pool.parse_address(address) == address
+    assert ray_cluster.parse_address(address) == address
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_cluster_that_does_not_answer_ends_the_run_in_time_with_one_line(
     listening, tiny, store, monkeypatch
 ):
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
-    assert ray_pool.CONNECTING + ray_pool.LOOK < 30
-    monkeypatch.setattr(ray_pool, "CONNECTING", 2.0)
+    assert ray_cluster.CONNECTING + ray_cluster.POLL < 30
+    monkeypatch.setattr(ray_cluster, "CONNECTING", 2.0)
     before = set(psutil.Process().children())
     request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=listening)
     with pytest.raises(InvalidInput, match=r"No Ray cluster .* \(no answer in 2 s\)"):
@@ -151,7 +151,7 @@ def test_a_run_that_waits_for_a_cluster_is_cancelled_at_once(listening, tiny, st
         patch.setattr(jobs, "JobReport", Connecting)
         started = time.monotonic()
         assert jobs.work(str(store.root), job_id) == 0
-    assert time.monotonic() - started < ray_pool.CONNECTING
+    assert time.monotonic() - started < ray_cluster.CONNECTING
     assert jobs.read(store, job_id).state == "cancelled"
     assert set(psutil.Process().children()) <= before
 
@@ -169,9 +169,9 @@ def test_a_job_on_a_cluster_and_a_job_on_this_machine_do_not_wait_for_each_other
 LOCAL_CLUSTER = """
 import json, os, subprocess, sys
 import psutil
-from vlprobe.runs import ray_pool
-ray_pool.allow("")
-with ray_pool.joined(""):
+from vlprobe.runs import ray_cluster
+ray_cluster.allow("")
+with ray_cluster.joined(""):
     import ray
     assert ray.get(ray.remote(lambda: 7).remote()) == 7
     me = psutil.Process()
@@ -184,7 +184,7 @@ with ray_pool.joined(""):
     address = ray.get_runtime_context().gcs_address
     stranger = os.environ | {"HOME": sys.argv[1], "RAY_AUTH_MODE": "disabled"}
     stranger |= {"VLPROBE_RAY": address, "RAY_ADDRESS": ""}
-    command = [sys.executable, "-m", "vlprobe.runs.ray_pool", address]
+    command = [sys.executable, "-m", "vlprobe.runs.ray_cluster", address]
     refused = subprocess.run(command, env=stranger, capture_output=True, text=True)
     known = subprocess.run(command, capture_output=True, text=True)
 print(json.dumps([sorted(hosts), refused.returncode, known.returncode]))
@@ -228,81 +228,20 @@ def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(
         monkeypatch.setenv(where, "secret" if where == "RAY_AUTH_TOKEN" else str(path))
     if chosen:
         monkeypatch.setenv("RAY_AUTH_MODE", chosen)
-    ray_pool.allow("local")
-    with ray_pool.joined("local"):
+    ray_cluster.allow("local")
+    with ray_cluster.joined("local"):
         assert sys.modules["ray"].mode == (chosen or ("token" if where else None))
 
 
 @pytest.mark.parametrize(("device", "gpu"), [("auto", True), ("cuda", True), ("cpu", False)])
-def test_workers_take_gpus_where_there_are_any(device, gpu, monkeypatch):
-    monkeypatch.setattr(ray_pool, "machines", lambda: [{"CPU": 16.0, "GPU": 8.0}, {"CPU": 4.0}])
-    assert takes_gpu(device) is gpu
-    assert (ray_pool.room(1, 1), ray_pool.room(4, 0), ray_pool.room(16, 0)) == (8, 5, 1)
+def test_workers_take_gpus_where_there_are_any(device, gpu):
+    assert takes_gpu(device, [{"CPU": 16.0, "GPU": 8.0}, {"CPU": 4.0}]) is gpu
 
 
-def test_workers_share_the_slots_of_their_machine_to_read_pictures(monkeypatch):
-    monkeypatch.setattr(
-        ray_pool,
-        "machines",
-        lambda: [{"CPU": 17.0, "GPU": 8.0}, {"CPU": 64.0, "GPU": 4.0}, {"CPU": 4}],
-    )
-    assert (ray_pool.readers(1, 1), ray_pool.readers(3, 0)) == (2, 3)
-    monkeypatch.setattr(ray_pool, "machines", lambda: [{"CPU": 2.0, "GPU": 8.0}])
-    assert ray_pool.readers(1, 1) == 1
-
-
-class Closing:
-    """A worker that cannot write what it holds."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.close = self  # as an actor's method
-        self.error = error
-
-    def remote(self) -> BaseException:
-        return self.error
-
-
-class Ended:
-    """Of Ray, what ends a crew."""
-
-    def __init__(self) -> None:
-        self.exceptions = pytest.importorskip("ray", reason="needs requirements-ray.txt").exceptions
-        self.killed: list[Closing] = []
-
-    def wait(self, asked, num_returns, timeout):
-        late = [one for one in asked if isinstance(one, TimeoutError)]
-        return [one for one in asked if one not in late], late
-
-    def get(self, error):
-        raise error
-
-    def kill(self, worker):
-        self.killed.append(worker)
-
-
-def ended(*errors: BaseException) -> ray_pool.Crew:
-    crew = ray_pool.Crew.__new__(ray_pool.Crew)
-    crew.ray, crew.idle, crew.open = Ended(), [Closing(error) for error in errors], {}
-    return crew
-
-
-def test_what_a_worker_cannot_write_at_the_end_is_told():
-    crew = ended()
-    full = crew.ray.exceptions.RayTaskError(
-        "close", "...", InvalidInput("The disk of a worker is full.")
-    )
-    crew.idle = [Closing(full), Closing(full)]
-    with pytest.raises(InvalidInput, match=r"^The disk of a worker is full\.$"):
-        crew.end()
-    assert len(crew.ray.killed) == 2 and not crew.idle
-
-
-def test_workers_that_are_lost_or_late_at_the_end_are_counted_in_the_log(caplog):
-    crew = ended(TimeoutError())
-    crew.idle.append(Closing(crew.ray.exceptions.ActorDiedError()))
-    crew.end()
-    assert "2 workers of the Ray cluster may not have kept all embeddings" in caplog.text
-    assert len(crew.ray.killed) == 2
+def test_workers_share_the_slots_of_their_machine_to_read_pictures():
+    machines = [{"CPU": 17.0, "GPU": 8.0}, {"CPU": 64.0, "GPU": 4.0}, {"CPU": 4}]
+    assert picture_readers(machines) == 2
+    assert picture_readers([{"CPU": 2.0, "GPU": 8.0}]) == 1
 
 
 def test_an_unknown_executor_is_told(tiny, store):
@@ -325,13 +264,13 @@ def test_an_address_that_does_not_answer_is_told_at_once(tiny, store):
         held.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{held.getsockname()[1]}"
         request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
-        ray_pool.allow(address)
+        ray_cluster.allow(address)
         with pytest.raises(InvalidInput, match=f"No Ray cluster can be joined at '{address}'"):
             execute(request, store)
 
 
 def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
-    ray_pool.allow("")
+    ray_cluster.allow("")
     monkeypatch.setitem(sys.modules, "ray", None)
     request = Request(("control:random",), tiny, "lgip", executor="ray")
     with pytest.raises(MissingDependency, match=r"pip install 'vlprobe\[scale\]'"):
@@ -345,4 +284,13 @@ def test_a_worker_with_another_model_is_refused(store):
         InvalidInput,
         match=r"not the same on all machines: its digest is .* on a worker and 0{32} here",
     ):
-        Worker().load(job)
+        job.load()
+
+
+def test_a_worker_with_another_version_of_vlprobe_is_refused(store):
+    run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
+    job = Job(run, [], Request(("control:random",), "", "lgip"), store, 0, version="0.0.1")
+    with pytest.raises(
+        InvalidInput, match=r"A worker .* has vlprobe .*, this machine has 0\.0\.1\."
+    ):
+        job.load()

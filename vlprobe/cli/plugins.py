@@ -34,11 +34,11 @@ def require_cluster(address: str) -> None:
     """
     if address:
         from vlprobe.errors import MissingDependency
-        from vlprobe.runs import ray_pool
+        from vlprobe.runs import ray_cluster
 
         if find_spec("ray") is None:
             raise MissingDependency("--ray", "ray", "'vlprobe[scale]'")
-        ray_pool.allow(ray_pool.parse_address(address, accepts_local=False))
+        ray_cluster.allow(ray_cluster.parse_address(address, accepts_local=False))
 
 
 def typed(*values: object) -> None:

@@ -172,9 +172,9 @@ def _requests(
     settings["errata"] = rejected_labels(settings["errata"])
     settings = {name: value for name, value in settings.items() if value is not None}
     if settings["executor"] == "ray":
-        from vlprobe.runs import ray_pool
+        from vlprobe.runs import ray_cluster
 
-        ray_pool.allow(settings["ray_address"])
+        ray_cluster.allow(settings["ray_address"])
     names = registry.names("probes") if ALL in probes else list(dict.fromkeys(probes))
     return [
         Request(

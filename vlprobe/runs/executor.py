@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-import pyarrow as pa
 
 from vlprobe.runs import lookups
 from vlprobe.runs.context import RunContext
@@ -18,7 +17,7 @@ from vlprobe.scoring import thumbnails
 from vlprobe.scoring.cases import Scorer
 from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.spread import similarity_spread
-from vlprobe.types import Item, Model, Picture
+from vlprobe.types import Item, Model
 
 CaseRange = tuple[int, int]  # a range of cases: the number of its first, and its end
 
@@ -46,18 +45,14 @@ class Executor(ABC):
         self.n_cases: int = context.case_entry.manifest()["n_cases"]
 
     @abstractmethod
-    def spread(self, sample: Sequence[Item]) -> float:
-        """The model's similarity spread over the pictures and captions of these items of the run."""
-
-    @abstractmethod
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
         """Scores these parts, which are in rising order, and writes each to the store."""
 
+    @abstractmethod
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        """Both; returns the spread."""
-        spread = self.spread(sample)
-        self.score(case_ranges)
-        return spread
+        """Scores these parts, and returns the model's similarity spread over the pictures and captions
+        of these items of the run.
+        """
 
     @abstractmethod
     def close(self, failed: bool = False) -> None:
@@ -116,7 +111,6 @@ class LocalExecutor(Executor):
         self._shared = shared
         self._encoder: Encoder | None = shared.encoder if shared else None
         self._scorer: Scorer | None = None
-        self._candidates: tuple[Sequence[Picture], Sequence[str]] | None = None
 
     @property
     def encoder(self) -> Encoder:
@@ -147,16 +141,6 @@ class LocalExecutor(Executor):
             )
         return self._scorer
 
-    @property
-    def candidates(self) -> tuple[Sequence[Picture], Sequence[str]]:
-        """The pictures and texts that galleries hold beside those that the cases name."""
-        if self._candidates is None:
-            context = self.context
-            self._candidates = context.probe.candidates(
-                context.run, context.items, context.read_cases, context.store.root
-            )
-        return self._candidates
-
     def spread(self, sample: Sequence[Item]) -> float:
         """The model's similarity spread over the pictures and captions of these items."""
         label = f"{self.context.label}: similarity spread"
@@ -181,39 +165,17 @@ class LocalExecutor(Executor):
             run_entry.write_part(part_name(case_range), self.scorer(cases))
             self.progress.update(label, case_range[1], self.n_cases)
 
-    def encode(self, case_range: CaseRange) -> None:
-        """Embeds the texts and pictures that a part names and stores them, for other processes
-        to read.
-        """
-        cases = next(self.context.case_entry.slices("cases", [case_range], ["texts", "images"]))
-        self.encoder.texts(_distinct(cases["texts"]), keep=True)
-        self.encoder.images([Picture.from_name(name) for name in _distinct(cases["images"])])
-        self.encoder.flush()
-
-    def encode_candidates(self, start: int, stop: int) -> None:
-        """As `encode`, for a range of the candidates: pictures come before texts."""
-        images, texts = self.candidates
-        self.encoder.images(images[start:stop])
-        self.encoder.texts(
-            texts[max(start - len(images), 0) : max(stop - len(images), 0)], keep=True
-        )
-        self.encoder.flush()
-
-    def reopen(self) -> None:
-        """Makes the next use read the embeddings that other processes have stored meanwhile."""
-        self.close()
-        self._scorer = None
+    def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
+        """Both, one after the other; returns the spread."""
+        spread = self.spread(sample)
+        self.score(case_ranges)
+        return spread
 
     def close(self, failed: bool = False) -> None:
         """Writes the embeddings that are still in memory."""
         if self._encoder is not None and not self._shared:
             self._encoder.close()
         self._encoder = None
-
-
-def _distinct(lists: pa.ChunkedArray) -> list[str]:
-    """The distinct strings of a column of lists."""
-    return lists.combine_chunks().flatten().unique().to_pylist()
 
 
 def _within_part(

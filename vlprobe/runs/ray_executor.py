@@ -1,254 +1,274 @@
-"""Scores the cases of a run on a Ray cluster: its workers write parts into the same store as one
-process would.
+"""Scores the cases of a run on a Ray cluster: workers write parts into the same store as one process.
 
-To a worker go the run and names; it loads the model itself, and reads its cases from the store, and
-of the items the blocks that it needs. Before a gallery is searched, its pictures and texts are
-embedded by all workers, each a share, and kept in the store. Each worker then reads the gallery
-block by block and searches it for the cases of its parts.
+A worker is an actor of Ray Data's `map_batches`. It receives the run and the items, loads the model
+itself and reads its cases from the store. Ray places the workers, replaces lost ones and repeats their
+tasks. Before a gallery is searched, all workers embed its pictures and texts, each a share, and store
+the embeddings.
 """
 
-import contextlib
+import json
+import logging
+import os
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from vlprobe import __version__, registry
-from vlprobe.errors import InvalidInput, StoredDamage, VlprobeError
-from vlprobe.runs import ray_pool
+from vlprobe.errors import InvalidInput, JobFailed, VlprobeError
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, LocalExecutor
-from vlprobe.runs.item_blocks import ItemBlocks
+from vlprobe.runs.ray_cluster import POLL
 from vlprobe.runs.request import Progress, Request
+from vlprobe.storage.access import APIS, PLUGINS
 from vlprobe.storage.store import Store
-from vlprobe.types import Item, Run
+from vlprobe.types import Item, Picture, Run
 
-ENCODED = 2048  # candidates of a gallery that a worker embeds at a time
+ENCODED = 2048  # pictures or texts of a gallery that a worker embeds at a time
+TRIES = 3  # workers that one task may lose
+PATIENCE = 120  # seconds without room for any worker after which a run fails
+KEPT = "What is finished is kept; the same command continues from there."
+
+Task = tuple[str, Sequence]  # what to do, and with which range of cases, items, pictures or texts
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is sent once."""
+    """What every worker receives."""
 
     run: Run
-    items: Sequence[Item]  # where they are read, a block at a time
+    items: Sequence[Item]
     request: Request  # with the worker's device and threads that read pictures
     store: Store
     threads: int  # of torch; 0: the model needs none
+    version: str = __version__
+
+    def load(self) -> LocalExecutor:
+        """Load the model. Raises InvalidInput where it or vlprobe is another one than on the machine
+        that requests the run.
+        """
+        if self.version != __version__:
+            raise InvalidInput(
+                f"A worker of the Ray cluster has vlprobe {__version__}, this machine has {self.version}. Install "
+                "the same on all machines."
+            )
+        if self.threads:
+            import torch
+
+            torch.set_num_threads(self.threads)
+        run, request = self.run, self.request
+        model = registry.load_model(run.model, request.device, request.precision)
+        if model.digest != run.model_digest:
+            raise InvalidInput(
+                f"Model '{run.model}' is not the same on all machines: its digest is {model.digest} on a worker and "
+                f"{run.model_digest} here. Give all machines the same weights and packages."
+            )
+        context = RunContext(run, self.items, registry.load_probe(run.probe), request, self.store)
+        return LocalExecutor(context, model, Progress())
 
 
 class Worker:
-    """An actor of the cluster: one model that scores part by part. All its VlprobeErrors are of
-    one message.
+    """An actor that does one task at a time. It returns the message of a VlprobeError as a value: Ray
+    would wrap an exception in its own.
     """
 
-    def __init__(self) -> None:
-        self._loaded: LocalExecutor | None = None
-        self._stale = False  # whether other workers have stored embeddings since this one read them
+    def __init__(self, job_ref: Any) -> None:
+        self._job_ref = job_ref
+        self._executor: LocalExecutor | None = None
 
-    def hello(self) -> str:
-        """The version of vlprobe that it has."""
-        return __version__
+    def __call__(self, batch: Mapping[str, np.ndarray]) -> dict[str, list]:
+        """Do the task in a batch of one row; return it with the similarity spread and the message."""
+        task, spread, error = str(batch["task"][0]), float("nan"), ""
+        try:
+            spread = self._do(*json.loads(task))
+        except VlprobeError as raised:
+            error = str(raised)
+        return {"task": [task], "spread": [spread], "error": [error]}
 
-    def load(self, job: Job) -> None:
-        """Loads the model. Raises InvalidInput where it is not the same as on the machine that
-        requests the run.
-        """
-        with translate_errors():
-            if job.threads:
-                import torch
+    def _do(self, kind: str, values: Sequence) -> float:
+        import ray
 
-                torch.set_num_threads(job.threads)
-            model = registry.load_model(job.run.model, job.request.device, job.request.precision)
-            if model.digest != job.run.model_digest:
-                raise InvalidInput(
-                    f"Model '{job.run.model}' is not the same on all machines: its digest is {model.digest} on a "
-                    f"worker and {job.run.model_digest} here. Give all machines the same weights and packages."
-                )
-            context = RunContext(
-                job.run, job.items, registry.load_probe(job.run.probe), job.request, job.store
-            )
-            self._loaded = LocalExecutor(context, model, Progress())
-            self._stale = False
-
-    def encode(self, case_range: CaseRange) -> None:
-        """Embeds what a part names."""
-        with translate_errors():
-            self._stale = True
-            self._executor.encode(case_range)
-
-    def encode_candidates(self, start: int, stop: int) -> None:
-        """Embeds these candidates of the galleries."""
-        with translate_errors():
-            self._stale = True
-            self._executor.encode_candidates(start, stop)
-
-    def spread(self, item_codes: Sequence[int]) -> float:
-        """The model's similarity spread over these items."""
-        with translate_errors():
-            executor = self._refreshed()
-            return executor.spread([executor.context.items[code] for code in item_codes])
-
-    def score(self, case_range: CaseRange) -> None:
-        """Scores a part and writes it to the store."""
-        with translate_errors():
-            self._refreshed().score([case_range])
-
-    def close(self) -> None:
-        """Writes embeddings that are still in memory."""
-        with translate_errors():
-            self._executor.close()
-
-    @property
-    def _executor(self) -> LocalExecutor:
-        if self._loaded is None:
-            raise RuntimeError("a worker is sent tasks after its job")
-        return self._loaded
-
-    def _refreshed(self) -> LocalExecutor:
-        """The executor, with the embeddings that all workers have stored."""
-        if self._stale:
-            self._executor.reopen()
-            self._stale = False
-        return self._executor
-
-
-@contextlib.contextmanager
-def translate_errors() -> Iterator[None]:
-    """Turns every VlprobeError that Ray cannot send into one that is made of a message alone."""
-    try:
-        yield
-    except StoredDamage:
-        raise
-    except VlprobeError as error:
-        raise InvalidInput(str(error)) from None
+        job: Any = None if self._executor else ray.get(self._job_ref)
+        executor = self._executor = self._executor or job.load()
+        spread = float("nan")
+        if kind == "spread":
+            spread = executor.spread([executor.context.items[code] for code in values])
+        elif kind == "score":
+            executor.score([(values[0], values[1])])
+        elif kind == "images":
+            executor.encoder.images([Picture.from_name(name) for name in values])
+        else:
+            executor.encoder.texts(values, keep=True)
+        executor.encoder.flush()  # Ray may end this process at any time
+        return spread
 
 
 class RayExecutor(Executor):
-    """Has the parts scored by the workers of a cluster, each of which loads its own model.
-
-    All write to the store, which has the same address on each machine.
-
-    Raises:
-        InvalidInput: no machine of the cluster has what a worker needs.
-    """
+    """Scores parts on the workers of a cluster. Raises InvalidInput where none has what they need."""
 
     def __init__(self, context: RunContext, progress: Progress) -> None:
+        import ray
+
         probe, request = context.probe, context.request
         if probe.needs == "gallery" and not request.keep_embeddings:
             raise InvalidInput(
-                f"Probe '{probe.name}' on Ray shares its gallery through kept embeddings. Leave out "
+                f"Probe '{probe.name}' on Ray shares its gallery through stored embeddings. Leave out "
                 "--no-embedding-cache, or choose --executor local."
             )
-        gpus = int(takes_gpu(request.device))
+        machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        gpus = int(takes_gpu(request.device, machines))
         super().__init__(context, progress, large_parts=bool(gpus))
         threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 0
         cpus = 1 if gpus else max(threads, 1)
-        if not ray_pool.room(cpus, gpus):
-            largest = int(
-                max((resources.get("CPU", 0) for resources in ray_pool.machines()), default=0)
-            )
+        largest = int(max((machine.get("CPU", 0) for machine in machines), default=0))
+        if largest < cpus:
             raise InvalidInput(
                 f"A worker takes as many CPU slots as torch has threads, {cpus}, and the largest machine of the Ray "
                 f"cluster has {largest}. Choose --threads {max(largest, 1)}, or `ray start --num-cpus {cpus}`."
             )
-        worker_request = replace(
-            request, device="cuda" if gpus else "cpu", workers=ray_pool.readers(cpus, gpus)
-        )
-        items = ItemBlocks.write(context.store, context.run.key, context.items)
-        job = Job(context.run, items, worker_request, context.store, threads)
-        self._reported = ("", 0.0, 1.0)  # to the progress: label, done, total
-        self._crew = ray_pool.Crew(Worker, job, cpus, gpus, max(threads, 1), self._repeat_report)
-
-    def spread(self, sample: Sequence[Item]) -> float:
-        """The model's similarity spread over the pictures and captions of these items of the run."""
-        return self._do(sample, [])
+        readers = picture_readers(machines) if gpus else cpus
+        request = replace(request, device="cuda" if gpus else "cpu", workers=readers)
+        job = Job(context.run, context.items, request, context.store, threads)
+        self._options = {
+            "fn_constructor_args": [ray.put(job)],
+            "num_cpus": cpus,
+            "num_gpus": gpus,
+            "max_task_retries": TRIES - 1,
+            "runtime_env": {"env_vars": worker_environment(max(threads, 1))},
+        }
 
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Scores these parts and keeps each in the store."""
-        self._crew.do(
-            [("score", (case_range,)) for case_range in case_ranges], lambda task, returned: None
-        )
+        """Score these parts and store each."""
+        self.spread_and_score([], case_ranges)
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        """Both at once, by different workers; the embeddings of a gallery before."""
-        if self.context.probe.needs == "gallery" and case_ranges:
-            self._encode(case_ranges)
-        return self._do(sample, case_ranges)
-
-    def _do(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        label, total = self.context.label, self.n_cases
-        scored = total - sum(stop - start for start, stop in case_ranges)
-        spread = float("nan")
-
-        def done(task: ray_pool.Task, returned: float) -> None:
-            nonlocal scored, spread
-            if task[0] == "spread":
-                spread = returned
-            else:
-                (start, stop), *_ = task[1]
-                scored += stop - start
-                self._report(label, scored, total)
-
-        self._report(label, scored, total)
+        """Do both at once, on different workers, after a gallery is embedded."""
+        if sample and case_ranges and self.context.probe.needs == "gallery":
+            tasks = self._gallery_tasks(case_ranges)
+            for _ in self._map(f"{self.context.label}: embeddings", tasks, len(tasks)):
+                pass
         code_of_item = {id(item): code for code, item in enumerate(self.context.items)}
-        codes = tuple(code_of_item[id(item)] for item in sample)
-        self._crew.do(
-            [
-                ("spread", (codes,)),
-                *(("score", (case_range,)) for case_range in case_ranges),
-            ],
-            done,
-        )
-        return spread
+        codes = [code_of_item[id(item)] for item in sample]
+        tasks = [("spread", codes)] if codes else []
+        tasks += [("score", case_range) for case_range in case_ranges]
+        spreads = dict(self._map(self.context.label, tasks, self.n_cases))
+        return spreads.get("spread", float("nan"))
 
-    def _encode(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Has everything embedded that these parts and the galleries name, each worker a share."""
+    def _gallery_tasks(self, case_ranges: Sequence[CaseRange]) -> list[Task]:
+        """Return tasks that embed what the galleries and these cases name."""
         context = self.context
         images, texts = context.probe.candidates(
             context.run, context.items, context.read_cases, context.store.root
         )
-        n = len(images) + len(texts)
-        tasks: list[ray_pool.Task] = [("encode", (case_range,)) for case_range in case_ranges]
-        tasks += [
-            ("encode_candidates", (start, min(start + ENCODED, n)))
-            for start in range(0, n, ENCODED)
+        names = {
+            "images": dict.fromkeys(image.name for image in images),
+            "texts": dict.fromkeys(texts),
+        }
+        for cases in context.case_entry.slices("cases", case_ranges, ["images", "texts"]):
+            for kind, distinct in names.items():
+                distinct |= dict.fromkeys(cases[kind].combine_chunks().flatten().to_pylist())
+        return [
+            (kind, list(distinct)[start : start + ENCODED])
+            for kind, distinct in names.items()
+            for start in range(0, len(distinct), ENCODED)
         ]
-        self._stage("embeddings", tasks)
 
-    def _stage(self, noun: str, tasks: Sequence[ray_pool.Task]) -> None:
-        """Has tasks done that come before the scores, and reports how many are."""
-        label, n_done = f"{self.context.label}: {noun}", 0
+    def _map(self, label: str, tasks: Sequence[Task], total: int) -> Iterator[tuple[str, float]]:
+        """Yield the kind of each finished task and its similarity spread; report progress, also twice a
+        second while nothing is finished, so that a cancel is noticed.
 
-        def done(task: ray_pool.Task, returned: None) -> None:
-            nonlocal n_done
-            n_done += 1
-            self._report(label, n_done, len(tasks))
+        Raises:
+            InvalidInput: A worker raised a VlprobeError of this message.
+            JobFailed: No worker can be had, or TRIES workers were lost with the same task.
+        """
+        n_done = total - sum(map(_size, tasks))
+        self.progress.update(label, n_done, total)
+        if not tasks:
+            return
+        import ray.data
+        from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
-        self._report(label, 0, len(tasks))
-        self._crew.do(tasks, done)
-
-    def _report(self, label: str, done: float, total: float) -> None:
-        self._reported = (label, done, total)
-        self.progress.update(label, done, total)
-
-    def _repeat_report(self) -> None:
-        """Reports the same again while nothing is finished, so that a cancel is noticed."""
-        self.progress.update(*self._reported)
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # errors are raised
+        context = ray.data.DataContext.get_current().copy()
+        context.enable_progress_bars = context.print_on_execution_start = False
+        context.wait_for_min_actors_s = PATIENCE
+        pool = ray.data.ActorPoolStrategy(min_size=1, max_size=len(tasks))
+        # Ray 2.60 announces that `max_task_retries` goes in 2.64, without a replacement.
+        with warnings.catch_warnings(action="ignore"), ray.data.DataContext.current(context):
+            dataset = ray.data.from_items(
+                [{"task": json.dumps(task)} for task in tasks], override_num_blocks=len(tasks)
+            ).map_batches(Worker, batch_size=1, compute=pool, **self._options)
+        results: Any = iter(dataset.iter_batches(batch_size=1, prefetch_batches=0))
+        reader = ThreadPoolExecutor(1)  # Ray Data has no timeout for the next result
+        try:
+            while True:
+                future = reader.submit(next, results, None)
+                while not wait([future], POLL).done:
+                    self.progress.update(label, n_done, total)
+                if (result := future.result()) is None:
+                    return
+                if error := str(result["error"][0]):
+                    raise InvalidInput(error)
+                task = json.loads(result["task"][0])
+                n_done += _size(task)
+                self.progress.update(label, n_done, total)
+                yield task[0], float(result["spread"][0])
+        except GetTimeoutError:
+            raise JobFailed(
+                f"The Ray cluster has had no room for a worker for {PATIENCE} s. {KEPT}"
+            ) from None
+        except RayTaskError:  # a defect of this program
+            raise
+        except RayError as error:
+            raise JobFailed(
+                f"{TRIES} workers of the Ray cluster were lost at the same task ({type(error).__name__}). {KEPT}"
+            ) from None
+        finally:
+            reader.submit(results.close)  # ends the workers, each after the task that it is at
+            reader.shutdown(wait=False)
 
     def close(self, failed: bool = False) -> None:
-        """Ends the workers: after a failure at once, else when they have written what they hold."""
-        self._crew.end(at_once=failed)
+        """Do nothing: workers store embeddings after each task, and end with the last one."""
 
 
-def takes_gpu(device: str) -> bool:
-    """Whether each worker takes a GPU. Raises InvalidInput for a device that Ray does not deal out."""
+def _size(task: Task) -> int:
+    """Return what a task adds to the progress: cases, one task of a gallery, or nothing."""
+    kind, values = task
+    return values[1] - values[0] if kind == "score" else int(kind != "spread")
+
+
+def takes_gpu(device: str, machines: Sequence[Mapping[str, float]]) -> bool:
+    """Return whether each worker takes a GPU. Raises InvalidInput for a device that Ray does not deal out."""
     if device not in ("auto", "cpu", "cuda"):
         raise InvalidInput(
             f"Device '{device}' cannot be had on Ray, which deals out GPUs. Choose auto, cpu or cuda."
         )
-    has_gpu = bool(ray_pool.room(1, 1))
+    has_gpu = any(machine.get("GPU", 0) >= 1 and machine.get("CPU", 0) >= 1 for machine in machines)
     if device == "cuda" and not has_gpu:
         raise InvalidInput(
             "No machine of the Ray cluster has a GPU. Choose --device cpu, or `ray start --num-gpus 1`."
         )
     return has_gpu and device != "cpu"
+
+
+def picture_readers(machines: Sequence[Mapping[str, float]]) -> int:
+    """Return how many threads read pictures for a worker with a GPU: its share of the CPU slots."""
+    shares = [
+        int(each.get("CPU", 0) // each["GPU"]) for each in machines if each.get("GPU", 0) >= 1
+    ]
+    return max(1, min(shares, default=1))
+
+
+def worker_environment(threads: int) -> dict[str, str]:
+    """Return the variables that workers receive from this process: threads of libraries, and the
+    plug-ins and servers that were allowed here.
+    """
+    return {
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
+        PLUGINS: os.environ.get(PLUGINS, ""),
+        APIS: os.environ.get(APIS, ""),
+    }

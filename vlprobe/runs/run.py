@@ -23,7 +23,7 @@ from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.endpoint.served import ServedModel
 from vlprobe.probes.fit import check_fit, check_pictures
 from vlprobe.registry import model_memo
-from vlprobe.runs import examination, questions, ray_pool, selection
+from vlprobe.runs import examination, questions, ray_cluster, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import Executor, LocalExecutor, SharedEncoder
@@ -90,7 +90,7 @@ def execute_plan(
             SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run"
         )
     if settings.executor == "ray":
-        ray_pool.refuse_unnamed(settings.ray_address)
+        ray_cluster.refuse_unnamed(settings.ray_address)
     if models and settings.executor != "local":
         raise InvalidInput(
             f"'{next(iter(models))}' is in this process alone, and workers on Ray load models by name. "
@@ -123,7 +123,7 @@ def execute_plan(
         is_on_ray = missing and settings.executor == "ray"  # also where no cluster can be reached
         connecting = functools.partial(progress.update, "Connecting to the Ray cluster", 0, 1)
         with (
-            ray_pool.joined(settings.ray_address, connecting)
+            ray_cluster.joined(settings.ray_address, connecting)
             if is_on_ray
             else contextlib.nullcontext()
         ):

@@ -2,7 +2,7 @@
 
 from vlprobe.models import frozen
 from vlprobe.models.endpoint.budget import AMOUNT, PRICE, PRICE_FORM
-from vlprobe.runs import ray_pool
+from vlprobe.runs import ray_cluster
 from vlprobe.runs.request import Request
 from vlprobe.types.options import Option
 
@@ -131,7 +131,7 @@ SETTINGS = (
         default=Request.ray_address,
         label="Address of the Ray cluster",
         help="HOST:PORT; empty: a new cluster on this machine.",
-        pattern=f"|local|{ray_pool.ADDRESS.pattern}",
+        pattern=f"|local|{ray_cluster.ADDRESS.pattern}",
         expected="HOST:PORT",
     ),
     Option(

@@ -11,7 +11,7 @@ command line of a person on the machine itself is not limited.
     VLPROBE_QUIZ=1           rooms may be opened in which several people take the quiz
     VLPROBE_PLUGINS=a        plug-ins whose code may run, a name a line (`registry.plugins`); others: never
     VLPROBE_APIS=https://a   servers that models may be asked at, a line each (`registry.endpoints`); others: never
-    VLPROBE_RAY=HOST:PORT    the Ray cluster that runs may use (`runs.ray_pool`); others: never
+    VLPROBE_RAY=HOST:PORT    the Ray cluster that runs may use (`runs.ray_cluster`); others: never
 """
 
 import os

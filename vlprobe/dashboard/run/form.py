@@ -22,7 +22,7 @@ from vlprobe.models.frozen import pick_device
 from vlprobe.probes.fit import check_name_fits
 from vlprobe.registry import endpoints
 from vlprobe.render.html.elements import tag
-from vlprobe.runs import ray_pool
+from vlprobe.runs import ray_cluster
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
@@ -76,7 +76,7 @@ def _hidden_settings() -> tuple[str, ...]:
     """Return the settings that visitors do not choose: the address of a Ray cluster, and all that
     concerns Ray unless the owner of the dashboard named a cluster.
     """
-    return CLUSTER_SETTINGS[1:] if ray_pool.allowed_cluster() else CLUSTER_SETTINGS
+    return CLUSTER_SETTINGS[1:] if ray_cluster.allowed_cluster() else CLUSTER_SETTINGS
 
 
 def _bar(
@@ -136,8 +136,8 @@ def checked(
         for name, value in parse_options(SETTINGS, settings, "A run").items()
     }
     if run_settings["executor"] == "ray":
-        run_settings["ray_address"] = ray_pool.allowed_cluster()
-        ray_pool.refuse_unnamed(run_settings["ray_address"])
+        run_settings["ray_address"] = ray_cluster.allowed_cluster()
+        ray_cluster.refuse_unnamed(run_settings["ray_address"])
     Budget(run_settings["price"], run_settings["max_cost"])
     requests = []
     for probe, typed in probes.items():

@@ -21,7 +21,7 @@ from vlprobe.render.notebook.objects import (
     LoadedModel,
     Results,
 )
-from vlprobe.runs import ray_pool
+from vlprobe.runs import ray_cluster
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
@@ -171,7 +171,7 @@ def run(
         unknown = sorted(set(settings) - set(Request.__dataclass_fields__))
         raise NotFound("setting of a run", str(unknown[0]), Request.__dataclass_fields__) from None
     if request.executor == "ray":
-        ray_pool.allow(request.ray_address)
+        ray_cluster.allow(request.ray_address)
     store = Store(cache or stores.DEFAULT)
     manifests = execute(
         request,

@@ -1,0 +1,170 @@
+"""The Ray cluster that runs may use: its address, the connection to it, and what its machines have.
+
+A cluster that this machine joins receives its Ray token, so the cluster must be in VLPROBE_RAY:
+`vlprobe run --executor ray`, a Python call and `vlprobe dashboard --ray` put it there; a link, a form
+or the file of a job cannot. Ray is imported when a cluster is joined.
+"""
+
+import contextlib
+import faulthandler
+import logging
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput, MissingDependency
+from vlprobe.runs import processes
+from vlprobe.storage.access import RAY
+
+POLL = 0.5  # seconds between two reports of progress while nothing is finished
+ANSWERS = 5.0  # seconds in which an address accepts a connection
+CONNECTING = 25.0  # seconds in which a cluster accepts this machine
+LOCAL = "local"  # a new cluster on this machine
+ADDRESS = re.compile(
+    r"([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}"
+)
+QUIET = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a worker that takes no GPU keeps its devices as they are
+    "RAY_ENABLE_AUTO_CONNECT": "0",  # no thread joins any cluster after `ray.shutdown`
+}
+# Ray then gives a local cluster the address 127.0.0.1, as on Windows and macOS; on Linux it listens on all interfaces.
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
+
+def parse_address(text: str, accepts_local: bool = True) -> str:
+    """Return the address of a cluster, or "local" for an empty text: a new cluster on this machine.
+
+    Raises InvalidInput unless the text is HOST:PORT or, where it is accepted, "local". Ray would also
+    import a module that a scheme such as "name://" names.
+    """
+    address = text.strip() or LOCAL
+    if not (ADDRESS.fullmatch(address) or (accepts_local and address == LOCAL)):
+        raise InvalidInput(
+            f"'{text}' is not the address of a Ray cluster. Expected HOST:PORT, such as 10.0.0.7:6379."
+        )
+    return address
+
+
+def allow(address: str) -> None:
+    """Let this process and the processes that it starts use one cluster.
+
+    Call this only with what the owner of this process typed, never with the content of a link, a form
+    or a file. An empty address means RAY_ADDRESS, if set.
+    """
+    os.environ[RAY] = _resolve(address)
+
+
+def allowed_cluster() -> str:
+    """Return the HOST:PORT that the owner of this process named, or "" if there is none."""
+    address = os.environ.get(RAY, "")
+    return "" if address == LOCAL else address
+
+
+def refuse_unnamed(address: str) -> None:
+    """Raise InvalidInput unless the owner of this process named this cluster."""
+    if _resolve(address) != os.environ.get(RAY):
+        raise InvalidInput(
+            f"Ray cluster '{address or LOCAL}' is not allowed here. Only the person who starts the dashboard can name "
+            "one: vlprobe dashboard --ray HOST:PORT."
+        )
+
+
+def _resolve(address: str) -> str:
+    return parse_address(address or os.environ.get("RAY_ADDRESS", ""))
+
+
+@contextlib.contextmanager
+def joined(address: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Connect to a Ray cluster while the block runs; Ray's messages go to stderr.
+
+    Args:
+        address: HOST:PORT, or "local" for a new cluster on 127.0.0.1; "" means RAY_ADDRESS, if set.
+        waiting: Called twice a second while the cluster does not answer; may raise to stop.
+
+    Raises:
+        MissingDependency: Ray is not installed.
+        InvalidInput: The owner of this process did not name the address, or no cluster answers
+            within CONNECTING seconds.
+    """
+    refuse_unnamed(address)
+    address = _resolve(address)
+    for name, value in (QUIET | (LOOPBACK if address == LOCAL else {})).items():
+        os.environ.setdefault(name, value)
+    token = os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token"
+    if os.environ.get("RAY_AUTH_TOKEN") or Path(token).is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # read when Ray is imported
+    try:
+        import ray
+    except ImportError:
+        raise MissingDependency("--executor ray", "ray", "'vlprobe[scale]'") from None
+    if ray.is_initialized():
+        yield
+        return
+    if address != LOCAL:
+        _check_connection(address, waiting)
+    with contextlib.redirect_stdout(sys.stderr):
+        reason = _connect(address)
+        if reason:
+            raise _unreachable(address, reason)
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _connect(address: str) -> str:
+    """Connect this process to a cluster; return why that failed, or ""."""
+    try:
+        if address != LOCAL:  # Ray itself would try for minutes
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), ANSWERS).close()
+        import ray
+
+        dashboard = False if address == LOCAL else None
+        level = logging.ERROR
+        ray.init(address, log_to_driver=False, logging_level=level, include_dashboard=dashboard)
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
+        return str(error).strip().partition("\n")[0] or type(error).__name__
+    return ""
+
+
+def _check_connection(address: str, waiting: Callable[[], None]) -> None:
+    """Raise InvalidInput unless another process can connect to the cluster in time.
+
+    `ray.init` cannot be interrupted: with an address that accepts connections and never answers, it
+    ignored SIGTERM for more than 180 s.
+    """
+    deadline = time.monotonic() + CONNECTING
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with processes.start(__name__, address, **pipes) as child:
+        try:
+            while child.poll() is None:
+                waiting()
+                if time.monotonic() > deadline:
+                    raise _unreachable(address, f"no answer in {CONNECTING:g} s")
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(POLL)
+        finally:
+            child.kill()
+        if child.returncode:
+            reason = child.stdout.read().decode(errors="replace") if child.stdout else ""
+            raise _unreachable(address, reason or "Ray ended without a reason")
+
+
+def _unreachable(address: str, reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"No Ray cluster can be joined at '{address}' ({reason}). Start one with `ray start --head`, and give its "
+        "address with --ray-address HOST:6379. If it has a token, copy the token to this machine."
+    )
+
+
+if __name__ == "__main__":  # the other process of `_check_connection`
+    faulthandler.dump_traceback_later(CONNECTING + ANSWERS, exit=True)  # its parent may be killed
+    problem = _connect(sys.argv[1])
+    sys.stdout.write(problem)
+    sys.exit(bool(problem))
