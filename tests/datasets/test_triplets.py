@@ -83,7 +83,7 @@ def test_rows_that_nobody_or_everybody_gets_right_are_kept_and_counted(tmp_path:
     loaded = triplets.load(write(tmp_path, rows), tmp_path)
     assert len(loaded.items) == 3
     assert loaded.notes == (
-        "1 of 3 rows say the same in caption and negative: nobody can get them right (first: swap/1).",
+        "1 of 3 rows say the same in caption and negative: no model can be right (first: swap/1).",
         "1 of 3 rows say the same in both captions (first: swap/2).",
     )
 
@@ -142,7 +142,7 @@ def test_the_released_files_have_the_sizes_of_the_papers(shared_data: Path, tmp_
     assert {len(item.captions) for item in first.items} == {1}
     assert first.notes == ()
     assert plus.notes == (
-        "2 of 4757 rows say the same in caption and negative: nobody can get them right (first: swap_obj/2).",
+        "2 of 4757 rows say the same in caption and negative: no model can be right (first: swap_obj/2).",
         "1 of 4757 rows say the same in both captions (first: replace_att/14).",
     )
 

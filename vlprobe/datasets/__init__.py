@@ -1,1 +1,1 @@
-"""Ways in for pictures and captions: one file a family."""
+"""Dataset readers, one file per family."""

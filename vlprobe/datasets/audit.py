@@ -1,4 +1,4 @@
-"""What is wrong with a dataset, counted before anybody believes a score on it.
+"""Problems of a dataset, counted before anyone trusts a score on it.
 
 An alteration is a foil, and foil j was made from caption j (from the last one, if there are more
 foils than captions): that holds in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the
@@ -302,7 +302,7 @@ def _style_finding(
 
 
 def style_meaning(feature: str, captions: float, foils: float) -> str:
-    """Of a style leak: which share of captions and of foils has the feature."""
+    """Describe a style leak: the share of captions and of foils with the feature."""
     return (
         f"One of caption and foil has {feature} and the other has not, so that style tells them apart: "
         f"{captions:.1%} of captions and {foils:.1%} of foils have."
@@ -310,10 +310,10 @@ def style_meaning(feature: str, captions: float, foils: float) -> str:
 
 
 def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
-    """For each alteration, the words in which an inserted word is stuck: "criminal" for "man" makes
+    """Return, for each alteration, the words that contain an inserted word: "criminal" for "man" makes
     "wocriminal".
 
-    Such a word occurs in no caption and stands in place of one (woman). It has that word's
+    Such a word occurs in no caption and replaces one (woman). It has that word's
     beginning and end (wo-), and between them a word that is otherwise inserted on its own
     (criminal) where that one had a word of its own (man). A plural is not one. Nobody has to name
     the inserted words; the price is a rare false alarm ("offstage", "onstage").
@@ -343,7 +343,7 @@ def is_glued(
     inserted: Mapping[str, int],
     caption_words: Collection[str],
 ) -> bool:
-    """Whether a word has an inserted one stuck in it; see `glued_words`."""
+    """Return whether a word has an inserted one stuck in it; see `glued_words`."""
     for start in range(len(word)):
         if word[:start] != replaced[:start]:
             return False

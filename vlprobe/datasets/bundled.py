@@ -157,7 +157,7 @@ def is_absent(name: str) -> bool:
 
 
 def is_bundled(path: Path) -> bool:
-    """Whether a relative name is that of a bundled photograph."""
+    """Return whether a relative name is that of a bundled photograph."""
     return path.parent == COCO and path.name in _bundled_names()
 
 

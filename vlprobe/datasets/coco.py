@@ -25,7 +25,7 @@ def check_name(name: str) -> None:
 
 
 def takes(path: Path) -> bool:
-    """Whether a path that was typed without a prefix can be read here."""
+    """Return whether a path that was typed without a prefix can be read here."""
     return path.is_dir() and any((path / "annotations").glob("captions_*.json"))
 
 
@@ -66,7 +66,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _by_id(row: dict) -> int:
-    """Sort key of images and annotations. Raises TypeError where an id is no whole number."""
+    """Sort key of images and annotations. Raises TypeError if an id is not a whole number."""
     if isinstance(row["id"], bool) or not isinstance(row["id"], int):
         raise TypeError(f"an id is {row['id']!r} and no whole number")
     return row["id"]

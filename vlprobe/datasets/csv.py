@@ -1,4 +1,4 @@
-"""Pictures and captions of one's own in a table: `csv:FILE` with columns image and caption.
+"""Your pictures and captions in a table: `csv:FILE` with columns image and caption.
 
 Paths are relative to the table's folder. An image with several captions has several rows. Every
 further column is a tag that results can be sliced by; it belongs to the image, so its rows must

@@ -66,7 +66,7 @@ def item_id(prefix: str, split: str, kind: str, index: int) -> str:
 
 
 def tags(contrast: Contrast) -> dict[str, str]:
-    """What is changed, where, and how the groups stand to each other at first."""
+    """Return what changes, its position, and the original relation of the groups."""
     scene = contrast.scene
     return {
         "subset": contrast.kind,

@@ -68,7 +68,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _pairs_of(name: str, number: str) -> int:
-    """How many pairs of each kind a name asks for: PAIRS where it gives no number."""
+    """Count how many pairs of each kind a name asks for: PAIRS where it gives no number."""
     if not number:
         return PAIRS
     if not re.fullmatch("[0-9]{1,4}", number) or not 1 <= int(number) <= MOST_PAIRS:

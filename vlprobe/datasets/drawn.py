@@ -89,7 +89,7 @@ def scene_of(path: Path) -> Scene | None:
 
 
 def is_drawing(path: Path) -> bool:
-    """Whether a file shows what its name says that the renderer drew, or would, where it is gone."""
+    """Return whether a file shows what its name says that the renderer drew, or would, where it is gone."""
     return _scene_of_file(path) is not None
 
 

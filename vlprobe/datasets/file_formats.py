@@ -36,7 +36,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> object:
-    """What a JSON file says. Raises InvalidInput with the place of the first mistake."""
+    """Return the content of a JSON file. Raises InvalidInput with the position of the first mistake."""
     text = read_text(path)
     try:
         return files.parse_json(text, unique=True)

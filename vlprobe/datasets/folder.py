@@ -1,6 +1,6 @@
 """A folder of pictures with their captions beside them: `folder:DIR`.
 
-Either NAME.txt beside NAME.jpg, one caption a line; or one captions.json, {"NAME.jpg": ["a
+Either NAME.txt beside NAME.jpg, one caption per line; or one captions.json, {"NAME.jpg": ["a
 caption", ...], ...}; or one captions.csv with columns image and caption (and tags). Every picture
 needs captions; to use some of the pictures, name the table itself: csv:DIR/captions.csv.
 """
@@ -31,7 +31,7 @@ def check_name(name: str) -> None:
 
 
 def takes(path: Path) -> bool:
-    """Whether a path that was typed without a prefix can be read here."""
+    """Return whether a path that was typed without a prefix can be read here."""
     return path.is_dir() and any(file.suffix.lower() in SUFFIXES for file in path.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""Which captions of a run are not in English, told once for the same captions: `cache/languages/<digest>.json`."""
+"""Captions of a run that are not in English, detected once per set of captions: `cache/languages/<digest>.json`."""
 
 import contextlib
 import hashlib
@@ -39,7 +39,7 @@ def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset
 
 
 def _remembered(path: Path, captions: Collection[str]) -> frozenset[str] | None:
-    """What was told of these captions; None where nothing was, or a file that holds something else."""
+    """Return the stored result for these captions; None if there is none or the file has other content."""
     try:
         foreign = files.parse_json_object(files.read(path).decode())["foreign"]
         verdict = frozenset(foreign)

@@ -36,7 +36,7 @@ class Source:
 
 
 def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source:
-    """Parses a name. A path that exists as it is written may hold @ and +.
+    """Parses a name. An existing path may contain @ and +.
 
     Raises:
         NotFound: an option that is not among `options`.
@@ -111,7 +111,7 @@ def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], li
 
 
 def absent_name(name: str) -> str:
-    """What tells a picture that is not here from others: of COCO its id, as if it were here."""
+    """Return what identifies a missing picture: the id for COCO, as for a picture that is here."""
     match = COCO_FILE_NAME.fullmatch(Path(name).name)
     return match[1] if match else name
 
@@ -253,7 +253,7 @@ class _PictureFinder:
     def picture(self, name: str) -> Picture:
         """The picture of that name; absent where there is no such file.
 
-        An absent one of COCO is told from others by its id, as one that is there would be.
+        An absent one of COCO is identified by its id, as an existing one would be.
         """
         path = self.find(name)
         if path is not None:

@@ -45,7 +45,7 @@ def check_name(name: str) -> None:
 
 
 def takes(path: Path) -> bool:
-    """Whether a path that was typed without a prefix can be read here."""
+    """Return whether a path that was typed without a prefix can be read here."""
     return path.is_file() and path.suffix.lower() in reader.SUFFIXES
 
 
@@ -98,7 +98,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _cropped(item: Item, box: str) -> Item:
-    """The item with that part of its picture alone."""
+    """Return the item with only that part of its picture."""
     if item.image is None:
         return item
     return replace(item, image=Picture(item.image.path / box, absent=item.image.absent))

@@ -59,7 +59,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
     notes += picture_notes + sources.count_note(
         same,
         len(items),
-        "say the same in caption and negative: nobody can get them right",
+        "say the same in caption and negative: no model can be right",
     )
     notes += sources.count_note(twice, len(items), "say the same in both captions")
     return validated(name, items, cache, notes)

@@ -72,7 +72,7 @@ def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
 
 
 def _may_end_in_verb(sentence: Sentence, phrase: Phrase) -> bool:
-    """Whether the phrase may end in the verb of both: "A zebra and a giraffe stand in a field"."""
+    """Return whether the phrase may end in the verb of both: "A zebra and a giraffe stand in a field"."""
     final = phrase.end - 1
     return bool(sentence.bits[final] & BASE and sentence.bits[final - 1] & NOUN)
 
@@ -112,7 +112,7 @@ def be(phrase: Phrase) -> str:
 
 
 def _is_state(sentence: Sentence, subject: Phrase, at: int) -> bool:
-    """Whether the verb tells a state, so that it has no progressive: "a plate is holding food"."""
+    """Return whether the verb tells a state, so that it has no progressive: "a plate is holding food"."""
     verb = VERBS[sentence.lower[at]].base
     return verb in STATES or (
         not subject.animate and verb in ("hold", "carry", "make", "use", "wear")
@@ -120,7 +120,7 @@ def _is_state(sentence: Sentence, subject: Phrase, at: int) -> bool:
 
 
 def _goes_on(sentence: Sentence, at: int) -> bool:
-    """Whether a second participle depends on the first: "standing in the water and drinking"."""
+    """Return whether a second participle depends on the first: "standing in the water and drinking"."""
     return any(
         sentence.bits[index] & ING
         and ("and" in sentence.lower[index - 2 : index] or sentence.lower[index - 1] == ",")
@@ -335,7 +335,7 @@ def _after_preposition(
 
 
 def _can_have(sentence: Sentence, subject: Phrase) -> bool:
-    """Whether the thing has what it is said to be with, rather than lying beside it."""
+    """Return whether the thing has what it is said to be with, rather than lying beside it."""
     return subject.head in _WHOLES and not {"of", "and"}.intersection(sentence.lower[: subject.end])
 
 

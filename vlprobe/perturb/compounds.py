@@ -3,10 +3,10 @@ or nothing.
 
 An oven in place of the head of "tennis match" makes "tennis oven", one in place of the modifier
 "oven match". So a noun is widened to the left over its modifiers ("a dining area" is one noun, with
-the number and the groups of its head), and a modifier whose head is no word of concepts.txt ("ski
-gear") is left alone.
+the number and the groups of its head), and a modifier whose head is not in concepts.txt ("ski
+gear") stays unchanged.
 
-Adjectives, colours and numbers are no modifiers in this sense: "a black dog" becomes "a black
+Adjectives, colours and numbers are not modifiers in this sense: "a black dog" becomes "a black
 oven".
 """
 
@@ -91,7 +91,7 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
 
 
 def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) -> bool:
-    """Whether the token there modifies the noun that follows it."""
+    """Return whether the token there modifies the noun that follows it."""
     word = lower[index]
     before = lower[index - 1] if index else ""
     if index in noun_by_end and noun_by_end[index].form != "quality":
@@ -116,7 +116,7 @@ def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) ->
 
 
 def _modifies(lower: Sequence[str], after: int, noun: Noun) -> bool:
-    """Whether the noun modifies a head that is not in concepts.txt, or has another sense here."""
+    """Return whether the noun modifies a head that is not in concepts.txt, or has another sense here."""
     if after == len(lower):
         return False
     word, tag = lower[after], _tag(lower[after])
@@ -137,7 +137,7 @@ def _modifies(lower: Sequence[str], after: int, noun: Noun) -> bool:
 
 
 def _tag(word: str) -> int:
-    """What a word can be, by lexicon.txt and concepts.txt."""
+    """Return the parts of speech of a word, from lexicon.txt and concepts.txt."""
     tag = lexicon.TAGS.get(word, 0)
     if tag & lexicon.NOUN and word not in _ADJECTIVES:
         # Lexicon.txt calls a noun an adjective where it often modifies another.

@@ -41,7 +41,7 @@ class Concept(NamedTuple):
 
 
 class Noun(NamedTuple):
-    """A word of the lexicon as it stands in a caption."""
+    """A word of the lexicon in a caption."""
 
     start: int  # characters
     end: int
@@ -192,7 +192,7 @@ _COLORS = frozenset(concept.lemma for concept in CONCEPTS if "color" in concept.
 
 
 class _Sentence:
-    """A caption's tokens, and what can be said about the word at a place from its neighbours."""
+    """A caption's tokens, and the properties of the word at a position from its neighbours."""
 
     def __init__(self, words: list[str]) -> None:
         self.raw = words
@@ -205,7 +205,7 @@ class _Sentence:
         return self.words[at] if 0 <= at < len(self.words) else ""
 
     def tag(self, at: int) -> int:
-        """What the word there can be; a thing of the lexicon can be a noun too."""
+        """Return the parts of speech of a word; a thing of the lexicon can also be a noun."""
         word = self.word(at)
         tag = lexicon.TAGS.get(word, 0)
         for _, form in _READINGS.get(word, ()):
@@ -223,7 +223,7 @@ class _Sentence:
         return " ".join(self.words[at : at + size])
 
     def entry(self, at: int) -> int:
-        """How many tokens from here make an entry; negative for an idiom, 0 for neither."""
+        """Count how many tokens from here make an entry; negative for an idiom, 0 for neither."""
         for size in range(min(_LONGEST, len(self.words) - at), 0, -1):
             text = self.text(at, size)
             if text in IDIOMS:
@@ -291,7 +291,7 @@ class _Sentence:
         return bool(tag & (lexicon.ADJECTIVE | lexicon.PREPOSITION | lexicon.VERB))
 
     def _is_modifier(self, at: int, size: int) -> bool:
-        """Whether the entry stands before a noun or an adjective, or before "and white"."""
+        """Return whether the entry stands before a noun or an adjective, or before "and white"."""
         tag = self.tag(at + size)
         if self.word(at + size) in ("and", ","):
             return self.word(at + size + 1) in _COLORS
@@ -318,7 +318,7 @@ class _Sentence:
         size: int,
         readings: list[tuple[Concept, Form]],
     ) -> list[tuple[Concept, Form]]:
-        """Of several forms the one that the neighbours ask for; empty where they leave it open."""
+        """Return the form that the neighboring words require; empty if they do not decide."""
         forms = {form for _, form in readings}
         opener = self._determiner(at)
         after = self.word(at + size)

@@ -1,4 +1,4 @@
-"""Random draws that depend on the seed, the item, the caption's index and the purpose alone."""
+"""Random draws that depend on the seed, the item, the caption's index and the purpose only."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b

@@ -1,4 +1,4 @@
-"""Edits of captions as JSON lines, whoever made them: an original and its edit a line.
+"""Custom edits of captions as JSON lines: an original and its edit a line.
 
 Fields of a line:
 
@@ -48,7 +48,7 @@ class WrittenEdit(NamedTuple):
     via: str
 
     def edit(self, kind: str, subtype: str = "") -> Edit:
-        """As a case of this kind has it; without a rule it goes by its maker."""
+        """Return the edit for a case of this kind; without a rule, its maker is the rule."""
         rule = self.rule or self.maker or "file"
         return Edit(kind, subtype or self.subtype, rule, self.source, self.target)
 
@@ -110,7 +110,7 @@ def line(item_id: str, caption: str, text: str, edit: Edit, maker: str, made: st
 
 
 def is_lgip_form(content: bytes) -> bool:
-    """Whether a file is in LGIP's form, a picture a line, judging by its first line that is not blank."""
+    """Return whether a file is in LGIP's form, one picture per line, judging by its first line that is not blank."""
     opening = content.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
     return b'"orig_captions"' in opening or b'"image_path"' in opening
 
@@ -137,7 +137,7 @@ def read(content: bytes, name: str) -> EditsFile:
         first_row[key] = number
         rows.append(row)
     if not rows:
-        raise InvalidInput(f"Edits '{name}' have no line. Expected an edit a line, as JSON.")
+        raise InvalidInput(f"Edits '{name}' have no line. Expected one edit per line, as JSON.")
     return EditsFile(name, rows)
 
 

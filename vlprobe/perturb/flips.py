@@ -58,11 +58,11 @@ class Flip(NamedTuple):
 
 
 def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
-    """At most one flip per type: the leftmost vocabulary word, case-sensitive, becomes another,
+    """Return at most one flip per type: the leftmost vocabulary word, case-sensitive, becomes another,
     uniformly drawn.
 
     Nothing else changes: articles, plurals and idioms are not looked at. Unlike the paper's single
-    random.Random(42), the draw depends on the caption alone, so the order of a dataset does not
+    random.Random(42), the draw depends only on the caption, so the order of a dataset does not
     matter.
     """
     caption = caption.strip()

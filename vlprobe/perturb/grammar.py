@@ -1,4 +1,4 @@
-"""As much grammar as caption rewriting needs: noun phrases, prepositional phrases, and whether a
+"""Grammar for rewriting captions: noun phrases, prepositional phrases, and whether a
 finite verb follows.
 
 Every function answers None or False unless it understands all words involved; the rules then leave
@@ -228,7 +228,7 @@ def _nouns(sentence: Sentence, at: int) -> int | None:
 
 
 def _ends_at(bits: int, previous: int, following: int) -> bool:
-    """Whether a noun phrase ends before this word: after a noun, what can be a verb is one."""
+    """Return whether a noun phrase ends before this word: after a noun, what can be a verb is one."""
     if previous & PLURAL and not previous & SINGULAR:
         return True
     if bits & ING:
@@ -241,7 +241,7 @@ def _ends_at(bits: int, previous: int, following: int) -> bool:
 
 
 def _is_modifier(sentence: Sentence, at: int, previous: int, headless: bool) -> bool:
-    """Whether this word, no adjective, can modify a noun; `headless`: no noun precedes it in the
+    """Return whether this word, no adjective, can modify a noun; `headless`: no noun precedes it in the
     phrase.
     """
     bits, following = sentence.bits[at], sentence.bits[at + 1]
@@ -278,7 +278,7 @@ def prepositional_phrase(sentence: Sentence, at: int) -> tuple[int, Phrase] | No
 
 
 def no_finite_verb(sentence: Sentence, at: int) -> bool:
-    """Whether there is no main verb from here on; a subordinate clause may have one."""
+    """Return whether there is no main verb from here on; a subordinate clause may have one."""
     clauses = 0
     before = sentence.bits[at - 1]
     for index in range(at, sentence.size):
@@ -296,7 +296,7 @@ def no_finite_verb(sentence: Sentence, at: int) -> bool:
 
 
 def _is_finite(sentence: Sentence, at: int, before: int) -> bool:
-    """Whether this word is, or may be, a main verb; `before`: what the word before it can be."""
+    """Return whether this word is, or may be, a main verb; `before`: what the word before it can be."""
     word, bits, previous = sentence.lower[at], sentence.bits[at], sentence.lower[at - 1]
     if word in _FINITE:
         return True
@@ -317,12 +317,12 @@ def _is_finite(sentence: Sentence, at: int, before: int) -> bool:
 
 
 def can_lower(sentence: Sentence) -> bool:
-    """Whether the caption's first word may lose its capital inside a sentence."""
+    """Return whether the caption's first word may lose its capital inside a sentence."""
     return bool(sentence.bits[0]) and not sentence.bits[0] & NAME
 
 
 def is_verb_ing(sentence: Sentence, at: int) -> bool:
-    """Whether this token is a participle that tells what the noun before it is doing."""
+    """Return whether this token is a participle that describes the action of the noun before it."""
     bits = sentence.bits[at]
     if not bits & ING or sentence.lower[at] in ("including", "being") or bits & PREPOSITION:
         return False
@@ -335,7 +335,7 @@ def is_verb_ing(sentence: Sentence, at: int) -> bool:
 
 
 def has_verb(sentence: Sentence, at: int) -> bool:
-    """Whether any word from here on is a verb form that is not a noun too."""
+    """Return whether any word from here on is a verb form that is not a noun too."""
     return any(
         bits & AUXILIARY
         or (bits & (ING | VERB) and not bits & NOUN and not bits & ADVERB)

@@ -83,7 +83,7 @@ _NOT_ORANGE = words(
 
 
 def bad_color(lower: list[str], at: int, source: str) -> str:
-    """Why this color word must be left alone; empty if it is the color of something."""
+    """Why this color word must stay unchanged; empty if it is the color of something."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
     if after in _COLOR_IDIOMS[source] or before in _SHADES[source] or after == "-" or before == "-":
@@ -150,7 +150,7 @@ _BEFORE_ONE = words(
 
 
 def bad_number(lower: list[str], at: int) -> str:
-    """Why this number must be left alone; empty if it counts what follows."""
+    """Why this number must stay unchanged; empty if it counts what follows."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
     if lower[at] == "one":
@@ -171,7 +171,7 @@ def bad_number(lower: list[str], at: int) -> str:
 
 
 def _is_shared_out(later: list[str]) -> bool:
-    """Whether the counted things are named one by one later: "one black and the other white"."""
+    """Return whether the counted things are named one by one later: "one black and the other white"."""
     for index, word in enumerate(later):
         before = later[index - 1] if index else ""
         after = later[index + 1] if index + 1 < len(later) else ""
@@ -225,12 +225,12 @@ _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
 
 def same_class_only(lower: list[str], at: int) -> bool:
-    """Whether the word before names a kind of animal or vehicle: only another such fits."""
+    """Return whether the word before names a kind of animal or vehicle: only another such fits."""
     return at > 0 and lower[at - 1] in _MODIFIERS
 
 
 def fits(lower: list[str], at: int, word: str) -> bool:
-    """Whether the word fits after the one before: not "light black", nor "black people" (race)."""
+    """Return whether the word fits after the one before: not "light black", nor "black people" (race)."""
     before = lower[at - 1] if at else ""
     if word in ("black", "white"):
         return before not in ("light", "dark", "pale", "bright", "deep")
@@ -238,7 +238,7 @@ def fits(lower: list[str], at: int, word: str) -> bool:
 
 
 def bad_object(lower: list[str], at: int, source: str, plural: bool) -> str:
-    """Why this noun must be left alone; empty if it is the thing itself."""
+    """Why this noun must stay unchanged; empty if it is the thing itself."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
     if before == "to" and not plural:

@@ -1,4 +1,4 @@
-"""How much each word of a caption, and each part of a picture, moves its embedding.
+"""Influence of each word of a caption, and of each part of a picture, on its embedding.
 
 Source: RoCOCO, equation 1 (words), figure 8 (parts of a picture), appendix A and figure 11
 (agreement of encoders).
@@ -55,7 +55,7 @@ def influence(
     spans: Sequence[Sequence[Span]],
     encoders: Sequence[Encode],
 ) -> list[dict[int, tuple[float, ...]]]:
-    """How much a caption's embedding changes when one of its words is deleted: low is a word that
+    """Compute how much a caption's embedding changes when one of its words is deleted: low is a word that
     goes unnoticed.
 
     EI(w) = 1 - cos(f(C), f(C without w)). Each encoder is called once, with every distinct text.
@@ -130,7 +130,7 @@ def elected(scores: Scores, highest: bool = False) -> list[int]:
 
 
 def agreement(scores: Iterable[Scores]) -> dict[int, int]:
-    """How often so many encoders name the same word as the least influential (figure 11a): encoders
+    """Compute how often so many encoders name the same word as the least influential (figure 11a): encoders
     -> captions.
 
     A caption without a vote is left out.
@@ -142,8 +142,8 @@ def agreement(scores: Iterable[Scores]) -> dict[int, int]:
 
 
 def agreement_by_chance(n_words: int, n_encoders: int) -> dict[int, float]:
-    """How probable it is that the word with most votes has so many, where each encoder names one of
-    the words at random: votes -> probability.
+    """Compute the distribution of the highest number of votes if each encoder selects a word at random: votes ->
+    probability.
 
     Args:
         n_words: That can be named, 1 or more.
@@ -175,7 +175,7 @@ def agreement_by_chance(n_words: int, n_encoders: int) -> dict[int, float]:
 
 
 def source_words(edits: Iterable[Edit]) -> dict[str, int]:
-    """How often each word was taken out of a caption, most frequent first (figure 11b)."""
+    """Compute how often each word was taken out of a caption, most frequent first (figure 11b)."""
     return dict(
         Counter(word for edit in edits for word in edit.source.lower().split(", ")).most_common(),
     )
@@ -209,7 +209,7 @@ def without_cell(image: Image.Image, cell: Box) -> Image.Image:
 
 
 def occlusion_map(image: Image.Image, encode_images: EncodeImages, grid: int = 4) -> np.ndarray:
-    """What is left of a picture's embedding when one cell of a grid is black: low is a part that
+    """Compute the similarity of a picture's embedding to the embedding with one grid cell black: low is a part that
     the model looks at.
 
     The paper masks each part "to zeros"; here the zeros are pixels, so the cell is black, before

@@ -1,4 +1,4 @@
-"""Which captions are not in English: every edit here follows English grammar and English templates.
+"""Detection of captions that are not in English: every edit here follows English grammar and English templates.
 
 A caption is not English where most of its letters are of another script than Latin, or where a
 naive Bayes model over character n-grams (py3langid; 97 languages, its weights are in the package)
@@ -53,7 +53,7 @@ def foreign_captions(captions: Collection[str]) -> set[str]:
 
 
 def is_foreign(caption: str) -> bool:
-    """Whether the caption is surely enough in another language than English.
+    """Return whether the caption is surely enough in another language than English.
 
     >>> is_foreign("A woman holds a red umbrella."), is_foreign("Eine Frau hält einen roten Regenschirm.")
     (False, True)

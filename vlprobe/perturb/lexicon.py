@@ -44,7 +44,7 @@ class Verb(NamedTuple):
 
 
 def plural_of(noun: str) -> str:
-    """The regular plural of an English noun, by its spelling alone."""
+    """The regular plural of an English noun, by its spelling only."""
     if noun.endswith(("s", "x", "z", "ch", "sh")):
         return noun + "es"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
@@ -53,7 +53,7 @@ def plural_of(noun: str) -> str:
 
 
 def regular(base: str) -> Verb:
-    """The forms of a regular verb, by its spelling alone; the last consonant is never doubled."""
+    """The forms of a regular verb, by its spelling only; the last consonant is never doubled."""
     stem = base[:-1] if base.endswith("e") else base
     past = base[:-1] + "ied" if base.endswith("y") and base[-2] not in "aeiou" else stem + "ed"
     ing = base + "ing" if base.endswith(("ee", "ye", "oe")) else stem + "ing"

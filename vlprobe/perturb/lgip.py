@@ -1,8 +1,8 @@
 """LGIP's edits of the captions of one image: paraphrases that keep the meaning, flips that break
 it, and both at once.
 
-Source: LGIP, section 3.2 and appendix A. The kinds in `perturb.kinds` are none of LGIP's; nobody is asked them
-who does not choose them.
+Source: LGIP, section 3.2 and appendix A. The kinds in `perturb.kinds` are not LGIP's; a run has them only if you
+select them.
 """
 
 from bisect import bisect_left
@@ -73,7 +73,7 @@ def edits(
     paraphrases, drawn from the kept ones, for each kept flip. In `strict` the flip follows the word
     that was flipped; in `paper` it takes the first occurrence in the paraphrase.
 
-    What is drawn depends on (seed, item id, caption index, purpose) alone, in both rule sets: the
+    What is drawn depends on (seed, item id, caption index, purpose) only, in both rule sets: the
     paper's one sequential random.Random(42) makes every draw depend on the order of the dataset.
 
     Args:

@@ -1,9 +1,9 @@
-"""LGIP's JSON lines, one image a line: written for other tools, and read whoever wrote them.
+"""LGIP's JSON lines, one image per line: written for other tools, and read from any source.
 
 Fields: image_path, orig_captions, same_caps, diff_caps, diff_caps_color, diff_caps_number,
 diff_caps_object and combined_caps. All but the first two map the index of a caption, as a string,
-to a list whose items are strings or objects with "text" and "flip_type". Lies of the kinds in `perturb.kinds` stand in
-diff_caps alone, with their kind as flip_type.
+to a list whose items are strings or objects with "text" and "flip_type". Lies of the kinds in `perturb.kinds` are
+only in diff_caps, with their kind as flip_type.
 
 Source: LGIP, appendix A.2, output fields.
 """
@@ -75,7 +75,7 @@ def _image(text: str, where: str) -> ImageEdits:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"{where}: not JSON that can be read ({error}). Expected one object a line.",
+            f"{where}: not JSON that can be read ({error}). Expected one object per line.",
         ) from None
     if not isinstance(record, dict):
         raise InvalidInput(

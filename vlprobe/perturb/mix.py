@@ -24,8 +24,8 @@ _ASPECT = 2.0  # a patch is at most this many times wider or taller than the pic
 
 
 def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
-    """Whom each picture is mixed with: all in one random round, so nobody gets itself and everybody
-    is used once.
+    """Whom each picture is mixed with: all in one random round, so that no picture is mixed with itself and every
+    picture is used once.
 
     Neither the order of the ids nor anything else but the seed and the set of ids decides.
 
@@ -78,7 +78,7 @@ def picture_edit(
 
 
 def box(width: int, height: int, lam: float, seed: int) -> tuple[int, int, int, int]:
-    """Where the patch lies: left, top, right, bottom in pixels, fully inside the picture.
+    """Return the box of the patch: left, top, right, bottom in pixels, fully inside the picture.
 
     Its shape is drawn first, from half to twice as wide as the picture's own; of the whole widths
     within a tenth of that, the one is taken whose area comes nearest to (1 - lam) * width * height.
@@ -130,7 +130,7 @@ def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> 
 
 
 def changes(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> bool:
-    """Whether the picture that `apply` makes of the same arguments differs from `image` in any
+    """Return whether the picture that `apply` makes of the same arguments differs from `image` in any
     pixel.
 
     A mixture is made strip by strip, as far as the first pixel that differs.

@@ -115,7 +115,7 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
 
 
 def _is_circumstance(sentence: Sentence, at: int) -> bool:
-    """Whether the rest is one phrase that can follow the participle, whatever it modifies."""
+    """Return whether the rest is one phrase that can follow the participle, whatever it modifies."""
     location = prepositional_phrase(sentence, at)
     phrase = (
         location[1]
@@ -130,7 +130,7 @@ def _is_circumstance(sentence: Sentence, at: int) -> bool:
 
 
 def _is_scene(sentence: Sentence, at: int) -> bool:
-    """Whether from here to the end there is one phrase that says where it all takes place."""
+    """Return whether from here to the end there is one phrase that says where it all takes place."""
     if sentence.lower[at] not in ("in", "on", "at") or sentence.lower[at + 1] not in (
         "a",
         "an",

@@ -21,7 +21,7 @@ def kept(
     k_diff: int = 6,
 ) -> CaptionEdits:
     """The edits of the chosen kinds, no text twice and none equal to its caption; what is over a
-    limit is drawn by (seed, item id, caption index, kind) alone.
+    limit is drawn by (seed, item id, caption index, kind) only.
 
     Args:
         captions: Of one image.

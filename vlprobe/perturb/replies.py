@@ -1,4 +1,4 @@
-"""What a language model answers, read without trust: the edit that it gives, or why there is none."""
+"""Parser of a language model's replies, which are untrusted: the edit, or the reason for rejecting it."""
 
 import re
 from collections.abc import Collection
@@ -62,7 +62,7 @@ def text_of(reply: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Its words alone, in lower case: texts that are equal so differ in nothing that is asked about."""
+    """Return only its words, in lower case: texts that are equal so differ in nothing that is asked about."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -80,7 +80,7 @@ def defect(
     Args:
         text: As `text_of` gives it.
         caption: The original.
-        kind: What was asked for.
+        kind: The requested kind.
         is_cut: Whether the model was stopped before its end.
         earlier: Edits that the caption has, as `plain` gives them.
         true_captions: All captions of the pictures that have this caption, as `plain` gives them.

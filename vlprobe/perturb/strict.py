@@ -60,7 +60,7 @@ def flips(
     seed: int,
     dropped: Counter[str],
 ) -> list[Flip]:
-    """At most one flip per type: the leftmost word that can be flipped, by the first word drawn
+    """Return at most one flip per type: the leftmost word that can be flipped, replaced with the first drawn word
     that is not true.
 
     Args:
@@ -102,7 +102,7 @@ def _why_not(reading: Reading, at: int, kind: str, source: str, plural: bool) ->
 
 
 def _is_negated(lower: Sequence[str], at: int) -> bool:
-    """Whether the word follows a negation, with no word between them that surely ends it.
+    """Return whether the word follows a negation, with no word between them that surely ends it.
 
     >>> _is_negated("a street empty of people".split(), 4)
     True
@@ -188,7 +188,7 @@ _SINGULAR_LATER = words(
 
 
 def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:
-    """What else changes when "one" becomes several: its noun, and a verb directly after it."""
+    """Return the other changes when "one" becomes several: the noun, and a verb directly after it."""
     lower = reading.lower
     noun = at + 1
     while (

@@ -2,9 +2,9 @@
 hides in the gallery.
 
 The word put in agrees in number with the word taken out, an a or an directly before it follows it,
-and case is kept, so that neither style nor grammar gives the altered caption away. It is no word
-that the image's captions mention, nor one that may be true beside them. What is drawn for a caption
-depends on the seed, the item and the caption's index alone. Source: RoCOCO, sections 3.2, 4.3.2 and
+and case is kept, so that neither style nor grammar gives the altered caption away. It is not a word that the image's
+captions mention, nor one that may be true beside them. What is drawn for a caption
+depends on the seed, the item and the caption's index only. Source: RoCOCO, sections 3.2, 4.3.2 and
 4.3.4.
 """
 

@@ -64,7 +64,7 @@ def _noun(sentence: Sentence, start: int, end: int) -> bool:
 
 
 def _next_noun(sentence: Sentence, end: int) -> int:
-    """What the head of the nouns and adjectives that start here can be."""
+    """Return the parts of speech of the head of the nouns and adjectives that start here."""
     head = 0
     for index in range(end, min(end + 5, sentence.size)):
         bits = sentence.bits[index]

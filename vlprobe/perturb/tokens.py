@@ -37,7 +37,7 @@ class Reading:
 
 
 def takes_an(word: str) -> bool:
-    """Whether "an" precedes this word, by its spelling ("hour", "umbrella", not "unicorn")."""
+    """Return whether "an" precedes this word, by its spelling ("hour", "umbrella", not "unicorn")."""
     if 1 < len(word) <= 3 and word.isupper():
         return word[0].lower() in _VOWEL_LETTER_NAMES  # an acronym is read letter by letter
     word = word.lower()

@@ -1,5 +1,4 @@
-"""What the captions of one image say is in it, so that a flip that stays true of the image is not
-called a flip.
+"""Facts that the captions of an image state, so that a flip that is still true of the image is not used.
 
 A word speaks for itself and for what it implies: "puppy" for dog, "man" for person, "golden" for
 yellow. A word that covers several ("vehicle") speaks for all of them, unless the flipped word is
@@ -109,14 +108,14 @@ _WATCHED = frozenset(_SAYS) | frozenset(_COVERS) | frozenset(_COUNTS)
 
 
 class Truths(NamedTuple):
-    """What is known of an image from all its captions."""
+    """Facts about an image from all its captions."""
 
     mentioned: frozenset[str]  # vocabulary words that are named or implied
     covers: tuple[frozenset[str], ...]  # the vocabulary words under each covering word
     count: int  # the highest number named
 
     def allow(self, kind: str, source: str, target: str) -> bool:
-        """Whether the target in place of the source is false of the image, by its captions."""
+        """Return whether the target in place of the source is false of the image, by its captions."""
         if kind == "number":
             return VOCABULARY["number"].index(target) >= self.count
         if target in self.mentioned or (kind == "color" and target in NEAR[source]):

@@ -32,14 +32,14 @@ class Unpictured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a table holds, and what a reader of the numbers must know of it."""
+    """Content of a table, and notes for readers of its numbers."""
 
     rows: list[Unpictured]
     notes: list[str]
 
 
 class Reading(fields.Fields):
-    """A table as it is turned into items, row by row."""
+    """A table that becomes items row by row."""
 
     def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
         super().__init__(table, layout)
@@ -95,7 +95,7 @@ def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingPro
         chosen: Column to the value of the rows to use; empty for all rows.
 
     Raises:
-        InvalidInput: a row lacks what its layout needs; the row and the column are told.
+        InvalidInput: a row lacks what its layout needs; the message has the row and the column.
     """
     reading = Reading(table, layout, chosen)
     rows: list[Unpictured] = []

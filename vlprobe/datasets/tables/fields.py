@@ -1,4 +1,4 @@
-"""The values of a table's rows, as a layout needs them; what is not as expected is told with row and column."""
+"""The values of a table's rows, as a layout needs them; an unexpected value is reported with its row and column."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ class Fields:
         return rows
 
     def n_values(self, column: str) -> int:
-        """How many distinct values a column of texts has; of lists more than any tag may have."""
+        """Count how many distinct values a column of texts has; of lists more than any tag may have."""
         import pyarrow as pa
 
         values = self.table.columns[column]

@@ -64,7 +64,7 @@ def texts_of(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] | None:
 
 
 def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
-    """Whether two rows say the same, by hashes: rows of one hash that differ are as good as never."""
+    """Return whether two rows say the same, by hashes: rows of one hash that differ are as good as never."""
     images, captions = codes(texts["image"]), codes(texts["caption"])
     pairs = captions * (int(images.max(initial=-1)) + 1) + images
     order = np.argsort(pairs)
@@ -103,7 +103,7 @@ def check(table: Table, layout: Layout, texts: Mapping[str, pa.ChunkedArray]) ->
 
 
 def _ids(table: Table, layout: Layout) -> pa.ChunkedArray:
-    """What the item of each row is called, as `cases.Reading.key` does."""
+    """Return the name of each row's item, as `cases.Reading.key` does."""
     column = table.columns.get(layout.columns.get("id", ""))
     texts = None if column is None or pa.types.is_nested(column.type) else column
     if texts is None or len(texts.unique()) < len(texts) or "" in texts.unique().to_pylist():
@@ -125,7 +125,7 @@ def _words(text: str) -> list[str]:
 
 
 class _Marks:
-    """What each row has, from blocks of rows."""
+    """Features of each row, from blocks of rows."""
 
     def __init__(self, n_rows: int) -> None:
         self.unchanged, self.order_only = (np.zeros(n_rows, dtype=bool) for _ in range(2))

@@ -1,4 +1,5 @@
-"""Datasets of the Hugging Face hub, by the library `datasets`, which runs no code of theirs: hf://OWNER/NAME/SPLIT
+"""Datasets of the Hugging Face hub, by the library `datasets`, which does not run a dataset's code:
+hf://OWNER/NAME/SPLIT
 or hf://OWNER/NAME/CONFIG/SPLIT.
 
 A split is fetched once and kept as a Parquet file, with its pictures inside; again where the repository has a new
@@ -32,7 +33,7 @@ class Split(NamedTuple):
 
     @property
     def file(self) -> str:
-        """What its copy is called."""
+        """Return the name of its copy."""
         return f"{self.repository.partition('/')[2]}-{self.name}.parquet"
 
 

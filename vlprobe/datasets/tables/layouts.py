@@ -33,7 +33,7 @@ ROLES = ("image", "image2", "caption", "caption2", "foil", "id", "subset")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which columns mean what.
+    """Columns by role.
 
     `image2` is the picture that the foil fits, `caption2` a second caption that means the same.
     """
@@ -164,7 +164,7 @@ def recognised(file: str, present: Collection[str], name: str, named: Mapping[st
         file: For an error.
         present: Its columns, lower-case.
         name: Of the layout that `+layout=` asks for; "" for the first that fits.
-        named: Role to column, as options name them; what they name is not looked for.
+        named: Role to column, as options name them; these columns are not searched for.
 
     Raises:
         NotFound: no layout of that name.

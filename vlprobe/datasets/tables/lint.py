@@ -23,7 +23,7 @@ SIMPLE = pc.MatchSubstringOptions(r"^[!-~]+( [!-~]+)*$")
 
 
 def is_columnar(table: Table, layout: Layout) -> bool:
-    """Whether each row of a table has one picture by name, and one text for its caption."""
+    """Return whether each row of a table has one picture by name, and one text for its caption."""
     columns = [layout.columns.get(role, "") for role in ("image", "caption")]
     if layout.kind != "captions" or not set(columns) <= table.columns.keys():
         return False
@@ -31,7 +31,7 @@ def is_columnar(table: Table, layout: Layout) -> bool:
 
 
 def has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
-    """Whether pictures go by names that are no addresses, and no text is a list."""
+    """Return whether pictures go by names that are not addresses, and no text is a list."""
     if any(pa.types.is_nested(column.type) for column in (image, *texts)):
         return False
     beginning = pc.MatchSubstringOptions(r"^\s*\[")
@@ -88,7 +88,7 @@ def trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArray:
-    """What the item of each row is called."""
+    """Return the name of each row's item."""
     column = table.columns.get(layout.columns.get("id", ""))
     if column is None or pa.types.is_nested(column.type):
         return names

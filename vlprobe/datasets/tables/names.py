@@ -32,7 +32,7 @@ class TableName:
 
     @property
     def source(self) -> Source:
-        """Where its pictures are."""
+        """Return the location of its pictures."""
         return Source(self.name, (self.file,), self.images or self.file.parent, self.words)
 
     @property
@@ -47,10 +47,10 @@ class TableName:
 
 
 def parse(name: str) -> TableName:
-    """The parts of a name. A path that exists as it is written may hold @ and +.
+    """The parts of a name. An existing path may contain @ and +.
 
     Raises:
-        InvalidInput: no file is named, what follows a plus sign is no option, or the folder of
+        InvalidInput: no file is named, the text after a plus sign is not an option, or the folder of
             pictures is not there.
     """
     prefix, _, path = name.partition(":")

@@ -71,9 +71,7 @@ def require_kind(file: Path) -> None:
     """Raises InvalidInput where a file's name ends like no table's, or it is packed."""
     suffix = file.suffix.lower()
     if suffix in PACKED:
-        raise InvalidInput(
-            f"'{file}' is packed: nobody knows how large it becomes. Unpack it first."
-        )
+        raise InvalidInput(f"'{file}' is packed: its unpacked size is unknown. Unpack it first.")
     if suffix not in SUFFIXES:
         raise InvalidInput(f"'{file}' ends in '{suffix}'. Expected a table: {', '.join(SUFFIXES)}.")
 
@@ -238,7 +236,7 @@ def _has_quotes(file: Path) -> bool:
 
 
 def _faulty_line(file: Path, delimiter: str, n_columns: int) -> InvalidInput | None:
-    """What is wrong with the first line that is no row of the table; None where all are."""
+    """Describe the first line that is not a valid row of the table; None if all are valid."""
     with file.open(encoding="utf-8-sig", newline="") as handle:
         reader = csv.reader(handle, delimiter=delimiter, strict=True)
         try:

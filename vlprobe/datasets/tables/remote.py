@@ -22,7 +22,7 @@ STAMPS = ("ETag", "etag", "LastModified", "mtime", "updated", "md5Hash", "size")
 
 
 def is_url(text: str) -> bool:
-    """Whether a path is a URL."""
+    """Return whether a path is a URL."""
     return REMOTE.match(text) is not None
 
 
@@ -46,7 +46,7 @@ def require_url(url: str) -> None:
 
 
 def file_name(url: str) -> str:
-    """What the copy of a table is called."""
+    """Return the name of the copy of a table."""
     if url.startswith("hf://"):
         return hub.split_of(url).file
     return PurePosixPath(urlsplit(url).path).name
@@ -80,7 +80,7 @@ def local_copy(url: str, cache: Path) -> Path:
 
 
 def _stamp(url: str, facts: dict[str, Any]) -> str:
-    """What names a version of the file there."""
+    """Return the identifier of the version of the remote file."""
     return digest(repr([url, *(str(facts.get(name)) for name in STAMPS)]).encode())
 
 

@@ -21,7 +21,7 @@ def rows_of(file: Path) -> list[dict[str, Any]]:
     """A row for each picture of a tar, in its order.
 
     Raises:
-        InvalidInput: it is no tar, has no pictures, or a member that is text cannot be read.
+        InvalidInput: it is not a tar, has no pictures, or a member that is text cannot be read.
         OSError: it cannot be read.
     """
     rows: dict[str, dict[str, Any]] = {}

@@ -39,7 +39,7 @@ def captioned(file: Path, frames: Sequence[Frame]) -> list[Frame]:
 
 
 def caption(object_name: str, spatial: str, contacting: str) -> str:
-    """What a frame shows of one object; "" where a relation says nothing.
+    """Describe what a frame shows of one object; "" where a relation says nothing.
 
     >>> caption("sofa", "behind", "sitting_on")
     'The person is sitting on the sofa which is behind him/her.'

@@ -1,4 +1,5 @@
-"""Which two frames of a video make a minimal pair, and why others do not (EqBen, appendix B.1 to B.3)."""
+"""Selection of two frames of a video as a minimal pair, and the reasons for rejecting others (EqBen, appendix B.1 to
+B.3)."""
 
 import re
 from collections.abc import Iterator

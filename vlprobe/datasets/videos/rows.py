@@ -1,4 +1,4 @@
-"""The rows of a table of frames: whose frame, when, what it shows."""
+"""The rows of a table of frames: the video, the time and the content of each frame."""
 
 import math
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def read(
             without a time.
 
     Raises:
-        InvalidInput: a row that is no frame, or a column that is not there.
+        InvalidInput: a row that is not a frame, or a column that is not there.
     """
     rows = _rows(file)
     present = {column for _, row in rows for column in row}

@@ -70,7 +70,7 @@ def background(name: str, variant: int) -> Image.Image:
 
 @functools.lru_cache(maxsize=8)  # at most 4 MB each
 def large_background(name: str, variant: int, scale: int) -> Image.Image:
-    """What `background` shows as RGB, SIZE * scale pixels a side. Copy before drawing on it."""
+    """Return `background` as RGB, SIZE * scale pixels a side. Copy before drawing on it."""
     return _drawn(name, variant, 2 * scale).reduce(2)
 
 

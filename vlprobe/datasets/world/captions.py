@@ -1,4 +1,4 @@
-"""What people might write about a scene of the demo world: true, grammatical, and varied in syntax.
+"""Captions that people might write about a scene of the demo world: true, grammatical, and varied in syntax.
 
 Every caption is one of the forms below. A form is a function of a `Voice` (the scene and a random
 stream) and gives a sentence or a phrase without capital and full stop. The words cover the word
@@ -80,7 +80,7 @@ class Voice:
         return self.pick(*words.SETTINGS[self.scene.background])
 
     def verb(self, group: Group) -> str:
-        """What things of this kind do here, agreeing with their number: "stand", "floats"."""
+        """Return the verb of these things, agreeing with their number: "stand", "floats"."""
         return words.agree(self._doing(group)[0], group.count)
 
     def doing(self, group: Group) -> str:
@@ -328,7 +328,7 @@ _FRONTAL = ("person", "cat")  # drawn from the front: they go nowhere
 
 
 def _fits(form: Callable[[Voice], str], scene: Scene) -> bool:
-    """Whether what the form says can be true of the scene."""
+    """Return whether what the form says can be true of the scene."""
     sideways = scene.relation in ("left", "right")
     if form is _pair_passive:
         return scene.relation not in ("above", "below")

@@ -44,7 +44,7 @@ class Contrast:
 
     @property
     def captions(self) -> tuple[str, str]:
-        """Of the scene and of the changed one; each is false of the other."""
+        """Return the captions of the scene and of the changed scene; each is false of the other."""
         return self.wording.caption_of(self.scene), self.wording.caption_of(self.changed)
 
 
@@ -116,7 +116,7 @@ def _scene(relation: str, room: int, rng: random.Random) -> Scene:
 
 
 def _is_clear(kind: str, scene: Scene) -> bool:
-    """Whether a caption can tell the groups apart."""
+    """Return whether a caption can distinguish the groups."""
     if len(scene.groups) == 1:
         return True
     target, landmark = scene.groups
@@ -143,7 +143,7 @@ def _changes(kind: str, scene: Scene) -> Iterator[Scene]:
 
 
 def _values(kind: str, group: Group) -> list:
-    """What the group's object, colour or count can be changed to."""
+    """Return the values that can replace the group's object, color or count."""
     if kind == "color":
         return [color for color in COLORS if color != group.color]
     if kind == "number":

@@ -41,7 +41,7 @@ class Placement:
 
 
 def facing(scene: Scene) -> str:
-    """Which way all things face: left, right, or mixed."""
+    """Return the direction that all things face: left, right, or mixed."""
     return pick(stream(scene.seed, "facing"), ("left", "right", "mixed"))
 
 

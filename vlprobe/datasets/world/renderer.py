@@ -55,7 +55,7 @@ def _variant(scene: Scene) -> int:
 
 
 def _ground(scene: Scene, placement: Placement) -> str:
-    """What is under the thing: a shadow on the ground, a ripple on water, nothing in the air."""
+    """Draw what is under the thing: a shadow on the ground, a ripple on water, nothing in the air."""
     if placement.y + placement.size <= HORIZON[scene.background] + 4 or scene.background == "sky":
         return ""
     return "ripple" if scene.background == "sea" else "shadow"

@@ -1,5 +1,4 @@
-"""What is in a picture of the demo world: a scene is a short specification, and everything else
-follows from it.
+"""Scenes of the demo world: a scene is a short specification that determines the picture and its captions.
 
 A split owns specifications, not pictures: the hash of the canonical text decides whether a scene
 may be trained on, so that no held-out scene (or pair of scenes made from one) can be in the
@@ -69,7 +68,7 @@ class Group:
 
     @property
     def slots(self) -> int:
-        """Two scenes that differ in the count alone, and have equal room, show their common things
+        """Two scenes that differ only in the count, and have equal room, show their common things
         in one place.
         """
         return max(self.count, self.room)
@@ -101,7 +100,7 @@ class Scene:
 
 
 def stream(*key: object) -> random.Random:
-    """A random stream that depends on the key alone; use `.random()`, which Python keeps stable."""
+    """Return a random stream that depends only on the key; use `.random()`, which Python keeps stable."""
     return random.Random("/".join(map(str, key)))
 
 

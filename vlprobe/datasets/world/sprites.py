@@ -38,7 +38,7 @@ def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
 
 @functools.lru_cache(maxsize=32)  # a scene shows a thing up to five times; they are large
 def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int) -> Image.Image:
-    """What `sprite` shows in a square of `size * scale` pixels."""
+    """Return `sprite` in a square of `size * scale` pixels."""
     image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
     return ImageOps.mirror(image) if faces_left else image
 

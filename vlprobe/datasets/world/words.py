@@ -80,7 +80,7 @@ _FOUR_WHEELS = ("car", "bus", "truck")
 
 
 def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str], ...]:
-    """What a thing can do: pairs of present plural and participle, such as (stand, standing)."""
+    """Return the actions of a thing: pairs of present plural and participle, such as (stand, standing)."""
     if in_the_air:
         verbs = _AIR
     elif background == "sky":
@@ -95,7 +95,7 @@ def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str
 
 
 def parked(background: str, name: str) -> bool:
-    """Whether the thing may be said to be parked."""
+    """Return whether the thing may be said to be parked."""
     return background not in ("sea", "sky") and name in (*_FOUR_WHEELS, "bicycle")
 
 

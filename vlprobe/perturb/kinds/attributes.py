@@ -2,7 +2,7 @@
 
 "A red car and a blue bus" becomes "A blue car and a red bus": the same words, bound to the other thing.
 Swapped are only two attributes of one sort that differ, before two different nouns, where the caption has
-no third of that sort; colours that people call by each other's names (gray and white) are left alone, and
+no third of that sort; colours that people call by each other's names (gray and white) stay unchanged, and
 so is a pair that another caption of the image names as it would become.
 
 Source of the idea: ARO (arXiv 2210.01936), attribution; Winoground (arXiv 2204.03162).
@@ -116,7 +116,7 @@ def _swapped(
 
 
 def _says(lower: Sequence[str], attribute: str, noun: str) -> bool:
-    """Whether the attribute stands at most two words before the noun."""
+    """Return whether the attribute stands at most two words before the noun."""
     return any(
         word == attribute and noun in lower[at + 1 : at + 4] for at, word in enumerate(lower)
     )

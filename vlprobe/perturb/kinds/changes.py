@@ -36,7 +36,7 @@ def change(
 
 
 def is_plain(sentence: Sentence) -> bool:
-    """Whether the caption is one sentence in usual letters, which rules of grammar can read."""
+    """Return whether the caption is one sentence in usual letters, which rules of grammar can read."""
     text = sentence.reading.text
     return bool(
         sentence.size > 2

@@ -49,7 +49,8 @@ def edits(
     seed: int,
     dropped: Counter[str],
 ) -> Iterator[tuple[str, Edit]]:
-    """At most one edit of each kind for one caption of an image, with its text; of several that fit one is drawn.
+    """Return at most one edit of each kind for one caption of an image, with its text; one of several is drawn at
+    random.
 
     Args:
         readings: All captions of the image.
@@ -57,7 +58,7 @@ def edits(
         index: Of the caption among them.
         names: Of the kinds; others than NAMES are passed over.
         seed: Of the run.
-        dropped: Counts the captions that a kind leaves alone.
+        dropped: Counts the captions that a kind leaves unchanged.
     """
     names_in_order = [name for name in NAMES if name in names]
     if not names_in_order:

@@ -1,7 +1,7 @@
 """Negation: the caption says that what it shows is not there, or is not so.
 
-Five constructions, each a contradiction of the caption by grammar alone: "is not", "not riding",
-"does not ride", "There is no man ...", "without". Where several fit, one is drawn. Left alone: a
+Five constructions, each a contradiction of the caption by grammar only: "is not", "not riding",
+"does not ride", "There is no man ...", "without". Where several fit, one is drawn. Unchanged: a
 caption with a negation in it, a subject with a quantifier before "not" ("Two men are not ..." may be
 true of two others), and words that change their sense under a negation ("some", "both", "still").
 
@@ -73,7 +73,7 @@ def _there_is_no(sentence: Sentence) -> list[Change]:
 
 
 def _is_counted(sentence: Sentence, phrase: Phrase) -> bool:
-    """Whether one article or number, which "no" can replace, opens the phrase."""
+    """Return whether one article or number, which "no" can replace, opens the phrase."""
     at = phrase.start
     opens = sentence.lower[at] in ("a", "an", "several", "many") or bool(sentence.bits[at] & NUMBER)
     following = sentence.lower[at + 1]

@@ -1,13 +1,13 @@
 """Word order: the same words, in an order that says something else.
 
 The two things of a relation change places: "A man riding a horse" becomes "A horse riding a man". ARO's
-order task (arXiv 2210.01936) shuffles words until no sentence is left; a shuffle is no
-statement that could be false of a picture, and a language model without the picture tells it from the caption
+order task (arXiv 2210.01936) shuffles words until no sentence is left; a shuffle is not a statement that could be
+false of a picture, and a language model without the picture tells it from the caption
 (SugarCrepe, arXiv 2306.14610). So the order here stays a sentence, whose meaning is another: a lie.
 
 Only relations that cannot hold both ways are turned round: riding, chasing, carrying; on, under, inside. "Next to",
 "in front of" and "behind" (each may face the other, or stand behind it), "with", "holding", "watching" and
-"kissing" are left alone, and so are places ("on a beach").
+"kissing" stay unchanged, and so are places ("on a beach").
 """
 
 from vlprobe.perturb.clauses import subject_phrases
@@ -119,14 +119,14 @@ def _can_exchange(sentence: Sentence, subject: Phrase, landmark: Phrase, is_act:
 
 
 def _is_thing(phrase: Phrase) -> bool:
-    """Whether it is a person, an animal or a thing of a size that others can be on or behind."""
+    """Return whether it is a person, an animal or a thing of a size that others can be on or behind."""
     if phrase.animate or phrase.head in _MORE:
         return True
     return any(_THINGS & concept.groups for concept in named(phrase.head))
 
 
 def _ends_in_place(sentence: Sentence, at: int) -> bool:
-    """Whether nothing follows, or one phrase that says where it all is."""
+    """Return whether nothing follows, or one phrase that says where it all is."""
     if at == sentence.size:
         return True
     location = prepositional_phrase(sentence, at)

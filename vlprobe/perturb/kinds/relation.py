@@ -2,7 +2,7 @@
 
 The new relation contradicts the old one between the same two things: "above" and "below", "on" a thing
 that something can be under, "near" and "far from", "up" and "down" a slope, "sitting" and "standing" of
-one being. "In front of" and "behind" are contraries of each other from any one side. Left alone: relations
+one being. "In front of" and "behind" are contraries of each other from any one side. Unchanged: relations
 that do not exclude each other ("in" and "near", "on" and "with"), idioms ("on the phone", "behind
 bars"), places that nothing is under or behind (a day, a game), and pronouns that would refer elsewhere.
 
@@ -108,13 +108,13 @@ def _place(sentence: Sentence, at: int) -> list[Change]:
 
 
 def _faces(sentence: Sentence, end: int) -> bool:
-    """Whether the thing that follows is one that people are behind as well as in front of: a desk, a screen."""
+    """Return whether the thing that follows is one that people are behind as well as in front of: a desk, a screen."""
     phrase = noun_phrase(sentence, end)
     return phrase is not None and bool(_FACED.intersection(sentence.lower[end : phrase.end]))
 
 
 def _is_between_things(sentence: Sentence, at: int, end: int) -> bool:
-    """Whether a thing that is understood follows, and no other preposition comes before."""
+    """Return whether a thing that is understood follows, and no other preposition comes before."""
     before = sentence.lower[at - 1]
     if before in _BEFORE_PLACE or sentence.bits[at - 1] & PREPOSITION:
         return False

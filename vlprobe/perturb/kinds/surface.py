@@ -1,6 +1,6 @@
 """Surface: letter case, punctuation and slips of the keyboard, after which the caption means the same.
 
-What the rules leave alone: a caption with capitals inside is not set in small letters ("US" and "us"),
+What the rules leave unchanged: a caption with capitals inside is not set in small letters ("US" and "us"),
 commas stay, and a slip never makes a word that the lexicon or the caption knows.
 """
 
