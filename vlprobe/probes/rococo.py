@@ -28,10 +28,10 @@ from vlprobe.probes.caption_foils import (
 )
 from vlprobe.probes.clean_gallery import KINDS, clean_cases
 from vlprobe.probes.fit import check_fit
-from vlprobe.probes.retrieval_scorer import RetrievalScorer
 from vlprobe.probes.rococo_galleries import (
     RELEASED,
     PictureGalleries,
+    RetrievalScorer,
     TextGalleries,
     changed_items,
     item_numbers,

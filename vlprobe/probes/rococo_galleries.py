@@ -1,4 +1,6 @@
-"""The galleries of RoCOCO: captions with the altered ones, and pictures with the mixed ones."""
+"""RoCOCO's search: galleries of captions with altered ones and of pictures with mixed ones, and the
+scores of its cases.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vlprobe.perturb import mix
+from vlprobe.probes import rococo_fronts
 from vlprobe.probes.clean_gallery import CAPTIONS, CLEAN
 from vlprobe.probes.rococo_fronts import CandidateNames
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.retrieval import RetrievalRanks, retrieve, retrieve_clean
 from vlprobe.scoring.short_list import Match
 from vlprobe.types import Encoder, Picture, Reader
 
@@ -22,19 +26,16 @@ RELEASED = "released"  # the policy of captions that were altered by the dataset
 FROM_FILE = "edits"  # the policy of those of a file; edits:SUBTYPE where it says which
 
 
-class PreparedSearch(NamedTuple):
-    """Queries of one gallery before they are searched."""
+# Columns of the table of scores that are whole numbers
+RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
 
-    queries: np.ndarray  # float32 of shape (n_queries, width)
-    query_items: np.ndarray  # the numbers of their items
-    gallery: Gallery
-    owners: np.ndarray  # the number of each candidate's item
-    is_altered: np.ndarray  # bool of shape (n_candidates,)
-    match: Match | None
-    is_clean: bool
-    candidate_name: Callable[[int], str]
-    names: CandidateNames
-    partners: Sequence[str]  # whose picture is mixed into each query's own
+
+class GallerySearch(NamedTuple):
+    """The result of some queries of one gallery."""
+
+    ranks: RetrievalRanks
+    fronts: pa.Table  # of `rococo_fronts.SCHEMA`, a row a query
+    tops: list[str]  # the name of each query's best altered candidate
 
 
 class RuleGallery(NamedTuple):
@@ -53,15 +54,23 @@ class RuleGallery(NamedTuple):
         query_items: np.ndarray,
         match: Match | None,
         partners: Sequence[str],
-    ) -> PreparedSearch:
-        """These queries in it; arguments as in `PreparedSearch`."""
-        return PreparedSearch(
-            queries=queries,
-            query_items=query_items,
-            match=match,
-            partners=partners,
-            **self._asdict(),
-        )
+    ) -> GallerySearch:
+        """Rank the candidates for queries.
+
+        Args:
+            queries: Float32 of shape (n_queries, width).
+            query_items: The numbers of their items.
+            match: The logit of a query and a candidate, of a model that looks at pairs.
+            partners: The item whose picture is mixed into each query's own; "" of a caption.
+        """
+        if self.is_clean:
+            ranks = retrieve_clean(queries, query_items, self.gallery, self.owners, match)
+        else:
+            ranks = retrieve(
+                queries, query_items, self.gallery, self.owners, self.is_altered, match
+            )
+        fronts = rococo_fronts.table(ranks, self.names, partners)
+        return GallerySearch(ranks, fronts, list(map(self.candidate_name, ranks.which_altered)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +111,11 @@ class TextGalleries:
                 candidates.is_altered.extend(role == "different" for role in case["roles"])
         self._galleries: dict[str, tuple[RuleGallery, list[str]]] = {}
 
-    def prepare(
+    def search(
         self, queries: Sequence[Picture], query_items: np.ndarray, rule: str
-    ) -> PreparedSearch:
-        """What ranks all captions and those altered by a rule for each picture; `query_items` are
-        their items' numbers.
+    ) -> GallerySearch:
+        """Rank all captions and those altered by a rule for each picture; `query_items` are the
+        numbers of their items.
         """
         if rule not in self._galleries:
             self._galleries[rule] = self._made(rule), self._texts(rule)
@@ -174,26 +183,33 @@ class PictureGalleries:
         changed: Mapping[str, np.ndarray],
     ) -> None:
         self.encoder, self.pictures, self.changed = encoder, pictures, changed
-        self._galleries: dict[str, tuple[RuleGallery, list[Picture]]] = {}
-        self._listed: dict[str, list[Picture]] = {}  # by rule, the candidates
-        self._partners: dict[str, pa.Array] = {}  # by rule, of each picture
+        # By rule: the gallery, its candidates, and the partner of each picture
+        self._galleries: dict[str, tuple[RuleGallery, list[Picture], pa.Array]] = {}
 
-    def prepare(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> PreparedSearch:
-        """What ranks all pictures and those mixed by a rule for each caption; `query_items` are their
-        items' numbers.
+    def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:
+        """Rank all pictures and those mixed by a rule for each caption; `query_items` are the
+        numbers of their items.
         """
         if rule not in self._galleries:
-            pictures = self._pictures(rule)
-            self._galleries[rule] = self._made(rule, pictures), pictures
-        gallery, candidates = self._galleries[rule]
+            self._galleries[rule] = self._made(rule)
+        gallery, candidates, partner_of_item = self._galleries[rule]
         match = scoring_cases.pair_matcher(self.encoder, candidates, queries, query_side="texts")
-        partners = self._partners[rule].take(pa.array(query_items)).to_pylist()
+        partners = partner_of_item.take(pa.array(query_items)).to_pylist()
         vectors = self.encoder.texts(queries, keep=True)
         return gallery.search(vectors, query_items, match, partners)
 
-    def _made(self, rule: str, candidates: Sequence[Picture]) -> RuleGallery:
-        encoder, n_originals, changed = self.encoder, len(self.pictures), self._changed_by(rule)
-        return RuleGallery(
+    def _made(self, rule: str) -> tuple[RuleGallery, list[Picture], pa.Array]:
+        encoder, item_ids = self.encoder, list(self.pictures)
+        n_originals, candidates = len(item_ids), list(self.pictures.values())
+        changed, partners = np.empty(0, dtype=np.int64), pa.array([""] * n_originals)
+        if rule != CLEAN:
+            changed = self.changed[rule]
+            candidates += mixed_pictures(self.pictures, rule, changed)
+            partner_of = mix.partners(item_ids, int(rule.rpartition(":seed")[2]))
+            partners = pa.array([partner_of[item_id] for item_id in item_ids])
+        owners = np.concatenate([np.arange(n_originals), changed])
+        is_altered = np.arange(len(candidates)) >= n_originals
+        gallery = RuleGallery(
             gallery=Gallery.encode(
                 lambda block: encoder.images(candidates[block]),
                 len(candidates),
@@ -201,36 +217,93 @@ class PictureGalleries:
                 encoder.memory,
                 encoder.similarity,
             ),
-            owners=np.concatenate([np.arange(n_originals), changed]),
-            is_altered=np.arange(len(candidates)) >= n_originals,
+            owners=owners,
+            is_altered=is_altered,
             is_clean=rule == CLEAN,
             candidate_name=lambda number: candidates[number].name,
-            names=self._names(rule, changed),
+            names=CandidateNames(
+                items=pa.array(item_ids).take(pa.array(owners)),
+                texts=None,
+                partners=pa.concat_arrays(
+                    [pa.array([""] * n_originals), partners.take(pa.array(changed))]
+                ),
+                altered=pa.array(is_altered),
+            ),
+        )
+        return gallery, candidates, partners
+
+
+class RetrievalScorer:
+    """Scores slices of the run's cases: one case is a query in one altered gallery.
+
+    Args:
+        pictures: By item id, in the order of the items.
+        texts: The galleries of captions, searched by the cases of kind `i2t`.
+        images: The galleries of pictures, searched by those of kind `t2i`.
+    """
+
+    def __init__(
+        self,
+        pictures: Mapping[str, Picture],
+        texts: TextGalleries,
+        images: PictureGalleries,
+    ) -> None:
+        self.pictures, self.item_number = list(pictures.values()), item_numbers(pictures)
+        self.texts, self.images = texts, images
+
+    def __call__(self, cases: pa.Table) -> pa.Table:
+        """The table of scores: similarity of the best candidate that is right and of the best
+        altered one; and the columns of `rococo_fronts.SCHEMA`.
+        """
+        n_cases = len(cases)
+        similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
+        ranks = {name: np.full(n_cases, np.nan) for name in RANK_COLUMNS}
+        tops = np.empty(n_cases, dtype=object)
+        fronts: list[pa.Table] = []
+        fronts_rows: list[int] = []
+        for gallery, rows in self._rows_by_gallery(cases).items():
+            search = self._search(gallery, cases.take(rows))
+            similarities[rows, 0], similarities[rows, 1] = (
+                search.ranks.best_own,
+                search.ranks.best_altered,
+            )
+            for name in RANK_COLUMNS:
+                ranks[name][rows] = getattr(search.ranks, name)
+            fronts.append(search.fronts)
+            fronts_rows += rows
+            tops[rows] = search.tops
+        front = pa.concat_tables(fronts).take(pa.array(np.argsort(fronts_rows)))
+        return pa.table(
+            {
+                "scores": pa.array(list(similarities), pa.list_(pa.float32())),
+                "text_scores": pa.array([[]] * n_cases, pa.list_(pa.float32())),
+                "margin": pa.array(similarities[:, 0] - similarities[:, 1]),
+                **{
+                    name: pa.array(column, pa.int32(), from_pandas=True)
+                    for name, column in ranks.items()
+                },
+                "top": pa.array(tops.tolist(), pa.string()),
+                **dict(zip(front.column_names, front.columns, strict=True)),
+            }
         )
 
-    def _changed_by(self, rule: str) -> np.ndarray:
-        return np.empty(0, dtype=np.int64) if rule == CLEAN else self.changed[rule]
+    def _rows_by_gallery(self, cases: pa.Table) -> dict[tuple[str, str], list[int]]:
+        """The rows of the cases by kind and gallery, which a rule names."""
+        rows: dict[tuple[str, str], list[int]] = {}
+        names = (cases[name].to_pylist() for name in ("kind", "rule"))
+        for row, (kind, rule) in enumerate(zip(*names, strict=True)):
+            rows.setdefault((kind, rule), []).append(row)
+        return rows
 
-    def _pictures(self, rule: str) -> list[Picture]:
-        mixed = [] if rule == CLEAN else mixed_pictures(self.pictures, rule, self._changed_by(rule))
-        return [*self.pictures.values(), *mixed]
-
-    def _names(self, rule: str, changed_numbers: np.ndarray) -> CandidateNames:
-        """What the candidates of a rule's gallery are called."""
-        item_ids, n_originals = list(self.pictures), len(self.pictures)
-        changed = pa.array(changed_numbers)
-        if rule == CLEAN:
-            partners = pa.array([""] * n_originals)
-        else:
-            partner_of = mix.partners(item_ids, int(rule.rpartition(":seed")[2]))
-            partners = pa.array([partner_of[item_id] for item_id in item_ids])
-        self._partners[rule] = partners
-        return CandidateNames(
-            items=pa.concat_arrays([pa.array(item_ids), pa.array(item_ids).take(changed)]),
-            texts=None,
-            partners=pa.concat_arrays([pa.array([""] * n_originals), partners.take(changed)]),
-            altered=pa.array(np.repeat([False, True], [n_originals, len(changed)])),
-        )
+    def _search(self, gallery: tuple[str, str], cases: pa.Table) -> GallerySearch:
+        kind, rule = gallery
+        query_items = np.array([self.item_number[item_id] for item_id in cases["item"].to_pylist()])
+        if kind in TEXT_KINDS:
+            return self.texts.search(
+                [self.pictures[number] for number in query_items], query_items, rule
+            )
+        texts = [texts[0] for texts in cases["texts"].to_pylist()]
+        return self.images.search(texts, query_items, rule)
 
 
 def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:

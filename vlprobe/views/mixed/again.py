@@ -4,7 +4,6 @@ embeddings that it kept.
 
 import numpy as np
 
-from vlprobe.probes.retrieval_scorer import searched
 from vlprobe.probes.rococo_galleries import PictureGalleries, changed_items, item_numbers
 from vlprobe.scoring.kept import KeptEncoder, NotKept
 from vlprobe.storage.memory import SingleFlightCache
@@ -46,7 +45,7 @@ def fronts_again(
         key = store.address, question_set.key, model.digest
         galleries = _kept_galleries.get(key, open_galleries)
         items = np.array([numbers[case.item]])
-        search = searched(galleries.prepare([case.caption], items, case.rule))
+        search = galleries.search([case.caption], items, case.rule)
     except NotKept:
         return None
     (row,) = search.fronts.to_pylist()
