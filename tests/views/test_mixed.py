@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from vlprobe.storage.entry import Entry
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
-from vlprobe.views.mixed import again as mixed_again
 from vlprobe.views.mixed import case as mixed
 from vlprobe.views.mixed import outcomes as mixed_outcomes
 from vlprobe.views.mixed import searches as mixed_searches
@@ -273,53 +271,6 @@ def test_where_only_some_searches_keep_what_stands_first_the_others_are_told_by_
     np.testing.assert_array_equal(partly.numbers, whole.numbers)
     np.testing.assert_array_equal(partly.is_own, whole.is_own)
     assert whole.is_own.any()
-
-
-@pytest.mark.parametrize("subtype", ["mix:0.8", "patch:0.8"])
-def test_an_older_run_is_ranked_again_from_its_kept_embeddings(
-    mixed_store: Store, asked: QuestionSet, monkeypatch: pytest.MonkeyPatch, subtype: str
-):
-    monkeypatch.setattr(mixed_again, "_kept_galleries", mixed_again.SingleFlightCache(4))
-    model = mixing.load(ONE)
-    refused = SimpleNamespace(**{name: getattr(model, name) for name in ("name", "digest")})
-
-    def refuse(*_given: object):
-        raise AssertionError("a picture was embedded")
-
-    refused.capabilities, refused.tokenize = model.capabilities, model.tokenize
-    refused.encode_texts, refused.encode_images = model.encode_texts, refuse
-    for number in mixed_outcomes.outcomes(mixed_store, asked, ONE).numbers[::7].tolist():
-        case = mixed.mixed_case(mixed_store, asked, number, ONE)
-        again = mixed_again.fronts_again(mixed_store, asked, case, refused)
-        assert again is not None and case.fronts is not None
-        for stored, ranked in (
-            (case.fronts.clean, again.clean),
-            (case.fronts.whole, again.whole),
-        ):
-            assert [(one.item, one.partner) for one in stored] == [
-                (one.item, one.partner) for one in ranked
-            ]
-            np.testing.assert_allclose(
-                [one.score for one in stored], [one.score for one in ranked], atol=1e-6
-            )
-        assert again.own_rank == case.fronts.own_rank
-        assert again.own_score == pytest.approx(case.fronts.own_score, abs=1e-6)
-
-
-def test_without_kept_embeddings_or_with_other_weights_nothing_is_ranked_again(
-    mixed_store: Store, asked: QuestionSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(mixed_again, "_kept_galleries", mixed_again.SingleFlightCache(4))
-    number = int(mixed_outcomes.outcomes(mixed_store, asked, ONE).numbers[0])
-    case = mixed.mixed_case(mixed_store, asked, number, ONE)
-    other = mixing.load(ONE)
-    other.digest = "0" * 32
-    assert mixed_again.fronts_again(mixed_store, asked, case, other) is None
-    bare = Store(shutil.copytree(mixed_store.root, tmp_path / "bare"))
-    embeddings = bare.root / "embeddings" / mixing.load(ONE).digest / "images"
-    assert any(embeddings.iterdir())
-    shutil.rmtree(embeddings)
-    assert mixed_again.fronts_again(bare, asked, case, mixing.load(ONE)) is None
 
 
 def test_what_is_stored_of_a_search_at_other_strengths_is_told(

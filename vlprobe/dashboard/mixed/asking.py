@@ -9,7 +9,6 @@ from PIL import Image
 from vlprobe.dashboard.loaded import at_hand, loaded
 from vlprobe.datasets import drawn
 from vlprobe.errors import VlprobeError
-from vlprobe.runs.playground import Player
 from vlprobe.scoring import mixtures, pictures
 from vlprobe.scoring.mixtures import ShareScores
 from vlprobe.storage import containers
@@ -85,18 +84,6 @@ def ask(case: MixedCase, question_set: QuestionSet, models: Sequence[str]) -> No
             _ask_one(case, question_set, name)
         except VlprobeError as error:
             _refused[name] = str(error)
-
-
-def player(name: str, digest: str) -> Player | None:
-    """A model that loads in a moment and has the weights of the run; else None."""
-    if not at_hand(name) or name in _refused:
-        return None
-    try:
-        model = loaded(name)
-    except VlprobeError as error:
-        _refused[name] = str(error)
-        return None
-    return model if model.model.digest == digest else None
 
 
 def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:

@@ -17,12 +17,12 @@ from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.mixed import asking, sources
 from vlprobe.dashboard.pictures import ahead
-from vlprobe.dashboard.state import Questions, model_name, picked, plain, quiet, store, view
+from vlprobe.dashboard.state import Questions, model_name, picked, plain, quiet, view
 from vlprobe.render import mixed as render_mixed
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import value_label
 from vlprobe.storage import access
-from vlprobe.views.mixed.case import Fronts, MixedCase
+from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.mixed.outcomes import KIND
 from vlprobe.views.mixed.searches import Place
 from vlprobe.views.mixed.shares import ModelTurn
@@ -188,12 +188,11 @@ def _draw_case(about: Current, case: MixedCase) -> None:
     question_set = about.stored.question_set
     loaded_names = asking.loaded_here()
     shares = asking.shares_at_hand(case, question_set, about.model, sorted(loaded_names))
-    fronts = case.fronts or _fronts_again(about, case)
     scores = shares.scores.get(about.model)
     answers = render_mixed.Answers(
         model=about.model,
-        fronts=fronts,
-        standings=views.mixed.shares.standings(case, about.model, fronts, scores),
+        fronts=case.fronts,
+        standings=views.mixed.shares.standings(case, about.model, case.fronts, scores),
         turns=_turns(about, case, shares),
         waiting=shares.waiting,
     )
@@ -203,7 +202,7 @@ def _draw_case(about: Current, case: MixedCase) -> None:
     )
     values["sources"] = collected.addresses()
     component("mixed")(key="mixed", data=values, on_ask_change=_remember(case.id))
-    if fronts is None and not shares.waiting:
+    if case.fronts is None and not shares.waiting:
         quiet(RUN_AGAIN)
     if shares.others and not access.read_only():
         _offer(shares.others)
@@ -238,17 +237,6 @@ def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[Mode
     if len(ordered) > render_mixed.MOST_ROWS:
         ordered.sort(key=lambda each: each.model != about.model)
     return tuple(ordered)
-
-
-def _fronts_again(about: Current, case: MixedCase) -> Fronts | None:
-    """Ranked again by a model that is at hand, of a run that is older than the
-    table of what stood first.
-    """
-    question_set = about.stored.question_set
-    player = asking.player(about.model, question_set.run(about.model).model_digest)
-    if player is None:
-        return None
-    return views.mixed.again.fronts_again(store(), question_set, case, player.model)
 
 
 def _offer(models: tuple[str, ...]) -> None:

@@ -1,5 +1,5 @@
 """Searches for a picture among mixed ones: what is lost to a mixture, and one search at a time."""
 
-from vlprobe.views.mixed import again, case, outcomes, searches, shares
+from vlprobe.views.mixed import case, outcomes, searches, shares
 
-__all__ = ["again", "case", "outcomes", "searches", "shares"]
+__all__ = ["case", "outcomes", "searches", "shares"]
