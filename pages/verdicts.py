@@ -1,7 +1,6 @@
-"""Verdicts: do edits of captions mean what they should? People judge a blind sheet, and their agreement is counted."""
+"""The former address of a page that judged edits; Lab replaces it, and the command `vlprobe sheet`."""
 
-from vlprobe.dashboard import frame
-from vlprobe.dashboard.lab import verdicts
+from vlprobe.dashboard import frame, navigation
 
 frame.enter()
-verdicts.draw_page()
+navigation.lead_on("verdicts")

@@ -29,7 +29,7 @@ TOUR = {
     name: SCREENS[name]
     for name in (
         *("drawer", "near twins", "tradeoff", "quiz", "playground", "run"),
-        *("lab", "models", "repair", "breakdown", "published", "verdicts"),
+        *("lab", "models", "repair", "breakdown", "published"),
         *("retrieval", "pairs", "triplets", "rankings", "series"),
     )
 }

@@ -56,7 +56,6 @@ SCREENS = {
     "series": "/series",
     "published": f"/published?{LGIP}",
     "suspects": "/suspects",
-    "verdicts": "/verdicts",
 }
 # What is whole in the first screen, and how many of it at each width.
 FIRST = {

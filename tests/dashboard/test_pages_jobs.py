@@ -258,7 +258,7 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
         assert f"Done Coin flip: {counted['fooled']} of {counted['all']} lies believed" in words(at)
         (link,) = [link for link in at.get("page_link") if link.proto.label == "See the failures"]
         assert link.proto.page == "explore" and row.case_key in link.proto.query_string
-        at.switch_page(page_file("verdicts")).run()
+        at.switch_page(page_file("published")).run()
         assert "Done Coin flip" in words(at)
         at.query_params["job"] = job_id  # as behind the link
         assert "Done Coin flip" not in words(at.run())

@@ -45,7 +45,6 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "triplets": ("subset", "number", "accuracy", "size_subset", "over"),
     "rankings": ("number", "depth"),
     "published": ("paper", "table", "remark", "words"),
-    "verdicts": ("edits", "sample", "seed"),
 }
 GAME = {
     "playground": {"game": "playground"}

@@ -3,17 +3,18 @@
 import csv
 import io
 import json
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from sklearn.metrics import cohen_kappa_score
 
 from vlprobe.cli.main import main
 from vlprobe.runs.edits import agreement
 from vlprobe.runs.edits.sheet import open_edits
-from vlprobe.storage import verdicts as stored
+from vlprobe.storage import files, mine
 from vlprobe.storage.store import Store
 
 ROWS = [
@@ -98,8 +99,12 @@ def test_agreement_is_counted_by_judge_and_meaning(edits: Path):
         intended(e0="different", e1="unsure", e2="broken"),
         intended(e0="different", e3="same"),
     ]
-    kappa = cohen_kappa_score(*([v[row["text"]] for row in ROWS] for v in voices))
-    assert f"Cohen's kappa between 2 judges: {kappa:.2f}" in outcome.stderr
+    names = [[v[row["text"]] for row in ROWS] for v in voices]
+    # as if each label were drawn from all 40, without putting it back
+    drawn = Counter(names[0] + names[1])
+    differ = 1 - sum(n * (n - 1) for n in drawn.values()) / (40 * 39)
+    alpha = 1 - np.mean([a != b for a, b in zip(*names, strict=True)]) / differ
+    assert f"Krippendorff's alpha between 2 judges: {alpha:.2f}" in outcome.stderr
     assert "4 disputes" in outcome.stderr
 
 
@@ -142,14 +147,15 @@ def test_edits_judged_wrong_are_left_out_and_the_other_lines_stay_as_they_were(e
     assert "is there already" in call("verdicts", edits, ann, "--output", out, code=1).stderr
 
 
-def test_verdicts_that_were_given_in_lab_count_where_no_sheet_is_named(edits: Path, tmp_path: Path):
+def test_verdicts_that_an_earlier_version_stored_count_where_no_sheet_is_named(
+    edits: Path, tmp_path: Path
+):
     cache, judged = tmp_path / "cache", open_edits(str(edits))
     assert "no verdict on these" in call("--cache", cache, "verdicts", edits, code=1).stderr
-    store = Store(cache)
-    for edit in judged.edits[:4]:
-        stored.write(store, judged.digest, " Ann ", edit.id, "same")
-    stored.write(store, judged.digest, "Ann", judged.edits[0].id, "broken")
-    stored.write(store, judged.digest, "Ann", judged.edits[2].id, "")
+    ids = [edit.id for edit in judged.edits[:4]]
+    path = mine.path(Store(cache).root, "verdicts") / f"{judged.digest}.jsonl"
+    for edit, verdict in [*((edit, "same") for edit in ids), (ids[0], "broken"), (ids[2], "")]:
+        files.append_json(path, {"judge": "Ann", "edit": edit, "verdict": verdict, "when": ""})
     outcome = call("--cache", cache, "verdicts", edits, "--format", "json")
     table = pd.read_json(io.StringIO(outcome.stdout)).set_index(["judge", "intended"])
     assert table.loc[("Ann", "all"), ["edits", "as_intended", "broken"]].tolist() == [3, 0, 1]

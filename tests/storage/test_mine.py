@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from vlprobe.storage import access, annotations, bookmarks, display_names, mine, verdicts
+from vlprobe.storage import access, annotations, bookmarks, display_names, files, mine, verdicts
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.answer_log import FOLDER, AnswerLog, KeptAnswer
 from vlprobe.storage.store import Store
@@ -23,7 +23,8 @@ FOLDERS = ("annotations", "verdicts", FOLDER)
 
 def write_all(store: Store) -> None:
     annotations.write(store, KEY, TAGGED)
-    verdicts.write(store, EDITS, "Ada", "edit-1", "right")
+    line = {"judge": "Ada", "edit": "edit-1", "verdict": "right"}
+    files.append_json(mine.path(store.root, "verdicts") / f"{EDITS}.jsonl", line)
     display_names.rename(store, "demo:weak", "Half")
     bookmarks.save(store, "worst", "kind=flip")
 

@@ -1,5 +1,7 @@
 """The commands about edits that a language model writes, and what people think of edits."""
 
+import csv
+import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -133,8 +135,8 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 
     Their order is random and what was intended is not on it. Give every judge a copy of their own name.
     """
-    from vlprobe.render.sheet import as_csv
-    from vlprobe.runs.edits.sheet import drawn, open_edits
+    from vlprobe.render.report.selection import defused
+    from vlprobe.runs.edits.sheet import COLUMNS, drawn, open_edits
     from vlprobe.storage import files
 
     edits_on_it = drawn(open_edits(edits_path).edits, sample, seed)
@@ -142,7 +144,13 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
         raise InvalidInput(
             f"'{output}' is there, and may have verdicts on it. Name a new file, or remove this one."
         )
-    files.write_bytes(output, as_csv(edits_on_it, {}).encode())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(
+        [edit.id, defused(edit.caption), defused(edit.text), "", ""] for edit in edits_on_it
+    )
+    files.write_bytes(output, text.getvalue().encode("utf-8-sig"))
     click.echo(f"{output}: {len(edits_on_it):,} edits to judge", err=True)
 
 
@@ -167,7 +175,8 @@ def verdicts(
 ) -> None:
     """Say how far people's verdicts agree with what was intended, and with each other.
 
-    SHEETS are filled-in copies of a sheet, one a judge; without any, the verdicts that were given in Lab count.
+    SHEETS are filled-in copies of a sheet, one per judge. Without any, verdicts that an earlier version stored in
+    the cache count.
     """
     import pandas as pd
 

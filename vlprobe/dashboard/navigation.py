@@ -34,10 +34,14 @@ BELOW = {  # pages that Lab leads to: the name of the door, the way back and the
     "series": "Video changes and human order (EqBen)",
     "published": "Printed numbers",
     "suspects": "Suspect labels",
-    "verdicts": "Judge edits",
 }
 OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had
-MOVED = {"overview": "tradeoff", "failures": "explore", "playground": "play"}  # former addresses
+MOVED = {  # former addresses
+    "overview": "tradeoff",
+    "failures": "explore",
+    "playground": "play",
+    "verdicts": "lab",
+}
 HOME = "home"
 NAMED = 80  # characters of an unknown address that are repeated
 PAGE_SIZE, OLD_PAGE_SIZE = (

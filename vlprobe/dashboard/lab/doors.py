@@ -48,10 +48,6 @@ DOORS = {  # page: what it answers, its icon
         "Cases that every strong model rejects: hard, or mislabeled? Judge them with one key.",
         ":material/flag:",
     ),
-    "verdicts": (
-        "Whether edits mean what they should, as people say on a blind sheet, and how far these agree.",
-        ":material/rule:",
-    ),
 }
 
 

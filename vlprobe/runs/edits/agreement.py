@@ -44,10 +44,7 @@ class Report(NamedTuple):
 
     judges: tuple[str, ...]
     rows: tuple[AgreementRow, ...]
-    measure: (
-        str  # between judges: "Cohen's kappa" of two, "Krippendorff's alpha" of more; "" of one
-    )
-    between: Estimate
+    between: Estimate  # Krippendorff's alpha between judges
     disputes: tuple[Dispute, ...]
 
 
@@ -58,16 +55,14 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
         InvalidInput: there is no verdict, or one of an edit that is not there.
     """
     if not verdicts:
-        raise InvalidInput(
-            "There is no verdict on these edits. Fill in a sheet (vlprobe sheet), or judge some in Lab."
-        )
+        raise InvalidInput("There is no verdict on these edits. Fill in a sheet (vlprobe sheet).")
     labels, judges = _labels(edits, verdicts)
     groups = _groups(edits)
     voices = [(judge, row) for judge, row in zip(judges, labels, strict=True)]
     if len(judges) > 1:
         voices.append((MAJORITY, _majority(edits, labels)))
     rows = [row for judge, voice in voices for row in _rows(judge, voice, edits, groups)]
-    measure, between = _between(labels, groups)
+    between = agreement.estimate(labels, len(VERDICTS), groups)
     disputes = [
         Dispute(edit, _said(judges, labels[:, number]))
         for number, edit in enumerate(edits)
@@ -76,7 +71,7 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
             for label in labels[:, number]
         )
     ]
-    return Report(tuple(judges), tuple(rows), measure, between, tuple(disputes))
+    return Report(tuple(judges), tuple(rows), between, tuple(disputes))
 
 
 def without_wrong(judged: JudgedFile, verdicts: Sequence[Verdict]) -> tuple[bytes, int]:
@@ -156,17 +151,6 @@ def _rows(
     return rows
 
 
-def _between(labels: np.ndarray, groups: np.ndarray) -> tuple[str, Estimate]:
-    n_judges = len(labels)
-    if n_judges < 2:
-        return "", Estimate()
-    if n_judges == 2:
-        tables = agreement.confusions_of(labels, len(VERDICTS))
-        return "Cohen's kappa", agreement.estimate(tables, groups, agreement.kappa)
-    tables = agreement.coincidences_of(labels, len(VERDICTS))
-    return "Krippendorff's alpha", agreement.estimate(tables, groups, agreement.alpha)
-
-
 def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
     return {
         judge: VERDICTS[label]
@@ -179,11 +163,11 @@ def sentence(written: Report) -> str:
     """The numbers of all judges in words, for a person."""
     whole = next(row for row in reversed(written.rows) if row.meaning == "all")
     words = f"{whole.judge}: {percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"
-    if written.measure:
+    if len(written.judges) > 1:
         value = written.between
         interval = "" if math.isnan(value.low) else f" ({value.low:.2f} to {value.high:.2f})"
         figure = "unknown" if math.isnan(value.value) else f"{value.value:.2f}{interval}"
-        words += f"; {written.measure} between {len(written.judges)} judges: {figure}"
+        words += f"; Krippendorff's alpha between {len(written.judges)} judges: {figure}"
     return f"{words}; {len(written.disputes):,} disputes."
 
 

@@ -7,7 +7,6 @@ by the file's name where it has none.
 """
 
 import csv
-import functools
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,28 +56,22 @@ class JudgedFile(NamedTuple):
 
 
 def open_edits(name: str) -> JudgedFile:
-    """The edits of a file, each text of a caption once; read again once it changes.
+    """The edits of a file, each text of a caption once.
 
     Raises InvalidInput where it cannot or may not be read, or is no file of edits.
     """
     path = files.parse_path(name)
     try:
         refuse_outside(path)
-        status = path.stat()
-        if status.st_size > MAX_EDITS_BYTES:
+        if path.stat().st_size > MAX_EDITS_BYTES:
             raise InvalidInput(
                 f"Edits '{path}' have more than {MAX_EDITS_BYTES >> 20} MiB. Cut them in parts."
             )
-        return _opened(path, (status.st_size, status.st_mtime_ns, status.st_ino))
+        content = files.read(path)
     except OSError as error:
         raise InvalidInput(
             f"Edits '{path}' cannot be read ({error.strerror}). Expected a file of edits: docs/edits.md."
         ) from None
-
-
-@functools.lru_cache(maxsize=2)
-def _opened(path: Path, _: tuple[int, int, int]) -> JudgedFile:
-    content = files.read(path)
     if edits_file.is_lgip_form(content):
         raise InvalidInput(
             f"Edits '{path}' are in LGIP's form. Expected an edit a line: vlprobe perturb --format edits."
