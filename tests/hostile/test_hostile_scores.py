@@ -10,6 +10,7 @@ from tests.hostile.files import Trap, archive, header, lines, parquet, refused, 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.models import score_file, score_table
+from vlprobe.models.from_files import arrays, tables
 
 GOOD = {"label": "a_c0_i0", "score": 0.5}
 FILES = {
@@ -17,12 +18,12 @@ FILES = {
     "objects in an archive": (
         "a.npz",
         archive(scores=saved(np.array([[Trap()]], dtype=object))),
-        "Python objects",
+        "Object arrays cannot be loaded",
     ),
     "a pickle with another name": ("a.npy", pickle.dumps(Trap()), "cannot be read as numbers"),
     "an array of more than there is": ("a.npy", header("(9, 9)"), "cannot be read as numbers"),
-    "an array of more than fits": ("a.npy", header("(2000000, 2000000)"), "says that it has"),
-    "a negative shape": ("a.npy", header("(-1, 2)") + bytes(64), "says that it has"),
+    "an array of more than fits": ("a.npy", header("(2000000, 2000000)"), "greater than file size"),
+    "a negative shape": ("a.npy", header("(-1, 2)") + bytes(64), "negative dimensions"),
     "a header without an end": ("a.npy", header("(1, ("), "cannot be read as numbers"),
     "words in place of numbers": ("a.npy", saved(np.array([["a"]])), "Expected numbers of shape"),
     "one number": ("a.npy", saved(np.array(1.0)), "Expected numbers of shape"),
@@ -39,7 +40,7 @@ FILES = {
         archive(scores=saved(np.eye(2)), ids=saved(np.array(["a", "a"]))),
         "'a' more than once",
     ),
-    "no Parquet": ("a.parquet", b"PAR1PAR1", "cannot be read as Parquet"),
+    "no Parquet": ("a.parquet", b"PAR1PAR1", "is not a valid table"),
     "lists in Parquet": ("a.parquet", parquet(label=[["a"]], score=[[1]]), "has the columns none"),
     "an infinite field": (
         "a.parquet",
@@ -118,14 +119,14 @@ def test_a_file_of_more_than_is_read_is_refused_before_it_is(tmp_path: Path, mon
 
 def test_an_archive_that_unpacks_to_more_is_refused_before_it_does(tmp_path: Path, monkeypatch):
     (tmp_path / "a.npz").write_bytes(archive(scores=bytes(20 << 20)))
-    monkeypatch.setattr("vlprobe.models.score_arrays.MAX_BYTES", 10 << 20)
+    monkeypatch.setattr(arrays, "MAX_BYTES", 10 << 20)
     with pytest.raises(InvalidInput, match="unpacks to more than 10 MiB"):
         registry.load_model(f"scores:{tmp_path / 'a.npz'}")
 
 
 def test_a_table_of_more_rows_than_are_read_is_refused(tmp_path: Path, monkeypatch):
     (tmp_path / "a.parquet").write_bytes(parquet(label=["a_c0_i0"] * 9, score=[1.0] * 9))
-    monkeypatch.setattr(score_file, "MAX_ROWS", 8)
+    monkeypatch.setattr(tables, "MAX_ROWS", 8)
     with pytest.raises(InvalidInput, match="says that it has 9 rows"):
         registry.load_model(f"scores:{tmp_path / 'a.parquet'}")
     assert score_table.MAX_ROWS > 8

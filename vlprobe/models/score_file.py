@@ -30,14 +30,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlprobe.datasets.file_formats import read_json, read_records, read_table
+from vlprobe.datasets.file_formats import read_json, read_table
 from vlprobe.errors import InvalidInput
 from vlprobe.models import answer_logs
-from vlprobe.models.score_arrays import parse_arrays
+from vlprobe.models.from_files import arrays, tables
 from vlprobe.models.score_table import (
     MAX_BYTES,
     MAX_CELLS,
-    MAX_ROWS,
     MAX_TEXT_BYTES,
     Cell,
     ScoreTable,
@@ -55,7 +54,6 @@ LOGS = (".json", ".jsonl", ".xlsx", ".eval")  # endings of other tools' logs, se
 TEXTS = (".csv", ".tsv", *LOGS)
 SUFFIXES = (*TEXTS, ".parquet", ".npy", ".npz")
 TEXT_PAIRS = ("t0_t1", "t0_t2", "t1_t2")  # columns of scores of text pairs
-MAX_COLUMNS = 10_000
 LABEL = re.compile(r"(.+)_c([0-9]{1,5})_i([0-9]{1,5})", re.DOTALL)
 CELL = re.compile(r"c([0-9]{1,5})_i([0-9]{1,5})")
 KEYS = ("label", "case", "id", "key", "item")  # columns that name a case, the first that is there
@@ -130,15 +128,15 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
     """
     suffix = file.suffix.lower()
     if suffix in (".npy", ".npz"):
-        return parse_arrays(file, content, mapping)
+        return _of_arrays(file, mapping)
     if suffix in LOGS and (answers := answer_logs.read_log(file, content)) is not None:
         return _of_log(file, answers)
     if suffix == ".json" and not _holds_objects(value := read_json(file)):
         return _by_place(file, value)
     if suffix == ".parquet":
-        columns = _parquet_columns(file, content)
+        columns = _parquet_columns(file)
     elif suffix in (".jsonl", ".json"):
-        columns = _json_columns(file)
+        columns = _Columns(file, tables.read_objects(file, EXPECTED))
     else:
         rows = read_table(file)
         names = list(rows[0][1]) if rows else []
@@ -223,69 +221,64 @@ def _text_scores(columns: _Columns, mapping: Mapping[str, str]) -> np.ndarray | 
     return np.stack(pairs, axis=1)
 
 
-def _json_columns(file: Path) -> _Columns:
-    rows = read_records(file)
-    rows = rows if isinstance(rows, list) else [rows]
-    objects = [row for row in rows if isinstance(row, dict)]
-    if len(objects) < len(rows):
-        number = next(number for number, row in enumerate(rows, 1) if not isinstance(row, dict))
-        raise InvalidInput(f"'{file}', row {number}, is no object. Expected {EXPECTED}.")
-    names = dict.fromkeys(name for row in objects for name in row)
-    if len(names) > MAX_COLUMNS:
-        raise InvalidInput(
-            f"'{file}' has {len(names):,} names in its objects. Expected {EXPECTED}."
-        )
-    columns = {name: [row.get(name) for row in objects] for name in names}
-    return _Columns(file, _lowered(file, columns))
-
-
-def _parquet_columns(file: Path, content: bytes) -> _Columns:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    # What Arrow and NumPy raise of damaged files, beside Arrow's own; checked with 10,000 of them.
-    damaged = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, MemoryError)
-    try:
-        with pq.ParquetFile(pa.BufferReader(content)) as opened:
-            n_rows = opened.metadata.num_rows
-            schema = opened.schema_arrow
-            texts = [column.name for column in schema if pa.types.is_string(column.type)]
-            numbers = [column.name for column in schema if _is_number(column.type)]
-        if not 0 <= n_rows <= min(MAX_ROWS, MAX_CELLS // max(len(texts) + len(numbers), 1)):
+def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
+    """The scores of an array, items by place, or of an archive of arrays, which may have ids."""
+    ids = None
+    if file.suffix.lower() == ".npy":
+        if mapping:
             raise InvalidInput(
-                f"'{file}' says that it has {n_rows:,} rows. Expected at most {MAX_ROWS:,}, of few columns."
+                f"'{file}' has no columns to map. Leave '{next(iter(mapping))}' out."
             )
-        # As a dictionary: a text that is repeated a million times is in memory once.
-        table = pq.read_table(
-            pa.BufferReader(content), columns=[*texts, *numbers], read_dictionary=texts
-        )
-        columns = {name: table[name].to_numpy() for name in numbers}
-        for name in texts:
-            chunk = table[name].unify_dictionaries().combine_chunks()
-            words = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
-            columns[name] = words[chunk.indices.fill_null(len(words) - 1).to_numpy()]
-        return _Columns(file, _lowered(file, columns))
-    except damaged as error:
-        reason = str(error).partition("\n")[0][:160].rstrip(".")
+        scores = arrays.mapped(file)
+    else:
+        score_name, id_name = mapping.get("score", "scores"), mapping.get("key", "ids")
+        members = arrays.read_archive(file)
+        if score_name not in members or ("key" in mapping and id_name not in members):
+            raise InvalidInput(
+                f"'{file}' holds {', '.join(members) or 'nothing'}. Expected '{score_name}', and '{id_name}' for ids."
+            )
+        scores, ids = members[score_name], arrays.ids_in(file, members, id_name)
+    if scores.ndim not in (2, 3) or scores.dtype.kind not in "fiu" or scores.size > MAX_CELLS:
         raise InvalidInput(
-            f"'{file}' cannot be read as Parquet ({reason}). Expected a whole file with one column a name."
-        ) from None
+            f"'{file}' holds {scores.dtype} of shape {scores.shape}. Expected numbers of shape (items, captions) or "
+            f"(items, captions, pictures), at most {MAX_CELLS:,}."
+        )
+    scores = scores.astype(np.float64)
+    if np.isinf(scores).any():
+        row = int(np.argwhere(np.isinf(scores))[0][0])
+        raise InvalidInput(f"'{file}', item {row}: a score is infinite. Expected finite numbers.")
+    scores = scores[:, :, None] if scores.ndim == 2 else scores
+    if ids is None:
+        return ScoreTable({}, scores, by_place=True)
+    if len(ids) != len(scores):
+        raise InvalidInput(
+            f"'{file}' has {len(ids):,} ids for {len(scores):,} items. Expected an id for each."
+        )
+    return ScoreTable(row_of_key(file, ids), scores)
 
 
-def _is_number(kind: "pa.DataType") -> bool:
+def _parquet_columns(file: Path) -> _Columns:
+    """The columns of texts and of numbers; a text that is repeated a million times is in memory once."""
     import pyarrow as pa
 
-    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+    def is_text_or_number(kind: pa.DataType) -> bool:
+        return pa.types.is_string(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+    columns: dict[str, Values] = {}
+    table = tables.read_parquet(
+        file, lambda types: [name for name, kind in types.items() if is_text_or_number(kind)]
+    )
+    for name, column in table.items():
+        if pa.types.is_dictionary(column.type):
+            columns[name] = np.concatenate(list(map(_words, column.chunks)))
+        else:
+            columns[name] = column.to_numpy(zero_copy_only=False)
+    return _Columns(file, columns)
 
 
-def _lowered(file: Path, columns: Mapping[str, Values]) -> dict[str, Values]:
-    """The columns by their names in lower case. Raises InvalidInput where two are the same then."""
-    lowered = {name.lower(): values for name, values in columns.items()}
-    if len(lowered) < len(columns):
-        raise InvalidInput(
-            f"'{file}' has two columns of one name in {', '.join(columns)}. Rename one."
-        )
-    return lowered
+def _words(chunk: "pa.DictionaryArray") -> np.ndarray:
+    words = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
+    return words[chunk.indices.fill_null(len(words) - 1).to_numpy()]
 
 
 def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:

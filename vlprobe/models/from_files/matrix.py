@@ -14,10 +14,9 @@ from typing import NoReturn
 import numpy as np
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models.from_files import mapped_arrays
+from vlprobe.models.from_files import arrays
 from vlprobe.models.from_files import vectors as vector_file
 from vlprobe.models.from_files.lookup import BoundLookup, Rows
-from vlprobe.models.score_arrays import parse_members
 from vlprobe.models.score_table import row_of_key
 from vlprobe.scoring import pictures
 from vlprobe.types import Capabilities, Inputs, ScoreType
@@ -30,7 +29,7 @@ MOST_PLACES = 1 << 24  # that float32 tells apart
 def check(path: Path) -> None:
     """Raises InvalidInput where there can be no matrix."""
     if path.is_dir():
-        mapped_arrays.mapped(path / "scores.npy")
+        arrays.mapped(path / "scores.npy")
     elif path.suffix.lower() not in (".npy", ".npz"):
         raise InvalidInput(
             f"'{path}' is no matrix. Expected scores of pictures (rows) with texts (columns) as .npy or .npz, or a "
@@ -62,22 +61,22 @@ def load(
     keys: dict[str, list[str] | None] = dict.fromkeys(SIDES)
     if path.is_dir():
         file = path / "scores.npy"
-        matrix = mapped_arrays.mapped(file)
+        matrix = arrays.mapped(file)
         keys = {side: vector_file.ids_beside(path, side) for side in SIDES}
     elif path.suffix.lower() == ".npy":
-        file, matrix = path, mapped_arrays.mapped(path)
+        file, matrix = path, arrays.mapped(path)
     else:
-        file, arrays = path, parse_members(path)
+        file, members = path, arrays.read_archive(path)
         wanted = mapping.get("score", "scores")
-        if wanted not in arrays:
+        if wanted not in members:
             raise InvalidInput(
-                f"'{path}' holds {', '.join(arrays) or 'nothing'}. Expected '{wanted}', and 'picture_ids' and "
+                f"'{path}' holds {', '.join(members) or 'nothing'}. Expected '{wanted}', and 'picture_ids' and "
                 "'text_ids' for ids."
             )
-        matrix = arrays[wanted]
-        keys = {side: vector_file.ids_in(path, arrays, f"{side[:-1]}_ids") for side in SIDES}
+        matrix = members[wanted]
+        keys = {side: arrays.ids_in(path, members, f"{side[:-1]}_ids") for side in SIDES}
     _require_matrix(file, matrix, keys, bounds, scale)
-    details = [mapped_arrays.file_digest(file), scale, is_partial, sorted(mapping.items())]
+    details = [arrays.file_digest(file), scale, is_partial, sorted(mapping.items())]
     content = json.dumps([*details, keys["pictures"], keys["texts"]])
     digest = pictures.digest(f"score matrix version 1 {content}".encode())
     rows = {
@@ -104,7 +103,7 @@ def _require_matrix(
             raise InvalidInput(
                 f"'{file}' has scores of {size:,} {side} and {len(ids):,} ids. Expected an id for each."
             )
-    for start, block in mapped_arrays.row_blocks(matrix):
+    for start, block in arrays.row_blocks(matrix):
         wrong = np.isinf(block)
         if bounds:
             wrong |= (block < bounds[0]) | (block > bounds[1])
@@ -177,7 +176,7 @@ class ScoreMatrix(BoundLookup):
                 f"All cases compare texts alone, and '{self.name}' has scores of pictures. Choose a text encoder."
             )
         n_missing, first_cell = 0, (0, 0)
-        for start, block in mapped_arrays.row_blocks(self._matrix):
+        for start, block in arrays.row_blocks(self._matrix):
             inside = asked_pictures[
                 (asked_pictures >= start) & (asked_pictures < start + len(block))
             ]
@@ -214,7 +213,7 @@ class ScoreMatrix(BoundLookup):
         images, texts = left[:, 1].astype(np.int64), right[:, 1].astype(np.int64)
         scores = np.empty((len(images), len(texts)), dtype=np.float32)
         width = max(1, self._matrix.shape[1] * self._matrix.dtype.itemsize)
-        size = max(1, mapped_arrays.BLOCK_BYTES // width)
+        size = max(1, arrays.BLOCK_BYTES // width)
         for start in range(0, len(images), size):
             block = slice(start, start + size)
             scores[block] = self._matrix[images[block]][:, texts]

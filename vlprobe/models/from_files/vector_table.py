@@ -1,45 +1,40 @@
 """Embeddings in tables: keys in one column, vectors in another, or a number a column."""
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlprobe.datasets.file_formats import read_json_lines, read_text
 from vlprobe.errors import InvalidInput
-from vlprobe.models.score_table import MAX_CELLS, MAX_ROWS
-from vlprobe.storage import files
+from vlprobe.models.from_files import tables
+from vlprobe.storage import columnar_files, files
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KEYS = ("id", "key", "label", "picture", "image", "file", "text", "caption")
 VECTORS = ("embedding", "vector")
-BATCH_ROWS = 1024  # of Parquet, read at a time
-MOST_BYTES = 16 * MAX_CELLS  # of Parquet, with the keys
-NUMBERED = re.compile(r"([a-z]*_?)([0-9]{1,5})")
 EXPECTED = "an id and an embedding; say which columns these are: +key=COLUMN+vector=COLUMN"
 
 
 def read_keys(file: Path) -> list[str]:
-    """What the rows of a table name: its column `id`, or another of KEYS. Raises InvalidInput."""
-    if file.suffix.lower() == ".parquet":
-        return _parquet(file, {}, with_vectors=False)[1]
-    names, rows = _rows(file)
-    key = next((name for name in KEYS if name in names), "")
-    if not key:
-        raise InvalidInput(
-            f"'{file}' has the columns {', '.join(names[:12]) or 'none'}. Expected one that is called id."
-        )
-    return [_key(file, number, row[key]) for number, row in enumerate(rows)]
+    """Return what the rows of a table name: its column `id`, or another of KEYS. Raises InvalidInput."""
+
+    def key_column(names: Iterable[str]) -> list[str]:
+        key = next((name for name in KEYS if name in names), "")
+        if not key:
+            raise InvalidInput(
+                f"'{file}' has the columns {', '.join(list(names)[:12]) or 'none'}. Expected one that is called id."
+            )
+        return [key]
+
+    columns = _read(file, key_column)
+    return _keys(file, columns[key_column(columns)[0]])
 
 
 def read_vectors(path: Path, mapping: Mapping[str, str]) -> tuple[np.ndarray, list[str]]:
-    """Vectors, float32 of shape (n, dim) and NaN where there is none, and the key of each.
+    """Read vectors, float32 of shape (n, dim) and NaN where there is none, and the key of each.
 
     Args:
         path: A table.
@@ -48,29 +43,42 @@ def read_vectors(path: Path, mapping: Mapping[str, str]) -> tuple[np.ndarray, li
     Raises:
         InvalidInput: other columns, no vectors, vectors of different lengths, or a damaged file.
     """
-    if path.suffix.lower() == ".parquet":
-        return _parquet(path, mapping)
-    names, rows = _rows(path)
-    key, columns = _columns(path, names, mapping)
-    is_list = len(columns) == 1 and not NUMBERED.fullmatch(columns[0])
-    keys, vectors = [], []
-    for number, row in enumerate(rows):
-        keys.append(_key(path, number, row[key]))
-        cells = row[columns[0]] if is_list else [row[name] for name in columns]
-        vectors.append(_vector(path, number, cells))
-    return _stacked(path, vectors), keys
+    columns = _read(path, lambda names: _columns(path, list(names), mapping))
+    key, *names = _columns(path, list(columns), mapping)
+    vectors = [columns[name] for name in names]
+    keys = _keys(path, columns[key])
+    if isinstance(vectors[0], list):
+        is_list = len(names) == 1 and not tables.NUMBERED.fullmatch(names[0])
+        cells = vectors[0] if is_list else map(list, zip(*vectors, strict=True))
+        return _stacked(path, [_vector(path, *row) for row in enumerate(cells)]), keys
+    if path.suffix.lower() != ".parquet" and not tables.NUMBERED.fullmatch(names[0]):
+        cells = enumerate(vectors[0].to_pylist())
+        return _stacked(path, [_vector(path, *row) for row in cells]), keys
+    with columnar_files.whole(path):
+        return _arrow_vectors(path, vectors), keys
 
 
-def _columns(path: Path, names: Sequence[str], mapping: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The column of keys, and that of the vectors or those of their numbers."""
+def _read(
+    path: Path, choose: Callable[[Iterable[str]], Sequence[str]]
+) -> "Mapping[str, list[object] | pa.ChunkedArray]":
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        return tables.read_parquet(path, choose)
+    if suffix == ".jsonl":
+        return tables.read_objects(path, EXPECTED)
+    return tables.read_separated(path, choose)
+
+
+def _columns(path: Path, names: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
+    """Return the column of keys, then that of the vectors or those of their numbers."""
     key = mapping.get("key", "").lower() or next((name for name in KEYS if name in names), "")
     vector = mapping.get("vector", "").lower()
     vector = vector or next((name for name in VECTORS if name in names), "")
     if vector in names and key in names:
-        return key, [vector]
+        return [key, vector]
     by_stem: dict[str, dict[int, str]] = {}
     for name in names:
-        match = NUMBERED.fullmatch(name)
+        match = tables.NUMBERED.fullmatch(name)
         if match and name != key:
             by_stem.setdefault(match[1], {})[int(match[2])] = name
     columns = max(by_stem.values(), key=len, default={})
@@ -81,53 +89,17 @@ def _columns(path: Path, names: Sequence[str], mapping: Mapping[str, str]) -> tu
         raise InvalidInput(
             f"'{path}' has the columns {', '.join(names[:12]) or 'none'}. Expected {EXPECTED}."
         )
-    return key, [columns[number] for number in sorted(columns)]
+    return [key, *(columns[number] for number in sorted(columns))]
 
 
-def _rows(path: Path) -> tuple[list[str], Iterator[Mapping[str, object]]]:
-    """Column names in lower case, and the rows of a text, one at a time."""
-    suffix = path.suffix.lower()
-    if suffix == ".jsonl":
-        rows = read_json_lines(path)
-        objects = [row for row in rows if isinstance(row, dict)]
-        if len(objects) < len(rows):
-            row = next(number for number, row in enumerate(rows) if not isinstance(row, dict))
-            raise InvalidInput(f"'{path}', row {row}, is no object. Expected {EXPECTED}.")
-        names = list(dict.fromkeys(str(name).lower() for row in objects[:1] for name in row))
-        lowered = ({str(name).lower(): value for name, value in row.items()} for row in objects)
-        return names, ({name: row.get(name) for name in names} for row in lowered)
-    delimiter = "\t" if suffix == ".tsv" else ","
-    lines = _lines(path, csv.reader(io.StringIO(read_text(path)), delimiter=delimiter, strict=True))
-    names = [name.strip().lower() for name in next(lines, [])]
-    if len(set(names)) < len(names):
-        raise InvalidInput(f"'{path}' has two columns of one name. Rename one.")
-    return names, _table_rows(path, lines, names)
-
-
-def _lines(path: Path, reader: Iterable[list[str]]) -> Iterator[list[str]]:
-    try:
-        yield from reader
-    except csv.Error as error:
-        raise InvalidInput(f"'{path}': {error}. Expected a table; check the quotes.") from None
-
-
-def _table_rows(
-    path: Path, lines: Iterable[list[str]], names: Sequence[str]
-) -> Iterator[Mapping[str, object]]:
-    for number, row in enumerate(filter(None, lines)):
-        if len(row) != len(names):
+def _keys(path: Path, column: "list[object] | pa.ChunkedArray") -> list[str]:
+    values = column if isinstance(column, list) else column.to_pylist()
+    for number, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise InvalidInput(
-                f"'{path}', row {number}: {len(row)} fields, and {len(names)} columns. Expected as many."
+                f"'{path}', row {number}: no text in the column of keys. Expected what names the picture or text."
             )
-        yield dict(zip(names, row, strict=True))
-
-
-def _key(path: Path, number: int, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise InvalidInput(
-            f"'{path}', row {number}: no text in the column of keys. Expected what names the picture or text."
-        )
-    return str(value)
+    return list(map(str, values))
 
 
 def _vector(path: Path, number: int, cells: object) -> np.ndarray:
@@ -169,62 +141,13 @@ def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
     return array
 
 
-def _parquet(
-    path: Path, mapping: Mapping[str, str], with_vectors: bool = True
-) -> tuple[np.ndarray, list[str]]:
-    """As `read_vectors`, of a Parquet file, read in pieces as long as they are not too large together."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    damaged = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, MemoryError)
-    try:
-        with pq.ParquetFile(path) as opened:
-            names = {name.lower(): name for name in opened.schema_arrow.names}
-            if with_vectors:
-                key, columns = _columns(path, list(names), mapping)
-            else:
-                key, columns = next((name for name in KEYS if name in names), ""), []
-            if key not in names:
-                raise InvalidInput(
-                    f"'{path}' has the columns {', '.join(names)}. Expected one that is called id."
-                )
-            wanted = [names[name] for name in (key, *columns)]
-            n_rows = opened.metadata.num_rows
-            if not 0 <= n_rows <= MAX_ROWS:
-                raise InvalidInput(
-                    f"'{path}' says that it has {n_rows:,} rows. Expected at most {MAX_ROWS:,}."
-                )
-            batches, n_bytes = [], 0
-            for batch in opened.iter_batches(BATCH_ROWS, columns=wanted):
-                batches.append(batch)
-                n_bytes += batch.nbytes
-                if n_bytes > MOST_BYTES:
-                    raise InvalidInput(
-                        f"'{path}' has more than {MOST_BYTES:,} bytes. Expected at most {MAX_CELLS:,} numbers; "
-                        "save embeddings as .npy in a folder."
-                    )
-            fields = [opened.schema_arrow.field(name) for name in wanted]
-            table = pa.Table.from_batches(batches, pa.schema(fields))
-        keys = [
-            _key(path, number, value) for number, value in enumerate(table[wanted[0]].to_pylist())
-        ]
-        if not with_vectors:
-            return np.empty((len(keys), 0)), keys
-        return _parquet_vectors(path, [table[name] for name in wanted[1:]]), keys
-    except damaged as error:
-        reason = str(error).partition("\n")[0][:160].rstrip(".")
-        raise InvalidInput(
-            f"'{path}' cannot be read as Parquet ({reason}). Expected a whole file with {EXPECTED}."
-        ) from None
-
-
-def _parquet_vectors(path: Path, columns: "Sequence[pa.ChunkedArray]") -> np.ndarray:
+def _arrow_vectors(path: Path, columns: "Sequence[pa.ChunkedArray]") -> np.ndarray:
+    """Columns of numbers, or one of lists, as vectors."""
     import pyarrow as pa
 
     if len(columns) > 1 or not pa.types.is_nested(columns[0].type):
-        return np.stack(
-            [column.cast(pa.float32()).to_numpy(zero_copy_only=False) for column in columns], axis=1
-        )
+        numbers = [column.cast(pa.float32()) for column in columns]
+        return np.stack([column.to_numpy(zero_copy_only=False) for column in numbers], axis=1)
     lists = columns[0].cast(pa.list_(pa.float32())).combine_chunks()
     widths = lists.value_lengths().fill_null(0).to_numpy()
     if len(set(widths.tolist()) - {0}) != 1:

@@ -21,9 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models.from_files import mapped_arrays
+from vlprobe.models.from_files import arrays
 from vlprobe.models.from_files.vector_table import read_keys, read_vectors
-from vlprobe.models.score_arrays import parse_members
 from vlprobe.models.score_table import MAX_BYTES, MAX_TEXT_BYTES, row_of_key
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
@@ -47,7 +46,7 @@ class Vectors:
         """Unit vectors, float32 of shape (len(rows), dim); a negative row is NaN."""
         vectors = np.full((len(rows), self.array.shape[1]), np.nan, dtype=np.float32)
         row_places = np.flatnonzero(rows >= 0)
-        size = max(1, mapped_arrays.BLOCK_BYTES // (8 * max(self.array.shape[1], 1)))
+        size = max(1, arrays.BLOCK_BYTES // (8 * max(self.array.shape[1], 1)))
         for start in range(0, len(row_places), size):
             block_places = row_places[start : start + size]
             block = np.asarray(self.array[rows[block_places]], dtype=np.float64)
@@ -75,18 +74,18 @@ def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[
     if path.is_dir():
         sides, digest = _folder(path)
     elif suffix == ".npy":
-        both, digest = mapped_arrays.mapped(path), mapped_arrays.file_digest(path)
+        both, digest = arrays.mapped(path), arrays.file_digest(path)
         if both.ndim != 3 or len(both) != len(SIDES):
             raise InvalidInput(
-                f"'{path}' holds numbers of shape {both.shape}. Expected (2, n, dim): pictures first, texts second. "
-                "Or name a folder with pictures.npy and texts.npy, or an .npz file with these arrays."
+                f"'{path}' holds {both.dtype} of shape {both.shape}. Expected (2, n, dim): pictures first, texts "
+                "second. Or name a folder with pictures.npy and texts.npy, or an .npz file with these arrays."
             )
         sides = {side: (array, None) for side, array in zip(SIDES, both, strict=True)}
     elif suffix == ".npz":
-        sides, digest = _archive(path, mapping), mapped_arrays.file_digest(path)
+        sides, digest = _archive(path, mapping), arrays.file_digest(path)
     else:
         array, keys = read_vectors(path, mapping)
-        digest = mapped_arrays.file_digest(path)
+        digest = arrays.file_digest(path)
         both_sides = _checked(path, array, keys, normalise)
         return dict.fromkeys(SIDES, both_sides), digest
     checked = {
@@ -113,16 +112,16 @@ def check(path: Path) -> None:
             )
         for side in SIDES:
             if files.is_file(path / f"{side}.npy"):
-                mapped_arrays.mapped(path / f"{side}.npy")
+                arrays.mapped(path / f"{side}.npy")
         return
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidInput(
             f"'{path}' has no known ending. Expected embeddings in a folder, or in {', '.join(SUFFIXES)}."
         )
-    size = mapped_arrays.check_readable(path)
+    size = arrays.check_readable(path)
     limit = MAX_TEXT_BYTES if path.suffix.lower() in TABLES[:3] else MAX_BYTES
     if path.suffix.lower() == ".npy":
-        mapped_arrays.mapped(path)
+        arrays.mapped(path)
     elif size > limit:
         raise InvalidInput(
             f"'{path}' has {size >> 20:,} MiB. Expected at most {limit >> 20} MiB; save embeddings as .npy in a folder."
@@ -139,42 +138,27 @@ def ids_beside(folder: Path, side: str) -> list[str] | None:
     return read_keys(table)
 
 
-def ids_in(path: Path, arrays: Mapping[str, np.ndarray], name: str) -> list[str] | None:
-    """The ids in an array of an archive; None where there is none."""
-    ids = arrays.get(name)
-    if ids is None:
-        return None
-    if ids.ndim != 1 or ids.dtype.kind not in "USiu":
-        raise InvalidInput(
-            f"'{path}': '{name}' holds {ids.dtype} of shape {ids.shape}. Expected a text for each row."
-        )
-    return [
-        key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
-        for key in ids.tolist()
-    ]
-
-
 def _folder(path: Path) -> tuple[dict[str, tuple[np.ndarray, list[str] | None]], str]:
     sides: dict[str, tuple[np.ndarray, list[str] | None]] = {}
     digests = []
     for side in SIDES:
         file = path / f"{side}.npy"
         if files.is_file(file):
-            sides[side] = mapped_arrays.mapped(file), ids_beside(path, side)
-            digests += [mapped_arrays.file_digest(file), *(sides[side][1] or ["by place"])]
-    return sides, mapped_arrays.text_digest(digests)
+            sides[side] = arrays.mapped(file), ids_beside(path, side)
+            digests += [arrays.file_digest(file), *(sides[side][1] or ["by place"])]
+    return sides, arrays.text_digest(digests)
 
 
 def _archive(
     path: Path, mapping: Mapping[str, str]
 ) -> dict[str, tuple[np.ndarray, list[str] | None]]:
-    members = parse_members(path)
+    members = arrays.read_archive(path)
     sides: dict[str, tuple[np.ndarray, list[str] | None]] = {}
     for side in SIDES:
         name = mapping.get(side, side)
         id_name = mapping.get(f"{side[:-1]}_ids", f"{side[:-1]}_ids")
         if name in members:
-            sides[side] = members[name], ids_in(path, members, id_name)
+            sides[side] = members[name], arrays.ids_in(path, members, id_name)
     if "texts" not in sides:
         wanted = mapping.get("texts", "texts")
         raise InvalidInput(
@@ -195,7 +179,7 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
             f"'{file}' has {len(array):,} rows and {len(keys):,} ids. Expected an id for each row."
         )
     missing: set[int] = set()
-    for start, block in mapped_arrays.row_blocks(array):
+    for start, block in arrays.row_blocks(array):
         is_nan = np.isnan(block)
         empty = is_nan.all(axis=1)
         missing.update((start + np.flatnonzero(empty)).tolist())

@@ -1,0 +1,113 @@
+"""Arrays that NumPy saved: .npy files are mapped, archives are read into memory.
+
+NumPy's own checks compare what a header claims with the file before memory is used, and no object is unpickled.
+"""
+
+import hashlib
+import json
+import lzma
+import math
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models.score_table import MAX_BYTES, MAX_CELLS
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
+
+BLOCK_BYTES = 16 << 20  # of an array that is read through
+# What NumPy, zipfile and its decompressors raise of damaged files
+DAMAGED = (
+    *(ValueError, TypeError, KeyError, SyntaxError, tokenize.TokenError, RecursionError),
+    *(OSError, EOFError, OverflowError, MemoryError, RuntimeError, NotImplementedError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+)
+
+
+def check_readable(file: Path) -> int:
+    """Return the size of a regular file that may be read. Raises InvalidInput."""
+    refuse_outside(file)
+    try:
+        files.require_regular(file)
+        with file.open("rb"):
+            return file.stat().st_size
+    except OSError as error:
+        raise InvalidInput(
+            f"'{file}' cannot be read ({error.strerror}). Check the path and who may read it."
+        ) from None
+
+
+def file_digest(file: Path) -> str:
+    """Return 32 hex digits that name the bytes of a file of any size."""
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def text_digest(texts: Sequence[str]) -> str:
+    """Return 32 hex digits that name these texts, in this order."""
+    return hashlib.blake2b(json.dumps(texts).encode(), digest_size=16).hexdigest()
+
+
+def mapped(file: Path) -> np.ndarray:
+    """Map a .npy file, read-only. Raises InvalidInput."""
+    check_readable(file)
+    try:
+        with np.errstate(over="ignore"):  # of a shape beyond any memory, which is an error then
+            return np.lib.format.open_memmap(file, "r")
+    except DAMAGED as error:
+        raise _damaged(file, error) from None
+
+
+def read_archive(file: Path) -> dict[str, np.ndarray]:
+    """Read all arrays of an .npz file, by name. Raises InvalidInput."""
+    check_readable(file)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
+                raise InvalidInput(
+                    f"'{file}' unpacks to more than {MAX_BYTES >> 20} MiB. Expected only arrays of numbers and ids."
+                )
+        with np.load(file, allow_pickle=False) as members:
+            arrays = {name: members[name] for name in members.files}
+    except DAMAGED as error:
+        raise _damaged(file, error) from None
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray) or array.size > MAX_CELLS:
+            raise InvalidInput(
+                f"'{file}': '{name}' is not an array of at most {MAX_CELLS:,} numbers or ids."
+            )
+    return arrays
+
+
+def ids_in(file: Path, arrays: Mapping[str, np.ndarray], name: str) -> list[str] | None:
+    """Return the ids in an array of an archive, None where it does not exist. Raises InvalidInput."""
+    ids = arrays.get(name)
+    if ids is None:
+        return None
+    if ids.ndim != 1 or ids.dtype.kind not in "USiu":
+        raise InvalidInput(
+            f"'{file}': '{name}' holds {ids.dtype} of shape {ids.shape}. Expected a text for each row."
+        )
+    return [
+        key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+        for key in ids.tolist()
+    ]
+
+
+def row_blocks(array: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield blocks of rows as float64 of at most BLOCK_BYTES, with the number of their first row."""
+    size = max(1, BLOCK_BYTES // (8 * max(math.prod(array.shape[1:]), 1)))
+    for start in range(0, len(array), size):
+        yield start, np.asarray(array[start : start + size], dtype=np.float64)
+
+
+def _damaged(file: Path, error: Exception) -> InvalidInput:
+    reason = str(error).partition("\n")[0][:160].rstrip(".") or type(error).__name__
+    return InvalidInput(
+        f"'{file}' cannot be read as numbers ({reason}). Expected a whole file that NumPy saved, without objects."
+    )

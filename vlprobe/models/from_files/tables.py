@@ -1,0 +1,138 @@
+"""Tables of answers, column by column: Parquet, JSON, JSON lines, CSV and TSV. Names of columns are in lower case."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vlprobe.datasets.file_formats import read_records, read_text
+from vlprobe.errors import InvalidInput
+from vlprobe.models.score_table import MAX_CELLS, MAX_ROWS
+from vlprobe.storage import columnar_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_COLUMNS = 10_000
+MOST_BYTES = 16 * MAX_CELLS  # of numbers and lists in Parquet
+NUMBERED = re.compile(r"([a-z]*_?)([0-9]{1,5})")  # a column of numbers: e0, dim_12, 3
+NO_NUMBER = ["", "nan", "NaN"]
+
+
+def lower_names(file: Path, names: Sequence[str]) -> list[str]:
+    """Return the names in lower case. Raises InvalidInput where two are the same then."""
+    lowered = [name.strip().lower() for name in names]
+    if len(set(lowered)) < len(lowered):
+        raise InvalidInput(
+            f"'{file}' has two columns of one name in {', '.join(names)}. Rename one."
+        )
+    return lowered
+
+
+def read_objects(file: Path, expected: str) -> dict[str, list[object]]:
+    """Read the columns of an array of JSON objects, or of JSON lines; None where an object has no such field.
+
+    Args:
+        file: .json or .jsonl.
+        expected: The columns in words, for an error.
+
+    Raises:
+        InvalidInput: damaged, something else than objects, or more than MAX_COLUMNS names.
+    """
+    rows = read_records(file)
+    rows = rows if isinstance(rows, list) else [rows]
+    objects = [row for row in rows if isinstance(row, dict)]
+    if len(objects) < len(rows):
+        number = next(number for number, row in enumerate(rows, 1) if not isinstance(row, dict))
+        raise InvalidInput(f"'{file}', row {number}, is no object. Expected {expected}.")
+    names = list(dict.fromkeys(name for row in objects for name in row))
+    if len(names) > MAX_COLUMNS:
+        raise InvalidInput(
+            f"'{file}' has {len(names):,} names in its objects. Expected {expected}."
+        )
+    lowered = lower_names(file, names)
+    return {
+        low: [row.get(name) for row in objects] for low, name in zip(lowered, names, strict=True)
+    }
+
+
+def read_parquet(
+    file: Path, choose: "Callable[[Mapping[str, pa.DataType]], Sequence[str]]"
+) -> "dict[str, pa.ChunkedArray]":
+    """Read columns of a Parquet file: texts as dictionaries, everything validated and of bounded size.
+
+    Args:
+        file: .parquet.
+        choose: From the types of all columns, by their names in lower case, to the names of those to read.
+
+    Raises:
+        InvalidInput: damaged, or of more than MAX_ROWS rows, MAX_CELLS values or MOST_BYTES.
+    """
+    import pyarrow as pa
+
+    with columnar_files.whole(file):
+        opened = columnar_files.ParquetFile(file)
+        lowered = lower_names(file, opened.schema.names)
+        chosen = choose(dict(zip(lowered, opened.schema.types, strict=True)))
+        names = [opened.schema.names[lowered.index(name)] for name in chosen]
+        n_rows = sum(opened.row_counts)
+        if not 0 <= n_rows <= min(MAX_ROWS, MAX_CELLS // max(len(names), 1)):
+            raise InvalidInput(
+                f"'{file}' says that it has {n_rows:,} rows. Expected at most {MAX_ROWS:,}, of few columns."
+            )
+        batches, n_bytes = [], 0
+        for batch in opened.batches(names, range(len(opened.row_counts))):
+            batches.append(batch)
+            n_bytes += sum(
+                column.nbytes for column in batch if not pa.types.is_dictionary(column.type)
+            )
+            if n_bytes > MOST_BYTES:
+                raise InvalidInput(
+                    f"'{file}' has more than {MOST_BYTES:,} bytes. Expected at most {MAX_CELLS:,} numbers; "
+                    "save embeddings as .npy in a folder."
+                )
+        empty = opened.schema.empty_table().select(names)
+        table = pa.Table.from_batches(batches) if batches else empty
+        return {low: table[name] for low, name in zip(chosen, names, strict=True)}
+
+
+def read_separated(
+    file: Path, choose: Callable[[Sequence[str]], Sequence[str]]
+) -> "dict[str, pa.ChunkedArray]":
+    """Read columns of a CSV or TSV file: those named as NUMBERED are numbers, null where empty, but the first is text.
+
+    Args:
+        file: .csv or .tsv.
+        choose: From the names of all columns, in lower case, to those to read, the first one of keys.
+
+    Raises:
+        InvalidInput: not UTF-8, a row with more or fewer fields than columns, or a text in place of a number.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
+    text = read_text(file)
+    try:
+        names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
+        lowered = lower_names(file, names)
+        chosen = choose(lowered)
+        types = {low: pa.float64() if NUMBERED.fullmatch(low) else pa.string() for low in chosen}
+        types[chosen[0]] = pa.string()
+        table = arrow_csv.read_csv(
+            io.BytesIO(text.encode()),
+            arrow_csv.ReadOptions(column_names=lowered, skip_rows=1),
+            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                include_columns=list(types), column_types=types, null_values=NO_NUMBER
+            ),
+        )
+    except (csv.Error, pa.ArrowException) as error:
+        reason = str(error).partition("\n")[0][:200].rstrip(".")
+        raise InvalidInput(
+            f"'{file}' is not a valid table ({reason}). Expected as many fields as columns in each row; "
+            "check the quotes."
+        ) from None
+    return {name: table[name] for name in chosen}
