@@ -154,3 +154,11 @@ def test_the_real_pictures_are_found(shared_data: Path, tmp_path: Path):
         item.image.path.stem for item in loaded.items
     }
     assert len({item.image.path for item in loaded.items}) == 88
+
+
+def test_unpictured_rows_keep_the_names_of_their_pictures_without_an_image_folder(tmp_path: Path):
+    Image.new("RGB", (4, 4)).save(tmp_path / f"{7:012}.jpg")
+    loaded = triplets.load(f"{write(tmp_path, [row(7), row(9)])}+unpictured", tmp_path)
+    here, missing = (item.image for item in loaded.items)
+    assert here and not here.absent and here.path == tmp_path / f"{7:012}.jpg"
+    assert missing and missing.absent == f"{9:012}"

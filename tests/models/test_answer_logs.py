@@ -253,6 +253,7 @@ HOSTILE = {
     "b_predictions.json": b'{"mteb_model_meta": {}, "default": {"test": [[[0.5, NaN]]]}}',
     "c_predictions.json": b'{"mteb_model_meta": {}, "default": {"test": [[[0.5], [0.5, 0.1]]]}}',
     "d_predictions.json": b'{"mteb_model_meta": {}, "default": {"dev": [], "test": []}}',
+    "correct.json": b'{"0": {"caption": "x", "negative_caption": "y", "correct": "yes"}}',
     "gpt4v.json": b'{"0": {"caption": 1, "negative_caption": "x", "correct": true}}',
 }
 

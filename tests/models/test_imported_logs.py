@@ -13,6 +13,7 @@ from tests.models.test_answer_logs import archive, sample, spreadsheet
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
+from vlprobe.models.score_file import parse
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -213,6 +214,7 @@ def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers
     table = views.estimates.estimates(store, question_set).set_index("metric")
     assert (table.loc["t2t_accuracy", "value"], table.loc["t2t_accuracy", "ties"]) == (0.5, 1)
     assert table.loc["i2t_accuracy", "value"] == 0.75
+    assert "not asked about" not in question_set.runs[0].note  # every line is used
     result = CliRunner().invoke(
         main,
         [
@@ -227,6 +229,15 @@ def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers
         ],
     )
     assert result.exit_code == 0 and json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("value", ["inf", "high", "1e400"])
+def test_a_score_of_a_text_pair_that_is_not_a_number_is_one_line(tmp_path: Path, value: str):
+    path = tmp_path / "text_pairs.csv"
+    path.write_text(f"case,t0_t1,t0_t2,t1_t2\nswap/0/t2t,0.1,{value},0.3\n")
+    with pytest.raises(InvalidInput, match=r"text_pairs\.csv") as failure:
+        parse(path, path.read_bytes(), {})
+    assert "\n" not in str(failure.value)
 
 
 def test_a_second_picture_that_a_log_does_not_score_is_missing(tmp_path: Path):

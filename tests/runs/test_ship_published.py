@@ -212,11 +212,11 @@ FAULTS = {
     ),
     "an answer that is neither right nor wrong": (
         edit_json(GPT, lambda rows: rows["1"].update(correct="yes")),
-        r"has 'yes' for 'A bus.' \(add_obj\). Expected right or wrong",
+        r"gpt4v-add_obj.json', question '1' \('A bus. '\), has \"yes\" as correct. Expected true or false",
     ),
     "a row without a caption": (
         edit_json(GPT, lambda rows: rows["1"].pop("caption")),
-        "a row without filename, caption or negative_caption",
+        "gpt4v-add_obj.json', question '1', lacks caption or negative_caption",
     ),
     "a photograph without its author's page": (
         edit_json(

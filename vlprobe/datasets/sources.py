@@ -65,9 +65,12 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
             raise InvalidInput(
                 f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR."
             )
+    source_path = files.parse_path(path)
+    if images is None and UNPICTURED in options_in_name:  # rows keep the names of their pictures
+        images = source_path if source_path.is_dir() else source_path.parent
     return Source(
         name,
-        _files(files.parse_path(path), suffixes),
+        _files(source_path, suffixes),
         images,
         frozenset(options_in_name),
     )

@@ -179,14 +179,15 @@ def _sugarcrepe(file: Path, questions: Mapping[str, Mapping[str, object]]) -> It
     """SugarCrepe's GPT-4V files. A row that is not `correct` and chose neither caption is a tie."""
     for key, row in questions.items():
         caption, foil, correct = row.get("caption"), row.get("negative_caption"), row.get("correct")
-        if (
-            not isinstance(caption, str)
-            or not isinstance(foil, str)
-            or not isinstance(correct, bool)
-        ):
+        if not isinstance(caption, str) or not isinstance(foil, str):
             raise InvalidInput(
-                f"'{file}', question '{key}', lacks caption, negative_caption or correct. "
-                "Expected SugarCrepe's layout: two texts, and true or false."
+                f"'{file}', question '{key}', lacks caption or negative_caption. "
+                "Expected SugarCrepe's layout: two texts."
+            )
+        if not isinstance(correct, bool):
+            raise InvalidInput(
+                f"'{file}', question '{key}' ('{caption[:60]}'), has {json.dumps(correct)[:40]} as correct. "
+                "Expected true or false."
             )
         answer = row.get("answer")
         choice = answer.get("multiple_choice_answer") if isinstance(answer, dict) else None

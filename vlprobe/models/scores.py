@@ -241,14 +241,17 @@ class ScoreFile(CaseAnswerer):
                 the name has no `+partial`; or one row of it would answer two cases.
         """
         case_of_row: dict[int, str] = {}
+        rows_of_texts: set[int] = set()
         n_pairs = n_missing = n_of_texts = n_known_texts = n_rounded = 0
         first_missing = first_case = ""
         for block in cases(CASE_COLUMNS):
             for case_id, row, scores in self._lookups(block):
                 if not scores.size:
-                    is_known = row is not None and self._table.text_scores is not None
-                    n_of_texts += not is_known
-                    n_known_texts += is_known
+                    if row is not None and self._table.text_scores is not None:
+                        rows_of_texts.add(row)
+                        n_known_texts += 1
+                    else:
+                        n_of_texts += 1
                     continue
                 first_case = first_case or case_id
                 n_pairs += scores.size
@@ -274,7 +277,7 @@ class ScoreFile(CaseAnswerer):
                 f"'{self._source.file}' lacks {n_missing:,} of {n_pairs:,} scores that are asked for (first: "
                 f"{first_missing}). Add them, or write '{self.name}+{PARTIAL}' to leave these cases unknown."
             )
-        n_unused = len(self._table.scores) - len(case_of_row)
+        n_unused = len(self._table.scores) - len(rows_of_texts.union(case_of_row))
         sentences = (
             (
                 n_missing,

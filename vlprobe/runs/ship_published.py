@@ -27,7 +27,7 @@ from vlprobe.datasets.credits import Credit
 from vlprobe.datasets.file_formats import read_json, read_table
 from vlprobe.datasets.validation import LoadedDataset
 from vlprobe.errors import InvalidInput
-from vlprobe.models import score_file
+from vlprobe.models import answer_logs, score_file
 from vlprobe.models.published import PREFIX, PublishedAnswers
 from vlprobe.models.score_table import ScoreTable, table_of_verdicts
 from vlprobe.runs.request import Progress, Request
@@ -239,14 +239,16 @@ def gpt4v_answers(folder: Path) -> dict[Question, bool]:
     """Whether GPT-4V chose the true caption, from the files gpt4v-SUBSET.json of one order of captions."""
     rows: list[tuple[Question, object]] = []
     for file in sorted(folder.glob("gpt4v-*.json")):
-        content = read_json(file)
-        if not isinstance(content, dict):
-            raise InvalidInput(f"'{file}' is not an object. Expected SugarCrepe's gpt-4v-results.")
+        answers = answer_logs.read_log(file, score_file.read_content(file))
+        if answers is None:
+            raise InvalidInput(
+                f"'{file}' has an entry without negative_caption, or no object. "
+                "Expected SugarCrepe's gpt-4v-results."
+            )
         subset = file.stem.removeprefix("gpt4v-")
         rows += [
-            (_question(file, subset, row), row.get("correct"))
-            for row in content.values()
-            if isinstance(row, dict)  # one file has its accuracy among the answers
+            (Question(subset, f"{answer.picture}.jpg", *answer.texts), answer.scores[0][0] == 1)
+            for answer in answers
         ]
     return _distinct(folder, rows)
 
@@ -254,25 +256,12 @@ def gpt4v_answers(folder: Path) -> dict[Question, bool]:
 def clip_answers(file: Path) -> dict[Question, bool]:
     """Whether a CLIP of BiVLC chose the true caption."""
     verdicts = {"1": True, "0": False}
-    return _distinct(
-        file,
-        [
-            (
-                _question(file, f"{row.get('type')}_{row.get('subtype')}", row),
-                verdicts.get(row.get("correct", "")),
-            )
-            for _, row in read_table(file)
-        ],
-    )
-
-
-def _question(file: Path, subset: str, row: Mapping[str, object]) -> Question:
-    texts = [row.get(name) for name in ("filename", "caption", "negative_caption")]
-    if not all(isinstance(text, str) and text.strip() for text in texts):
-        raise InvalidInput(
-            f"'{file}' has a row without filename, caption or negative_caption. Expected SugarCrepe's."
-        )
-    return Question(subset, *(str(text).strip() for text in texts))
+    rows: list[tuple[Question, object]] = []
+    for _, row in read_table(file):
+        names = ("type", "subtype", "filename", "caption", "negative_caption", "correct")
+        kind, subtype, *texts, correct = (row.get(name, "").strip() for name in names)
+        rows.append((Question(f"{kind}_{subtype}", *texts), verdicts.get(correct)))
+    return _distinct(file, rows)
 
 
 def _distinct(source: Path, rows: Iterable[tuple[Question, object]]) -> dict[Question, bool]:

@@ -1,0 +1,76 @@
+"""Every example of docs/logs.md, run as a reader would run it: save the files, then type the commands."""
+
+import csv
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.models.test_answer_logs import spreadsheet
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.storage.store import Store
+from vlprobe.views.runs import run_rows
+
+PAGE = (Path(__file__).parents[1] / "docs/logs.md").read_text(encoding="utf-8")
+SAVED = re.compile(r"[Ss]ave\b[^`]*?\bas\s+`([^`]+)`:\n\n```\w+\n(.*?)\n```", re.DOTALL)
+COMMANDS = re.findall(r"^vlprobe (.+)$", PAGE, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, str]]:
+    """The store after all commands, and what each command printed."""
+    folder = tmp_path_factory.mktemp("logs")
+    for name, content in SAVED.findall(PAGE):
+        (folder / name).parent.mkdir(exist_ok=True)
+        if name.endswith(".xlsx"):
+            rows: list[list[object]] = [list(row) for row in csv.reader(io.StringIO(content))]
+            (folder / name).write_bytes(spreadsheet(rows))
+        else:
+            (folder / name).write_text(content, encoding="utf-8")
+    printed = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for command in COMMANDS:
+            result = CliRunner().invoke(main, ["--cache", "cache", *shlex.split(command)])
+            assert result.exit_code == 0, f"{command}: {result.output}"
+            printed[command] = result.output
+    return Store(folder / "cache"), printed
+
+
+def test_every_tool_has_an_example_whose_file_is_read():
+    runs = [command for command in COMMANDS if command.startswith("run ")]
+    files = [re.search(r"scores:([^+]+)", command) for command in runs]
+    saved = [name for name, _ in SAVED.findall(PAGE)]
+    assert {match[1] for match in files if match} < set(saved)
+    assert len(runs) == 7 and len(saved) == 9  # two question files
+
+
+def test_every_example_is_right_in_two_of_three_questions(ran):
+    store, _ = ran
+    (key,) = {row.case_key for row in run_rows(store) if row.probe == "eqben"}
+    table = views.estimates.estimates(store, views.runs.question_set(store, key))
+    accuracy = table.loc[table["metric"] == "foil_accuracy"].set_index("model")
+    assert len(accuracy) == 6
+    assert accuracy["value"].tolist() == pytest.approx([2 / 3] * 6)
+    assert accuracy["n_cases"].tolist() == [3] * 6
+
+
+def test_a_name_with_spaces_and_a_slash_is_found_by_compare(ran):
+    _, printed = ran
+    (output,) = [text for command, text in printed.items() if command.startswith("compare")]
+    assert "My CLIP ViT-B/32 and InternVL 8B are tied" in output
+
+
+def test_scores_of_text_pairs_give_the_text_side_and_crossed_answers(ran):
+    store, printed = ran
+    (row,) = [row for row in run_rows(store) if row.probe == "visla"]
+    table = views.estimates.estimates(store, views.runs.question_set(store, row.case_key))
+    values = table.set_index("metric")["value"]
+    assert (values["i2t_accuracy"], values["t2t_accuracy"]) == (1.0, 0.0)
+    (crossed,) = [text for command, text in printed.items() if command.startswith("show")]
+    # Fooled by the texts only, not fooled with the picture.
+    assert re.search(r"fooled +held +1 +1\.0000", crossed), crossed
