@@ -1,12 +1,14 @@
 """The page of suspect labels: a verdict per key, stored at once."""
 
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_pages import open_page
+from tests.dashboard.test_pages import open_page, words
 from tests.views.test_suspects import dataset, kind_of, models, question_set, store  # noqa: F401
 from vlprobe import views
-from vlprobe.storage import annotations
+from vlprobe.storage import annotations, shipped
 from vlprobe.storage.store import Store
 
 
@@ -44,3 +46,24 @@ def test_models_that_are_all_weak_are_explained(page: AppTest):
     page.run()
     assert not page.exception
     assert "Two strong models are needed" in page.info[0].value
+
+
+def test_published_answers_strong_models_and_the_command_for_errata_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.delenv(shipped.SETTING)
+    own = Store(tmp_path / "cache")
+    page = open_page(monkeypatch, own, "suspects")
+    text = words(page)
+    assert "Published by its authors, not computed here" in text
+    assert "Strong models: CLIP_TROHN-Text, GPT-4V and CLIP_TROHN-Img." in text
+    (command,) = [code.value for code in page.code]
+    key = command.split()[3]
+    assert shipped.opened(own.root).find(key)["run"]["dataset"] == "bundled:SugarCrepe"
+    before = page.dataframe[-1].value
+    assert before["right, %"].tolist() == before["without, %"].tolist()
+    page.button("suspect_wrong").click().run()
+    after = page.dataframe[-1].value.set_index("model")
+    # One of 7,512 cases fewer: 7,016 of 7,511 instead of 7,016 of 7,512.
+    assert after.loc["CLIP_TROHN-Text", "right, %"] == pytest.approx(100 * 7016 / 7512)
+    assert after.loc["CLIP_TROHN-Text", "without, %"] == pytest.approx(100 * 7016 / 7511)

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.cases.pictures import draw_pictures
 from vlprobe.dashboard.cases.sentence import stored_kinds
@@ -17,6 +18,7 @@ from vlprobe.dashboard.lab import opening
 from vlprobe.dashboard.lab.choice_buttons import draw_choices
 from vlprobe.dashboard.state import Questions, choose, model_name, quiet, store, tag, view
 from vlprobe.render.html.cases import diff
+from vlprobe.render.sentences import listed
 from vlprobe.render.words import presentations
 from vlprobe.storage import errata
 from vlprobe.storage.errata import Verdict
@@ -52,29 +54,30 @@ def draw_page() -> None:
             "These cases compare no true caption with a wrong one. Choose another question set."
         )
         return
+    frame.say_strangers(questions)
     ranking = views.suspects.suspects(store(), questions.question_set, kind, float(accuracy))
     if not ranking.suspects:
-        _draw_none(ranking)
+        _draw_none(questions, ranking)
         return
     n_all = sum(each.n_rejecting == len(ranking.strong) for each in ranking.suspects)
     st.markdown(
         f"**{n_all:,} cases are wrong for every strong model, {len(ranking.suspects):,} for most of them.** "
         "Some are hard, some are mislabeled. Judge them here."
     )
-    left, middle, right = st.columns([3, 5, 3], gap="medium")
+    quiet(f"Strong models: {listed([model_name(model) for model in ranking.strong])}.")
+    left, right = st.columns([2, 3], gap="medium")
     with left:
-        suspect = _pick(questions, ranking)
-    with middle:
-        _draw_case(questions, kind, suspect)
+        suspect = _pick(ranking)
     with right:
-        _draw_accuracies(ranking)
+        _draw_case(questions, kind, suspect)
+    _draw_accuracies(questions, ranking)
 
 
 def _has_label(probe: str, kind: str) -> bool:
     return presentations()[probe].kind(kind).body in views.quiz.BODIES
 
 
-def _draw_none(ranking: Suspects) -> None:
+def _draw_none(questions: Questions, ranking: Suspects) -> None:
     if len(ranking.strong) < 2:
         st.info(
             "Two strong models are needed, because one model's mistakes say nothing about labels. "
@@ -82,10 +85,10 @@ def _draw_none(ranking: Suspects) -> None:
         )
     else:
         st.info("No label is rejected by most of the strong models.")
-    _draw_accuracies(ranking)
+    _draw_accuracies(questions, ranking)
 
 
-def _pick(questions: Questions, ranking: Suspects) -> Suspect:
+def _pick(ranking: Suspects) -> Suspect:
     """The list of suspects; the one that is open, which the URL names."""
     by_id = {each.id: each for each in ranking.suspects}
     linked = st.query_params.get("case", "")
@@ -112,6 +115,7 @@ def _pick(questions: Questions, ranking: Suspects) -> Suspect:
         hide_index=True,
         height=420,
         key="suspect_list",
+        column_config={"verdict": st.column_config.TextColumn(width=120)},
         on_select=lambda: _open(ranking),
         selection_mode="single-row",
     )
@@ -149,7 +153,8 @@ def _judge(questions: Questions, suspect: Suspect, verdict: Verdict) -> None:
     st.query_params.pop("case", None)
 
 
-def _draw_accuracies(ranking: Suspects) -> None:
+def _draw_accuracies(questions: Questions, ranking: Suspects) -> None:
+    st.subheader("Accuracy with and without rejected labels", anchor=False)
     table = pd.DataFrame(
         {
             "model": [model_name(each.model) for each in ranking.accuracies],
@@ -161,7 +166,7 @@ def _draw_accuracies(ranking: Suspects) -> None:
         table,
         hide_index=True,
         column_config={
-            name: st.column_config.NumberColumn(format="%.1f")
+            name: st.column_config.NumberColumn(format="%.2f")
             for name in table.columns
             if name != "model"
         },
@@ -172,5 +177,7 @@ def _draw_accuracies(ranking: Suspects) -> None:
         "only labels judged wrong, or with two acceptable captions, are left out."
     )
     st.code(
-        "vlprobe errata export KEY errata.jsonl --reviewer NAME", language=None, wrap_lines=True
+        f"vlprobe errata export {questions.question_set.runs[0].key} errata.jsonl --reviewer NAME",
+        language=None,
+        wrap_lines=True,
     )
