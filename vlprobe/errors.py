@@ -12,9 +12,12 @@ The command line and `app.py` catch VlprobeError alone and show its one line: wh
 was expected, what to do. Every other exception is a bug and keeps its traceback.
 """
 
+import contextlib
 import difflib
 import errno
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 MAX_MESSAGE = 1500  # characters
@@ -138,3 +141,49 @@ class MissingDependency(VlprobeError):
 
 class JobFailed(VlprobeError):
     """A run stopped before its end; what it had finished is kept."""
+
+
+_plugin_titles: dict[Path, str] = {}  # by the file or folder of their code
+
+
+def register_plugin(root: Path, title: str) -> None:
+    """Have `plugin_errors` name a plug-in for what the code in a file or folder raises."""
+    _plugin_titles[root] = title
+
+
+@contextlib.contextmanager
+def plugin_errors(title: str = "", doing: str = "") -> Iterator[None]:
+    """Turn what the code of a plug-in raises into one line that names it, its file and the line.
+
+    A VlprobeError, a full memory and what no plug-in has a part in stay as they are. `vlprobe.cli`,
+    `vlprobe.dashboard` and `runs.run` hold this around all that they do, so that a plug-in's own objects need no
+    wrapper.
+
+    Args:
+        title: Of the plug-in whose code runs, if that is known; else the code in the traceback tells.
+        doing: What it does meanwhile; else the name of its function.
+
+    Raises:
+        InvalidInput: for everything that a plug-in raises, SystemExit included.
+    """
+    try:
+        yield
+    except VlprobeError:
+        raise
+    except (Exception, SystemExit) as error:  # code of others raises what it likes
+        frames = traceback.extract_tb(error.__traceback__)
+        of_plugins = [
+            (frame, owner)
+            for frame in frames
+            for root, owner in _plugin_titles.items()
+            if Path(frame.filename).is_relative_to(root)
+        ]
+        if is_out_of_memory(error) or not (title or of_plugins):
+            raise
+        first, owner = of_plugins[0] if of_plugins else (frames[-1], title)
+        last = of_plugins[-1][0] if of_plugins else frames[-1]
+        place = f"({Path(last.filename).name}, line {last.lineno})"
+        message = " ".join(str(error).split()) or "no reason given"
+        raise InvalidInput(
+            f"{title or owner} raised {type(error).__name__} {doing or f'in {first.name}'} {place}: {message}"
+        ) from error

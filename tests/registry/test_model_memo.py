@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.registry.conftest import FILES
 from vlprobe import registry
 from vlprobe.models import open_clip
 from vlprobe.models.demo_weights import FOLDER
 from vlprobe.probes import caption_foils
-from vlprobe.registry import model_memo
+from vlprobe.registry import model_memo, plugins
 from vlprobe.scoring import pictures
 from vlprobe.storage import access, memo
 
@@ -24,17 +25,18 @@ def weights(tmp_path: Path, monkeypatch) -> Path:
     file = tmp_path / "weights.safetensors"
     shutil.copy(FOLDER / "weak.safetensors", file)
 
-    def load(name: str, device: str, precision: str) -> SimpleNamespace:
-        path = Path(name.partition("@")[2])
-        return SimpleNamespace(name=name, digest=pictures.digest(path.read_bytes()), sources=[path])
+    def load(name: registry.ModelName | str, device: str, precision: str) -> SimpleNamespace:
+        text = getattr(name, "text", name)
+        path = Path(text.partition("@")[2])
+        return SimpleNamespace(name=text, digest=pictures.digest(path.read_bytes()), sources=[path])
 
     monkeypatch.setattr(registry, "load_model", load)
     monkeypatch.setattr(memo, "SETTLED_NS", -(10**18))
     return file
 
 
-def name_of(weights: Path) -> str:
-    return f"demo:weak@{weights}"
+def name_of(weights: Path) -> registry.ModelName:
+    return registry.parse_name("models", f"demo:weak@{weights}")
 
 
 def loaded(weights: Path, cache: Path) -> str:
@@ -102,7 +104,7 @@ def test_what_was_loaded_is_known_without_loading(weights: Path, tmp_path: Path)
 def test_weights_that_changed_in_any_way_are_read_again(
     weights: Path, tmp_path: Path, monkeypatch, change
 ):
-    monkeypatch.setattr(registry, "check_name", lambda folder, name: None)
+    monkeypatch.setattr(registry.ModelName, "check", lambda name: None)
     first = loaded(weights, tmp_path)
     before = memo.stamp(weights)
     change(weights)
@@ -223,7 +225,9 @@ def test_a_plug_in_or_a_model_that_names_no_files_is_loaded_each_time(
 ):
     model = registry.load_model(name_of(weights), "cpu", "fp32")
     began = time.time_ns()
-    model_memo.remember(model, "mine:large", "fp32", tmp_path, began)
+    plugins.allow(f"py:{FILES['model']}")
+    of_plugin = registry.parse_name("models", f"py:{FILES['model']}")
+    model_memo.remember(model, of_plugin, "fp32", tmp_path, began)
     model.sources = None
     model_memo.remember(model, name_of(weights), "fp32", tmp_path, began)
     assert not (tmp_path / model_memo.MEMO).exists()
@@ -260,7 +264,7 @@ def test_an_encoder_that_votes_is_known_by_its_files_too(
             loads.append(name) or real(name, device, precision)
         ),
     )
-    digest = caption_foils.voter_digest(name_of(weights), tmp_path)
+    digest = caption_foils.voter_digest(name_of(weights).text, tmp_path)
     caption_foils._loaded_voter.cache_clear()  # another process
-    assert caption_foils.voter_digest(name_of(weights), tmp_path) == digest
+    assert caption_foils.voter_digest(name_of(weights).text, tmp_path) == digest
     assert len(loads) == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.conftest import make_tiny
 from tests.registry.conftest import EXAMPLE
 from vlprobe import registry
-from vlprobe.registry import plugins, sources
+from vlprobe.registry import plugins
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -19,7 +19,7 @@ def digest(tmp_path: Path, name: str = "m", version: str = "1.0", **texts: str) 
         path = root / f"{stem.replace('__', '/', 1) if '/' not in stem else stem}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return sources.digest(root, version)
+    return plugins.code_digest(root, version)
 
 
 def test_the_digest_covers_every_source_file_and_the_version(tmp_path: Path):
@@ -37,7 +37,7 @@ def test_the_digest_covers_every_source_file_and_the_version(tmp_path: Path):
     (tmp_path / "m" / "notes.txt").write_text("no code")
     (tmp_path / "m" / "__pycache__").mkdir()
     (tmp_path / "m" / "__pycache__" / "a.pyc").write_bytes(b"x")
-    assert sources.digest(tmp_path / "m", "1.0") == base
+    assert plugins.code_digest(tmp_path / "m", "1.0") == base
 
 
 def keys(folder: Path, cache: Path) -> set[str]:

@@ -54,6 +54,11 @@ BROKEN = {
     ),
     "dataset": ("items.append(Item(", "items.append((", "Plug-in 'py:PATH' (dataset.py)"),
     "probe": ('item.captions[0], "A', 'item.nothing, "A', "AttributeError in cases"),
+    "probe's metric": (
+        'rows["margin"], 0)',
+        'rows["no"], 0)',
+        "raised KeyError in <lambda> (probe",
+    ),
     "rules": ("yield caption.upper(), Edit", "yield caption, 3, Edit", "gives an edit of item"),
 }
 
@@ -61,6 +66,7 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN)
 def test_code_that_fails_in_the_middle_of_a_run_is_one_line(tmp_path: Path, kind: str):
     old, new, said = BROKEN[kind]
+    kind = kind.partition("'")[0]
     path = tmp_path / f"{kind}.py"
     text = FILES[kind].read_text()
     assert old in text

@@ -169,10 +169,10 @@ def test_the_list_of_names_is_that_of_every_process_below(tmp_path: Path):
 
 
 def test_named_plugins_are_among_the_names_that_can_be_chosen(colours: Path):
-    before = {group: registry.names(group) for group in plugins.GROUPS}
+    before = {group: registry.names(group) for group in registry.NOUNS}
     for name in ("colours", "swatches", "blank", "loud"):
         plugins.allow(name)
-    added = [set(registry.names(group)) - set(before[group]) for group in plugins.GROUPS]
+    added = [set(registry.names(group)) - set(before[group]) for group in registry.NOUNS]
     assert added == [{"colours"}, {"swatches"}, {"blank"}, {"loud"}]
 
 

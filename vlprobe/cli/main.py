@@ -42,7 +42,7 @@ from vlprobe.cli.stored import remove, rename
 from vlprobe.cli.suspects import errata, suspects
 from vlprobe.cli.train import train, train_demo
 from vlprobe.cli.verify import verify
-from vlprobe.errors import VlprobeError, describe_shortage
+from vlprobe.errors import VlprobeError, describe_shortage, plugin_errors
 from vlprobe.storage.application import docs_folder
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            return super().invoke(ctx)
+            with plugin_errors():
+                return super().invoke(ctx)
         except (VlprobeError, *SHORTAGES) as error:
             self._report(error)
             ctx.exit(2 if ctx.invoked_subcommand in FINDING else 1)

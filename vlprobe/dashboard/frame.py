@@ -27,7 +27,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.errors import VlprobeError
+from vlprobe.errors import VlprobeError, plugin_errors
 from vlprobe.render import fitness
 from vlprobe.render.attribution import published_line
 from vlprobe.render.html.style import style
@@ -54,7 +54,7 @@ def main() -> None:
     try:
         if problem := st.session_state.pop("problem", ""):
             st.error(plain(problem), icon=":material/error:")
-        with glance():
+        with plugin_errors(), glance():
             if unreached := store().connection_error:
                 st.warning(
                     f"Shown is what this machine has. {plain(unreached)}",

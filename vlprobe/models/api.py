@@ -18,8 +18,7 @@ Which servers may be asked, and whose keys go where: `registry.endpoints`.
 """
 
 from vlprobe.models.endpoint import chat, embeddings
-from vlprobe.models.endpoint import names as endpoint_names
-from vlprobe.models.endpoint.served import ServedModel
+from vlprobe.models.endpoint.served import ServedModel, parse
 from vlprobe.registry import endpoints
 from vlprobe.types import Capabilities
 
@@ -32,20 +31,18 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where it names no model of a server, or one that may not be asked."""
-    endpoints.refuse_unnamed(name)
-    endpoint_names.parse(name)
-    endpoints.authorization(endpoints.of_name(name).origin)
+    """Raise InvalidInput if it names no model of a server, or the key of its server cannot be sent."""
+    endpoints.key_of(parse(name).address.origin)
 
 
 def named_capabilities(name: str) -> Capabilities:
     """What a model of that name can be asked, by its options alone."""
-    parsed = endpoint_names.parse(name)
+    parsed = parse(name)
     return (chat if parsed.is_chat else embeddings).capabilities_of(parsed)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> ServedModel:
     """The model of that name, which nobody has asked anything yet. Raises InvalidInput."""
     check_name(name)
-    parsed = endpoint_names.parse(name)
+    parsed = parse(name)
     return chat.ServedJudge(parsed) if parsed.is_chat else embeddings.ServedEmbeddings(parsed)

@@ -181,10 +181,11 @@ def voter_digest(name: str, cache: Path) -> str:
 
     Raises InvalidInput as `load_voter` does.
     """
-    if identity := model_memo.look_up(name, PRECISION, cache):
+    parsed = registry.parse_name("models", name)
+    if identity := model_memo.look_up(parsed, PRECISION, cache):
         return identity.digest
     model, began = _loaded_voter(name)
-    model_memo.remember(model, name, PRECISION, cache, began)
+    model_memo.remember(model, parsed, PRECISION, cache, began)
     return model.digest
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from vlprobe import registry
 from vlprobe.errors import InvalidInput, Misfit
+from vlprobe.registry import ModelName
 from vlprobe.types import Capabilities, Item, Model, Probe
 
 
@@ -19,11 +19,10 @@ def score_type(model: Model, probe: Probe) -> str:
     return "logit + cosine" if declared != "cosine" and probe.needs == "gallery" else declared
 
 
-def check_name_fits(name: str, probe: Probe) -> None:
-    """As `check_fit`, before a model is loaded, where its name alone says what it can be asked."""
-    capabilities = registry.named_capabilities(name)
-    if capabilities:
-        _refuse_misfit(name, capabilities, probe, ())
+def check_name_fits(name: ModelName, probe: Probe) -> None:
+    """As `check_fit`, before a model is loaded, if its name says what it can be asked."""
+    if name.capabilities:
+        _refuse_misfit(name.text, name.capabilities, probe, ())
 
 
 def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:

@@ -1,13 +1,12 @@
-"""Finds what the folders `datasets`, `models` and `probes` define: one module a family, no list to
-edit; and what plug-ins define outside of vlprobe, where their names may be asked for (`plugins`).
+"""Names of models, datasets, probes and edit rules: what the folders `datasets`, `models` and `probes` define, one
+module a family without a list to edit, and what plug-ins define outside of vlprobe (`plugins`).
 
-A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking
-anything up) and `load(name, ...)`, and may define `check_name(name)`, which raises what is wrong
-with a name before anything is loaded, `named_capabilities(name)` and, of models, `suggestion(path)`:
-the name to write in place of a path alone; or it defines FAMILIES, a sequence of objects that have
-these. A name is its prefix, or its prefix, a colon and whatever that
-family understands after it. A module of `probes` defines PROBE. Modules are cheap to import: heavy
-libraries are imported where they are used.
+A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking anything up) and
+`load(name, ...)`, and may define `check_name(name)`, which raises what is wrong with a name before anything is
+loaded, `named_capabilities(name)` and, of models, `suggestion(path)`: the name to write in place of a path; or it
+defines FAMILIES, a sequence of objects that have these. A name is its prefix, or its prefix, a colon and whatever
+that family understands after it. A module of `probes` defines PROBE. Modules are cheap to import: heavy libraries are
+imported where they are used.
 """
 
 import functools
@@ -15,12 +14,13 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
 from vlprobe.errors import InvalidInput, NotFound, VlprobeError
-from vlprobe.registry import endpoints, guarded, plugins
+from vlprobe.registry import endpoints, plugins
 from vlprobe.registry.plugins import Plugin
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_name
@@ -76,9 +76,78 @@ _FORM = re.compile(r"[:@][A-Z]{3,}(?=[@+#]|$)")  # :FILE, @IMAGEDIR
 NOUNS = {"models": "model", "datasets": "dataset", "probes": "probe", "rules": "rule set"}
 
 
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """The name of a model or a dataset, FAMILY:REFERENCE, parsed and permitted once by `parse_name`.
+
+    Options such as `+chat` are part of the reference: families write them differently.
+    """
+
+    text: str  # that results are stored under: as typed, a plug-in's file with its whole path
+    reference: str  # what follows the family's prefix and its colon
+    family: Family
+
+    def check(self) -> None:
+        """Raise what is wrong with the name before anything is loaded: the paths in it and the heads of the files are
+        looked at, nothing is fetched and no library imported.
+
+        Raises:
+            NotFound: nothing of that name is in the family.
+            InvalidInput: nothing is at a path, or something else, or it may not be read.
+        """
+        try:
+            if check := getattr(self.family, "check_name", None):
+                check(self.text)
+        except OSError as error:
+            raise InvalidInput(
+                f"'{self.text}' cannot be read ({error.strerror}). Check the path and who may read it."
+            ) from None
+
+    @property
+    def capabilities(self) -> Capabilities | None:
+        """What a model can be asked, if its name and the heads of its files say that; None if only loading tells."""
+        tell = getattr(self.family, "named_capabilities", None)
+        return tell(self.text) if tell else None
+
+
+def parse_name(folder: str, name: str) -> ModelName:
+    """Return a name of `models` or `datasets`, once it may be used here.
+
+    Raises:
+        NotFound: no such family. InvalidInput: a path that may not be read, a plug-in or a server that was not named,
+        or bytes that are not UTF-8.
+    """
+    if files.SURROGATE.search(name):
+        raise InvalidInput(
+            f"'{name}' is not UTF-8, and results are kept under that name. Rename the file or folder."
+        )
+    prefix, _, reference = name.partition(":")
+    if family := families(folder).get(prefix):
+        if folder == "models" and prefix == "http":
+            endpoints.refuse_unnamed(name)
+        else:
+            refuse_name(name)
+        return ModelName(name, reference, family)
+    imported = _imported(folder, name)
+    if imported is None:
+        refuse_name(name)
+        raise _absent(folder, name)
+    plugin_name, reference = plugins.split(name)
+    text = f"{plugin_name}:{reference}" if reference else plugin_name
+    return ModelName(text, reference, plugins.PluginFamily(folder, imported))
+
+
+def check_name(folder: str, name: str) -> None:
+    """Raise what is wrong with a name of `models`, `datasets` or `rules`: see `parse_name` and `ModelName.check`."""
+    if folder == "rules":
+        load_rules(name)
+    else:
+        parse_name(folder, name).check()
+
+
 @functools.cache
 def _own_names(folder: str) -> tuple[str, ...]:
-    """What vlprobe itself has, in the order of files or prefixes."""
+    """Return what vlprobe itself has, in the order of files or prefixes."""
     if folder == "rules":
         from vlprobe.perturb import lgip
 
@@ -89,21 +158,19 @@ def _own_names(folder: str) -> tuple[str, ...]:
 
 
 def _taken(folder: str) -> tuple[str, ...]:
-    """Names and prefixes that no plug-in can have."""
-    return (
-        tuple(families(folder)) if folder in ("models", "datasets") else tuple(_own_names(folder))
-    )
+    """Return names and prefixes that no plug-in can have."""
+    return tuple(families(folder)) if folder in ("models", "datasets") else _own_names(folder)
 
 
 def names(folder: str) -> list[str]:
-    """What a user can type for a `models`, `datasets`, `probes` or `rules` choice, in the order of
+    """Return what a user can type for a `models`, `datasets`, `probes` or `rules` choice, in the order of
     files or prefixes; then what plug-ins have that may be imported here.
     """
     return [*_own_names(folder), *_names_of_plugins(folder, plugins.named())]
 
 
 def is_form(name: str) -> bool:
-    """Whether one of `names` says what can be typed instead of naming something.
+    """Return whether one of `names` says what can be typed instead of naming something.
 
     >>> is_form("csv:FILE"), is_form("rococo:FILE@IMAGEDIR"), is_form("py:/mnt/DATA/mine.py")
     (True, True, False)
@@ -111,64 +178,77 @@ def is_form(name: str) -> bool:
     return _FORM.search(name) is not None
 
 
-def _names_of_plugins(folder: str, named: tuple[str, ...]) -> list[str]:
+def _names_of_plugins(folder: str, plugin_names: tuple[str, ...]) -> list[str]:
     listed: list[str] = []
-    for plugin_name in named:
+    for name in plugin_names:
+        is_code = name.startswith(plugins.PREFIX)
         try:
-            imported = _imported(folder, plugin_name)
-            if imported is None or (
-                plugin_name.startswith(plugins.PREFIX)
-                and not guarded.offers(folder, imported.target)
-            ):
+            imported = _imported(folder, name)
+            if imported is None or (is_code and not plugins.offers(folder, imported.target)):
                 continue
             is_family = folder in ("models", "datasets")
-            listed += guarded.Family(folder, imported).names() if is_family else [plugin_name]
-        except VlprobeError:  # it says what is wrong with it when it is asked for
-            listed += (
-                []
-                if plugin_name.startswith(plugins.PREFIX) or folder == "probes"
-                else [plugin_name]
-            )
+            listed += plugins.PluginFamily(folder, imported).names() if is_family else [name]
+        except VlprobeError:  # raised again when the plug-in is used
+            listed += [] if is_code or folder == "probes" else [name]
     return listed
 
 
 def _imported(folder: str, name: str) -> plugins.Imported | None:
-    """The plug-in that a name begins with, imported; None where there is none of that name.
+    """Return the plug-in that a name begins with, imported; None if there is none of that name.
 
-    Raises InvalidInput where it may not be imported, or cannot be.
+    Raises InvalidInput if it may not be imported, or cannot be.
     """
     plugin = plugins.find(folder, name, _taken(folder))
-    return plugins.load(plugin[0]) if plugin else None
+    return plugins.load(plugin) if plugin else None
 
 
 def installed_plugins(folder: str) -> tuple[list[Plugin], list[str]]:
-    """The plug-ins that are installed, and a line for each that cannot be used; imports nothing."""
-    usable, problems = [], []
-    for plugin in plugins.installed(folder):
-        if reason := plugins.problem(plugin, folder, _taken(folder)):
-            problems.append(reason)
-        else:
-            usable.append(plugin)
-    return usable, list(dict.fromkeys(problems))
+    """Return the plug-ins that are installed, and a line for each that cannot be used; imports nothing."""
+    reasons = {
+        plugin: plugins.problem(plugin, folder, _taken(folder))
+        for plugin in plugins.installed(folder)
+    }
+    return [plugin for plugin in reasons if not reasons[plugin]], list(
+        dict.fromkeys(filter(None, reasons.values()))
+    )
 
 
 def allow_typed(*names: str) -> None:
-    """Lets the plug-ins be imported, and the servers be asked, that a person named: on the command
-    line, or in a call from Python.
+    """Let this process import the plug-ins, and ask the servers, that a person named on the command line or in a call
+    from Python.
     """
     for name in names:
         head = name.partition(":")[0]
         if name.startswith(endpoints.PREFIX):
             endpoints.allow(endpoints.of_name(name))
         elif head == plugins.PREFIX[:-1] or any(
-            plugin.name == head for folder in plugins.GROUPS for plugin in plugins.installed(folder)
+            plugin.name == head for folder in NOUNS for plugin in plugins.installed(folder)
         ):
             plugins.allow(name)
 
 
 def require_plugin(name: str) -> None:
-    """Lets the plug-in of a `--plugin` be imported, and imports it. Raises NotFound or InvalidInput."""
-    plugins.require(name, {folder: _taken(folder) for folder in plugins.GROUPS})
+    """Let this process import the plug-in of a `--plugin`, and import it.
+
+    Raises NotFound or InvalidInput if it cannot be used.
+    """
+    plugin_name, _ = plugins.split(name)
+    entries = {
+        folder: plugin
+        for folder in NOUNS
+        for plugin in plugins.installed(folder)
+        if plugin.name == plugin_name
+    }
+    if not entries and not plugin_name.startswith(plugins.PREFIX):
+        installed = {plugin.name for folder in NOUNS for plugin in plugins.installed(folder)}
+        hint = "A file is one, too: py:FILE.py."
+        raise NotFound("plug-in", plugin_name, sorted(installed), hint)
+    for folder, plugin in entries.items():
+        if reason := plugins.problem(plugin, folder, _taken(folder)):
+            raise InvalidInput(reason)
+    plugins.allow(name)
+    for plugin in entries.values() if entries else [plugins.of_code(plugin_name)]:
+        plugins.load(plugin)
 
 
 def _absent(folder: str, name: str) -> NotFound | InvalidInput:
@@ -188,8 +268,8 @@ def _absent(folder: str, name: str) -> NotFound | InvalidInput:
 
 
 def _prefix_of_path(name: str) -> str:
-    """The prefix with which a path that was typed alone can be read; "" of any other name, and of a path that may
-    not be read. A family of datasets may define `takes(path)`.
+    """Return the prefix with which a path that was typed without one can be read; "" for any other name, and for a path
+    that may not be read. A family of datasets may define `takes(path)`.
     """
     for text in (name, name.partition("+")[0], name.rpartition("@")[0]):
         try:
@@ -202,76 +282,14 @@ def _prefix_of_path(name: str) -> str:
     return ""
 
 
-def _family(folder: str, name: str) -> Family | guarded.Family:
-    """The family of a name. Raises NotFound, and InvalidInput for a plug-in that may not be imported."""
-    if family := families(folder).get(name.partition(":")[0]):
-        if folder == "models" and name.startswith(endpoints.PREFIX):
-            endpoints.refuse_unnamed(name)
-        else:
-            refuse_name(name)
-        return family
-    imported = _imported(folder, name)
-    if imported is None:
-        refuse_name(name)
-        raise _absent(folder, name)
-    return guarded.Family(folder, imported)
-
-
-def check_name(folder: str, name: str) -> None:
-    """Tells at once what is wrong with the name of one of `models` or `datasets`, before it is
-    loaded.
-
-    Nothing is fetched and no library imported: the family, the paths in the name and the head of a
-    file are looked at. What is wrong inside of it, loading tells.
-
-    Raises:
-        NotFound: no such family, or nothing of that name in it.
-        InvalidInput: a path that may not be read, where nothing is, or that holds something else.
-    """
-    _refuse_bytes(name)
-    if folder == "rules":
-        _rules(name)
-        return
-    family = _family(folder, name)
-    name = whole_name(name)
-    try:
-        if check := getattr(family, "check_name", None):
-            check(name)
-    except OSError as error:
-        raise InvalidInput(
-            f"'{name}' cannot be read ({error.strerror}). Check the path and who may read it."
-        ) from None
-
-
-def named_capabilities(name: str) -> Capabilities | None:
-    """What a model of that name can be asked, where its name and the heads of its files say that;
-    None where loading tells. `check_name` comes first.
-    """
-    tell = getattr(_family("models", name), "named_capabilities", None)
-    return tell(name) if tell else None
-
-
-def _refuse_bytes(name: str) -> None:
-    """Raises InvalidInput where the name has bytes that are not UTF-8: results are kept under
-    it, as text.
-    """
-    if files.SURROGATE.search(name):
-        raise InvalidInput(
-            f"'{name}' is not UTF-8, and results are kept under that name. Rename the file or folder."
-        )
-
-
 def load_dataset(name: str, cache: Path) -> Dataset:
-    """The dataset of that name, read and checked. Raises NotFound or InvalidInput."""
-    _refuse_bytes(name)
-    family = _family("datasets", name)
-    if isinstance(family, guarded.Family):
-        return family.load_dataset(whole_name(name), cache)
-    return family.load(name, cache)
+    """Return the dataset of that name, read and checked. Raises NotFound or InvalidInput."""
+    parsed = parse_name("datasets", name)
+    return parsed.family.load(parsed.text, cache)
 
 
 def redrawn(path: Path) -> bytes | None:
-    """The file of a picture that a dataset draws, drawn again; None where the path names no such.
+    """Return the file of a picture that a dataset draws, drawn again; None if the path names no such picture.
 
     Shipped results name their pictures by relative paths that are in no folder: a module of
     `datasets` that knows them defines `redraw(path)`.
@@ -283,17 +301,14 @@ def redrawn(path: Path) -> bytes | None:
     return None
 
 
-def load_model(name: str, device: str = "auto", precision: str = "fp32") -> Model:
-    """The model of that name, its weights loaded and frozen. Raises NotFound or InvalidInput."""
-    _refuse_bytes(name)
-    family = _family("models", name)
-    if isinstance(family, guarded.Family):
-        return family.load_model(whole_name(name), device, precision)
-    return family.load(name, device=device, precision=precision)
+def load_model(name: str | ModelName, device: str = "auto", precision: str = "fp32") -> Model:
+    """Return the model of that name, its weights loaded and frozen. Raises NotFound or InvalidInput."""
+    parsed = parse_name("models", name) if isinstance(name, str) else name
+    return parsed.family.load(parsed.text, device=device, precision=precision)
 
 
 def load_probe(name: str) -> Probe:
-    """The probe of that name. Raises NotFound."""
+    """Return the probe of that name. Raises NotFound."""
     for module in _modules("probes"):
         if hasattr(module, "PROBE") and module.PROBE.name == name:
             return module.PROBE
@@ -301,7 +316,7 @@ def load_probe(name: str) -> Probe:
 
 
 def has_probe(name: str) -> bool:
-    """Whether a probe is vlprobe's, or one of a plug-in that may be imported here."""
+    """Return whether a probe is vlprobe's, or one of a plug-in that may be imported here."""
     if name in _own_names("probes"):
         return True
     try:
@@ -311,35 +326,19 @@ def has_probe(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=32)
-def _probe_of_plugin(name: str, named: tuple[str, ...]) -> Probe:
+def _probe_of_plugin(name: str, plugin_names: tuple[str, ...]) -> Probe:
     imported = _imported("probes", name)
     if imported is None:
         raise _absent("probes", name)
-    return guarded.probe_of(imported)
+    return plugins.probe_of(imported)
 
 
-def load_rules(name: str) -> guarded.GuardedRules:
-    """The edit rules of a plug-in. Raises NotFound or InvalidInput."""
-    return _rules(name)
-
-
-def _rules(name: str) -> guarded.GuardedRules:
+def load_rules(name: str) -> plugins.PluginRules:
+    """Return the edit rules of a plug-in. Raises NotFound or InvalidInput."""
     imported = _imported("rules", name)
     if imported is None:
         raise _absent("rules", name)
-    return guarded.GuardedRules(imported)
-
-
-def whole_name(name: str) -> str:
-    """The name with the whole path of a plug-in's file, by which results are kept.
-
-    >>> whole_name("demo:weak"), whole_name("py:/a/b.py:large")
-    ('demo:weak', 'py:/a/b.py:large')
-    """
-    if not name.startswith(plugins.PREFIX):
-        return name
-    plugin_name, rest = plugins.split(name)
-    return f"{plugin_name}:{rest}" if rest else plugin_name
+    return plugins.PluginRules(imported)
 
 
 def natural_order(name: str) -> list[str | int]:

@@ -107,10 +107,10 @@ def refuse_unnamed(name: str) -> None:
         )
 
 
-def authorization(origin: str) -> dict[str, str]:
-    """The header with the key of an origin; none where it has no key.
+def key_of(origin: str) -> str:
+    """Return the key of an origin; "" if it has none.
 
-    Raises InvalidInput, without repeating it, where VLPROBE_API_KEYS cannot be read, or where the key
+    Raises InvalidInput, without repeating it, if VLPROBE_API_KEYS cannot be read, or if the key
     would be sent unencrypted over a network.
     """
     words = os.environ.get(KEYS, "").split()
@@ -132,17 +132,13 @@ def authorization(origin: str) -> dict[str, str]:
                 f"{KEYS} has a path where an origin belongs. Expected {owner.origin} alone, a blank and its key."
             )
         if owner.origin == origin:
-            _refuse_plain(origin)
-            return {"Authorization": f"Bearer {key}"}
-    return {}
-
-
-def _refuse_plain(origin: str) -> None:
-    split_url = urlsplit(origin)
-    if split_url.scheme == "http" and not is_this_machine(split_url.hostname or ""):
-        raise InvalidInput(
-            f"The key of {origin} would be sent unencrypted. Expected https, or a server on this machine."
-        )
+            url = urlsplit(origin)
+            if url.scheme == "http" and not is_this_machine(url.hostname or ""):
+                raise InvalidInput(
+                    f"The key of {origin} would be sent unencrypted. Expected https, or a server on this machine."
+                )
+            return key
+    return ""
 
 
 def is_this_machine(host: str) -> bool:

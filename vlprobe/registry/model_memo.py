@@ -3,11 +3,11 @@
     cache/model-digests.json    by name, precision and surroundings: the digest, and the stamps of
                                 every file that the model was loaded from
 
-It holds for the same code of vlprobe, the same versions of the libraries that build models, the same
-machine, working folder and folders of the hub, and while every file has its stamp (`storage.memo`,
-which says whom that keeps out). A name of the hub stands for the files that are here: whether the
-hub has newer ones is asked where a model is loaded, and so by `vlprobe run --verify`. Not remembered
-are plug-ins, and models that do not say which files they are (`sources`).
+It is valid for the same code of vlprobe, the same versions of the libraries that build models, the same machine,
+working folder and folders of the hub, and while every file has its stamp (`storage.memo`, which says whom that keeps
+out). A name of the hub stands for the files that are here: a newer version on the hub is looked for only when a model
+is loaded, and so by `vlprobe run --verify`. Not remembered are plug-ins, and models that do not say which files they
+are (`sources`).
 """
 
 import functools
@@ -24,6 +24,8 @@ from typing import NamedTuple
 
 from vlprobe import __version__, registry
 from vlprobe.errors import VlprobeError
+from vlprobe.registry import ModelName
+from vlprobe.registry.plugins import PluginFamily
 from vlprobe.storage import access, memo
 from vlprobe.types import Model
 
@@ -44,9 +46,9 @@ class Identity(NamedTuple):
     digest: str
 
 
-def look_up(name: str, precision: str, cache: Path) -> Identity | None:
-    """What the name stands for, where nothing that it depends on has changed; None where only
-    loading tells, as on a server whose files are confined.
+def look_up(name: ModelName, precision: str, cache: Path) -> Identity | None:
+    """Return what the name stands for, if nothing that it depends on has changed; None if only loading tells, as on a
+    server whose files are confined.
     """
     if not memo.believed() or access.ROOTS in os.environ:
         return None
@@ -54,51 +56,47 @@ def look_up(name: str, precision: str, cache: Path) -> Identity | None:
     if row is None:
         return None
     try:
-        registry.check_name("models", name)
-        if any(memo.stamp(path) != row["sources"][path] for path in row["sources"]):
-            return None
-        return Identity(str(row["name"]), str(row["digest"]))
-    except (VlprobeError, OSError, KeyError, TypeError):  # a file is gone, or the row is none
-        return None
+        name.check()
+        if all(memo.stamp(path) == row["sources"][path] for path in row["sources"]):
+            return Identity(str(row["name"]), str(row["digest"]))
+    except (VlprobeError, OSError, KeyError, TypeError):  # a file is gone, or the row is damaged
+        pass
+    return None
 
 
-def load(name: str, device: str, precision: str, cache: Path) -> Model:
-    """The model of that name, as `registry.load_model` has it; what it is, is remembered."""
+def load(name: ModelName, device: str, precision: str, cache: Path) -> Model:
+    """Return the model of that name, as `registry.load_model` does, and remember what it is."""
     began = time.time_ns()
     model = registry.load_model(name, device, precision)
     remember(model, name, precision, cache, began)
     return model
 
 
-def remember(model: Model, name: str, precision: str, cache: Path, began: int) -> None:
-    """Notes what a name stands for, where the model says what it was loaded from.
+def remember(model: Model, name: ModelName, precision: str, cache: Path, began: int) -> None:
+    """Store what a name stands for, if the model says what it was loaded from.
 
     Args:
         model: As `registry.load_model` gave it for the name.
-        name: As it was typed.
+        name: Of the model.
         precision: That it was loaded with.
         cache: Of the memo.
         began: When loading began, in ns since 1970: files that changed since are not trusted.
     """
-    if name.partition(":")[0] not in registry.families("models") or model.sources is None:
+    if isinstance(name.family, PluginFamily) or model.sources is None:
         return
     try:
         stamps = {os.path.abspath(path): memo.stamp(path) for path in model.sources}
     except OSError:  # replaced at this moment
         return
     if all(memo.is_settled(file_stamp, began) for file_stamp in stamps.values()):
-        rows = dict(memo.read(cache / MEMO))
-        rows.pop(_key(name, precision), None)
-        rows[_key(name, precision)] = {
-            "name": model.name,
-            "digest": model.digest,
-            "sources": stamps,
-        }
+        rows, key = dict(memo.read(cache / MEMO)), _key(name, precision)
+        rows.pop(key, None)
+        rows[key] = {"name": model.name, "digest": model.digest, "sources": stamps}
         memo.write(cache / MEMO, rows, MOST)
 
 
 def files_below(folder: Path) -> list[Path]:
-    """A folder, the folders in it and all of their files: what changes when any of these does.
+    """Return a folder, the folders in it and all of their files: what changes when any of these does.
 
     >>> [path.name for path in files_below(Path(__file__).parent.parent / "models" / "demo_weights")][0]
     'demo_weights'
@@ -109,36 +107,28 @@ def files_below(folder: Path) -> list[Path]:
     return paths
 
 
-def _key(name: str, precision: str) -> str:
+def _key(name: ModelName, precision: str) -> str:
     try:
         working_folder = os.getcwd()
     except OSError:
         working_folder = ""
-    parts = [name, precision, working_folder, _surroundings()]
+    folders = [os.environ.get(place, "") for place in PLACES]
+    parts = [name.text, precision, working_folder, folders, _code_and_libraries()]
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
-
-
-def _surroundings() -> str:
-    folders = [os.environ.get(name, "") for name in PLACES]
-    return json.dumps([folders, _code_and_libraries()])
 
 
 @functools.cache
 def _code_and_libraries() -> Sequence[str]:
-    """The machine, Python, vlprobe's own code by its stamps, and the libraries by their versions."""
+    """Return the machine, Python, vlprobe's own code by its stamps, and the libraries by their versions."""
     blake = hashlib.blake2b(digest_size=16)
     root = Path(__file__).parent.parent
     for path in files_below(root):
         if path.suffix in CODE and not {"shipped_results", "published_results"} & set(path.parts):
             blake.update(f"{path} {memo.stamp(path)}\0".encode("utf-8", "surrogateescape"))
-    return [
-        *(platform.node(), platform.machine(), sys.version, __version__, blake.hexdigest()),
-        *(f"{name} {_version(name)}" for name in LIBRARIES),
-    ]
-
-
-def _version(library: str) -> str:
-    try:
-        return importlib.metadata.version(library)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+    versions = {
+        package.name: package.version
+        for library in LIBRARIES
+        for package in importlib.metadata.distributions(name=library)
+    }
+    machine = [platform.node(), platform.machine(), sys.version, __version__, blake.hexdigest()]
+    return [*machine, *(f"{name} {version}" for name, version in versions.items())]

@@ -1,60 +1,78 @@
-"""Models, datasets, probes and edit rules from outside of vlprobe: which there are, which may be
-imported, and how.
+"""Plug-ins: models, datasets, probes and edit rules from outside vlprobe.
 
-A plug-in is an entry point of an installed distribution, in the group `vlprobe.models`,
-`vlprobe.datasets`, `vlprobe.probes` or `vlprobe.rules`, and goes by the entry point's name; or it is
-a file, a package's folder or a module: `py:FILE.py`, `py:FOLDER`, `py:MODULE`. What stands after it
-and a colon is for the plug-in to understand.
+A plug-in is an entry point of an installed distribution, in the group `vlprobe.models`, `vlprobe.datasets`,
+`vlprobe.probes` or `vlprobe.rules`, and has the entry point's name; or it is code by its place: `py:FILE.py`,
+`py:FOLDER` or `py:MODULE`. What follows the name and a colon is for the plug-in to understand.
 
-Its code runs only where its name is in VLPROBE_PLUGINS, a name a line. A person who types a name on
-the command line, or calls vlprobe from Python, puts it there; `vlprobe dashboard --plugin NAME` puts
-it there for the server, and jobs and workers inherit it. Names from anywhere else (a link, a form,
-the file of a job, a stored run) are refused before anything is imported or opened. What there is, is
-read from the metadata of distributions alone.
+Its code runs only if its name is in VLPROBE_PLUGINS, one name per line. Typing a name on the command line or calling
+vlprobe from Python puts it there, as does `--plugin NAME`; jobs and workers inherit it. Names from anywhere else (a
+link, a form, the file of a job, a stored run) are refused before anything is imported or opened.
+
+What its code raises becomes one line: here while it is imported and loads, later through `errors.plugin_errors`.
 """
 
-import contextlib
+import copy
 import functools
+import hashlib
 import importlib
 import importlib.machinery
 import importlib.metadata
-import importlib.util
+import inspect
 import os
 import re
 import sys
-import traceback
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from vlprobe.errors import InvalidInput, NotFound, VlprobeError, is_out_of_memory
-from vlprobe.registry import sources
+from vlprobe.errors import InvalidInput, plugin_errors, register_plugin
 from vlprobe.storage import files
-from vlprobe.storage.access import PLUGINS
+from vlprobe.storage.access import PLUGINS, refuse_name
+from vlprobe.types import Capabilities, Item, Metric, Probe
+from vlprobe.types.presentation import Presentation
 
-GROUPS = {name: f"vlprobe.{name}" for name in ("models", "datasets", "probes", "rules")}
+if TYPE_CHECKING:
+    from vlprobe.perturb.lgip import CaptionEdits
+
 PREFIX = "py:"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 FILE = re.compile(r"(.+?\.py)(?::(.*))?", re.DOTALL)
+CODE = tuple(importlib.machinery.all_suffixes())
+EXPECTED = {
+    "models": "load(name, device, precision)",
+    "datasets": "load(name, cache)",
+    "probes": "PROBE, an instance of a subclass of vlprobe.types.Probe",
+    "rules": "edits(captions, item_id, seed)",
+}
+METHODS = {  # of a model that declares the capability
+    "embeds_texts": ("tokenize", "encode_texts"),
+    "embeds_images": ("preprocess", "encode_images"),
+    "scores_pairs": ("tokenize", "preprocess", "encode_pictures", "match"),
+    "matches_side_by_side": ("first_is_left",),
+    "answers_cases": ("check_cases", "answers"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """Where the code of one plug-in is; nothing of it is imported yet."""
+    """The place of a plug-in's code; nothing of it is imported yet."""
 
-    name: (
-        str  # by which it may be imported: of its entry point, or py: and a whole path or a module
-    )
+    name: str  # of its entry point, or py: and a whole path or a module
     module: str  # or the path of a file, or of a package's folder
     attribute: str  # of the module; "": the module itself
     provider: str  # the distribution and its version, or the file
 
     @property
     def title(self) -> str:
-        """What an error calls it."""
+        """The name of the plug-in in an error."""
         return f"Plug-in '{self.name}' ({self.provider})"
+
+    def refused(self, reason: str) -> InvalidInput:
+        """Return the error that the plug-in is not usable."""
+        return InvalidInput(f"{self.title} {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +80,39 @@ class Imported:
     """A plug-in's object, and the digest of its code."""
 
     plugin: Plugin
-    target: object
+    target: Any
     digest: str
+
+    def combined(self, digest: str) -> str:
+        """Return a digest that changes with the one that the plug-in gives and with its code."""
+        return hashlib.blake2b(f"{digest}\0{self.digest}".encode(), digest_size=16).hexdigest()
 
 
 def installed(folder: str) -> tuple[Plugin, ...]:
-    """The entry points of one of GROUPS, by their names; reads metadata and imports nothing."""
-    return _installed(GROUPS[folder], tuple(sys.path))
+    """Return the entry points of a key of EXPECTED, sorted by name; reads metadata and imports nothing."""
+    return _installed(folder, tuple(sys.path))
 
 
-@functools.lru_cache(maxsize=16)
-def _installed(group: str, search_path: tuple[str, ...]) -> tuple[Plugin, ...]:
-    entry_points = importlib.metadata.entry_points(group=group)
-    every = [
-        Plugin(point.name, point.module, point.attr or "", _provider(point))
-        for point in entry_points
+@functools.cache  # a scan of all distributions takes 20 ms, and each name that is not ours needs one
+def _installed(folder: str, search_path: tuple[str, ...]) -> tuple[Plugin, ...]:
+    plugins = [
+        Plugin(
+            point.name,
+            point.module,
+            point.attr or "",
+            f"{point.dist.name} {point.dist.version}" if point.dist else point.module,
+        )
+        for point in importlib.metadata.entry_points(group=f"vlprobe.{folder}")
     ]
-    return tuple(sorted(every, key=lambda plugin: (plugin.name, plugin.provider)))
-
-
-def _provider(point: importlib.metadata.EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist else point.module
+    return tuple(sorted(plugins, key=lambda plugin: (plugin.name, plugin.provider)))
 
 
 def problem(plugin: Plugin, folder: str, taken: Collection[str]) -> str:
-    """Why an entry point cannot be used, in one line; "" where it can.
+    """Return why an entry point cannot be used, in one line; "" if it can.
 
     Args:
         plugin: One of `installed`.
-        folder: One of GROUPS.
+        folder: A key of EXPECTED.
         taken: Names that vlprobe itself has there.
     """
     if not NAME.fullmatch(plugin.name):
@@ -104,15 +126,14 @@ def problem(plugin: Plugin, folder: str, taken: Collection[str]) -> str:
 
 
 def named() -> tuple[str, ...]:
-    """The plug-ins that may be imported here, as VLPROBE_PLUGINS has them."""
-    names = filter(None, os.environ.get(PLUGINS, "").split("\n"))
-    return tuple(split(name)[0] for name in names)
+    """Return the plug-ins that may be imported here, as in VLPROBE_PLUGINS."""
+    return tuple(split(name)[0] for name in os.environ.get(PLUGINS, "").split("\n") if name)
 
 
 def allow(name: str) -> None:
-    """Lets the plug-in of a name be imported by this process and by those that it starts.
+    """Let this process and those that it starts import the plug-in of a name.
 
-    For names that a person typed, never for what a link, a form or a file says.
+    For names that a person typed, never for names in a link, a form or a file.
     """
     plugin_name, _ = split(name)
     if plugin_name.startswith(PREFIX) or NAME.fullmatch(plugin_name):
@@ -120,19 +141,19 @@ def allow(name: str) -> None:
 
 
 def split(name: str) -> tuple[str, str]:
-    """The plug-in that a name begins with, as VLPROBE_PLUGINS has it, and what follows its colon.
+    """Return the plug-in that a name begins with, with its whole path, and what follows its colon.
 
     >>> split("mine:large"), split("py:/a/b.py:large"), split("py:a.b")
     (('mine', 'large'), ('py:/a/b.py', 'large'), ('py:a.b', ''))
     """
     if not name.startswith(PREFIX):
-        head, _, rest = name.partition(":")
-        return head, rest
+        head, _, reference = name.partition(":")
+        return head, reference
     text = name.removeprefix(PREFIX)
     match = FILE.fullmatch(text)
-    path, rest = (match[1], match[2] or "") if match else text.partition(":")[::2]
+    path, reference = (match[1], match[2] or "") if match else text.partition(":")[::2]
     if not match and MODULE.fullmatch(path):
-        return f"{PREFIX}{path}", rest
+        return f"{PREFIX}{path}", reference
     try:
         whole = os.path.realpath(os.path.expanduser(path))
     except ValueError:  # NUL
@@ -141,76 +162,88 @@ def split(name: str) -> tuple[str, str]:
         raise InvalidInput(
             f"'{name}' names no plug-in. Expected py:FILE.py, py:FOLDER or py:MODULE."
         )
-    return f"{PREFIX}{whole}", rest
+    return f"{PREFIX}{whole}", reference
 
 
-def find(folder: str, name: str, taken: Collection[str]) -> tuple[Plugin, str] | None:
-    """The plug-in that a name begins with, and what follows; None where there is none of that name.
+def find(folder: str, name: str, taken: Collection[str]) -> Plugin | None:
+    """Return the plug-in that a name begins with; None if there is none of that name.
 
-    Raises:
-        InvalidInput: it may not be imported here, or cannot be used.
+    Raises InvalidInput if it may not be imported here, or cannot be used.
     """
-    if name.startswith(PREFIX):
-        if not any(allowed.startswith(PREFIX) for allowed in named()):
-            raise _refusal(f"'{name}' is code", "py:FILE.py")  # nobody looks whether it is there
-        plugin_name, rest = split(name)
-        if plugin_name not in named():
-            raise _refusal(f"'{name}' is code", "py:FILE.py")
-        return _of_python(plugin_name), rest
-    plugin_name, rest = split(name)
-    plugin = next((entry for entry in installed(folder) if entry.name == plugin_name), None)
-    if plugin is None:
-        return None
-    if reason := problem(plugin, folder, taken):
-        raise InvalidInput(reason)
-    if plugin_name not in named():
-        raise _refusal(f"'{plugin_name}' is a plug-in of {plugin.provider}", plugin_name)
-    return plugin, rest
+    is_code = name.startswith(PREFIX)
+    plugin, subject, allowed_name = None, f"'{name}' is code", "py:FILE.py"
+    if not is_code:
+        plugin_name, _ = split(name)
+        plugin = next((entry for entry in installed(folder) if entry.name == plugin_name), None)
+        if plugin is None:
+            return None
+        if reason := problem(plugin, folder, taken):
+            raise InvalidInput(reason)
+        subject, allowed_name = f"'{plugin_name}' is a plug-in of {plugin.provider}", plugin_name
+    # While no code is named, no one looks whether a file is there.
+    if (is_code and not any(entry.startswith(PREFIX) for entry in named())) or (
+        split(name)[0] not in named()
+    ):
+        raise InvalidInput(
+            f"{subject} from outside of vlprobe, and it runs only where whoever started this named it. "
+            f"Start with --plugin {allowed_name}."
+        )
+    return plugin or of_code(split(name)[0])
 
 
-def _refusal(subject: str, name: str) -> InvalidInput:
-    return InvalidInput(
-        f"{subject} from outside of vlprobe, and it runs only where whoever started this named it. "
-        f"Start with --plugin {name}."
-    )
-
-
-def _of_python(plugin_name: str) -> Plugin:
-    """The plug-in of py:FILE.py, py:FOLDER or py:MODULE."""
+def of_code(plugin_name: str) -> Plugin:
+    """Return the plug-in of py:FILE.py, py:FOLDER or py:MODULE."""
     text = plugin_name.removeprefix(PREFIX)
     return Plugin(plugin_name, text, "", Path(text).name if text.startswith("/") else "a module")
 
 
 @functools.cache
 def load(plugin: Plugin) -> Imported:
-    """Imports a plug-in, once a process. Raises InvalidInput where that fails."""
+    """Import a plug-in, once a process. Raises InvalidInput if that fails."""
+    path = Path(plugin.module)
     if plugin.module.startswith("/"):
-        root, version = Path(plugin.module), ""
-        if not (root.is_file() or (root / "__init__.py").is_file()):
+        if not (path.is_file() or (path / "__init__.py").is_file()):
             raise InvalidInput(
                 f"'{plugin.name}' is no file, and no folder with an __init__.py. Check the path."
             )
-    else:
-        root = sources.package_root(plugin.module)
-        if root is None:
-            raise InvalidInput(
-                f"{plugin.title} names the module '{plugin.module}', which is not installed here."
-            )
-        version = _version(plugin)
-    digest = sources.digest(root, version)
-    with translated(plugin, "while it was imported"):
-        target: object = (
-            _module_of_file(root)
-            if plugin.module.startswith("/")
-            else importlib.import_module(plugin.module)
-        )
+        digest = code_digest(path)  # before its code can change the files
+        register_plugin(path, plugin.title)
+    with plugin_errors(plugin.title, "while it was imported"):
+        if plugin.module.startswith("/"):
+            target: Any = _module_of_file(path)
+        else:
+            target = _installed_module(plugin)
+            path = _package_root(target, plugin)
+            digest = code_digest(path, _version(plugin))
+            register_plugin(path, plugin.title)
         for name in filter(None, plugin.attribute.split(".")):
             target = getattr(target, name)
     return Imported(plugin, target, digest)
 
 
+def _installed_module(plugin: Plugin) -> ModuleType:
+    try:
+        return importlib.import_module(plugin.module)
+    except ModuleNotFoundError as error:
+        if not f"{plugin.module}.".startswith(f"{error.name}."):
+            raise
+        raise InvalidInput(
+            f"{plugin.title} names the module '{plugin.module}', which is not installed here."
+        ) from None
+
+
+def _package_root(module: ModuleType, plugin: Plugin) -> Path:
+    """Return the folder of the outermost package with an `__init__.py` that a module is in, or its one file."""
+    if not module.__file__:
+        raise plugin.refused("has no file of code.")
+    root = Path(module.__file__)
+    while (root.parent / "__init__.py").exists():
+        root = root.parent
+    return root
+
+
 def _version(plugin: Plugin) -> str:
-    """The distribution of a module and its version; "" where it has none."""
+    """Return the distribution of a module and its version; "" if it has none."""
     if not plugin.name.startswith(PREFIX):
         return plugin.provider
     first = plugin.module.partition(".")[0]
@@ -220,89 +253,204 @@ def _version(plugin: Plugin) -> str:
     )
 
 
-class _SourceLoader(importlib.machinery.SourceFileLoader):
-    """Runs what the file says now: no bytecode of an earlier text is read, and none is written."""
+def code_digest(root: Path, version: str = "") -> str:
+    """Return 32 hex digits that change with the version and with any file that Python could import.
 
-    def get_code(self, fullname: str) -> CodeType | None:
-        path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
+    Args:
+        root: A file, or the folder of a package, whose files are known by their paths in it.
+        version: Of the distribution; "" if there is none.
+
+    Raises:
+        InvalidInput: a file cannot be read.
+    """
+    code_files = [] if root.is_dir() else [root]
+    for folder, folders, names in os.walk(root):  # enters no folder by a link
+        folders[:] = sorted(set(folders) - {"__pycache__"})
+        code_files += [Path(folder, name) for name in sorted(names) if name.endswith(CODE)]
+    blake = hashlib.blake2b(version.encode(), digest_size=16)
+    try:
+        for file in code_files:
+            name = file.name if file == root else file.relative_to(root).as_posix()
+            content = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+            blake.update(f"\0{name}\0{content}".encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise InvalidInput(
+            f"'{error.filename or root}' of a plug-in cannot be read ({error.strerror}). "
+            "Check the path and who may read it."
+        ) from None
+    return blake.hexdigest()
 
 
 def _module_of_file(path: Path) -> ModuleType:
-    """The module that a file or a package's folder defines, by a name that nothing else has."""
+    """Run a file or a package's folder as a module with a unique name. No bytecode of an earlier text is read."""
     file = path / "__init__.py" if path.is_dir() else path
-    name = f"vlprobe_plugin_{sources.digest(file, str(path))}"
-    spec = importlib.util.spec_from_file_location(
-        name,
-        file,
-        loader=_SourceLoader(name, str(file)),
-        submodule_search_locations=[str(path)] if path.is_dir() else None,
-    )
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look there
+    module = ModuleType(f"vlprobe_plugin_{code_digest(file, str(path))}")
+    module.__file__ = str(file)
+    if path.is_dir():
+        module.__path__, module.__package__ = [str(path)], module.__name__
+    sys.modules[module.__name__] = module  # dataclasses and pickle look there
     try:
-        spec.loader.exec_module(module)
+        exec(compile(file.read_bytes(), file, "exec"), vars(module))
     except BaseException:
-        del sys.modules[name]
+        del sys.modules[module.__name__]
         raise
     return module
 
 
-@contextlib.contextmanager
-def translated(plugin: Plugin, doing: str) -> Iterator[None]:
-    """Turns whatever a plug-in's code raises into one line that names it; its own VlprobeErrors,
-    and a full memory, stay as they are.
+def offers(folder: str, target: object) -> bool:
+    """Return whether a plug-in's object is as EXPECTED of a folder.
+
+    A `load` that takes a `cache` loads datasets, any other loads models.
     """
+    if folder == "probes":
+        return isinstance(getattr(target, "PROBE", target), Probe)
+    if folder == "rules":
+        return callable(getattr(target, "edits", None))
     try:
-        yield
-    except VlprobeError:
-        raise
-    except (Exception, SystemExit) as error:  # code of others raises what it likes
-        if is_out_of_memory(error):
-            raise
-        message = " ".join(str(error).split()) or "no reason given"
-        raise InvalidInput(
-            f"{plugin.title} raised {type(error).__name__} {doing}{_place(plugin, error)}: {message}"
-        ) from error
+        parameters = inspect.signature(getattr(target, "load", None)).parameters  # type: ignore[arg-type] - may be None
+    except (TypeError, ValueError):  # not a function of Python
+        return False
+    return ("cache" in parameters) == (folder == "datasets")
 
 
-def _place(plugin: Plugin, error: BaseException) -> str:
-    """The file and line of the plug-in that raised, else the last of any."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]
-    root = (
-        Path(plugin.module)
-        if plugin.module.startswith("/")
-        else sources.package_root(plugin.module)
-    )
-    inside = [frame for frame in frames if root and Path(frame.filename).is_relative_to(root)]
-    frame = (inside or frames or [None])[-1]
-    return f" ({Path(frame.filename).name}, line {frame.lineno})" if frame else ""
+class PluginFamily:
+    """The models or the datasets of one plug-in, as a family of the registry."""
+
+    def __init__(self, folder: str, imported: Imported) -> None:
+        self.PREFIX, self._folder, self._imported = imported.plugin.name, folder, imported
+        prefix = getattr(imported.target, "PREFIX", None)
+        if self.PREFIX.startswith(PREFIX):
+            self._inner_prefix = str(prefix or Path(imported.plugin.module).stem)
+        elif prefix in (None, self.PREFIX):
+            self._inner_prefix = self.PREFIX
+        else:
+            raise imported.plugin.refused(
+                f"calls itself '{prefix}'. Expected '{self.PREFIX}' as PREFIX."
+            )
+        if not offers(folder, imported.target):
+            raise imported.plugin.refused(
+                f"is none of vlprobe's {folder}. Expected {EXPECTED[folder]}."
+            )
+
+    def names(self) -> list[str]:
+        """Return the names that can be typed; the prefix only if the plug-in does not say."""
+        list_names = getattr(self._imported.target, "names", None)
+        if not callable(list_names):
+            return [self.PREFIX]
+        with plugin_errors(self._imported.plugin.title, "in names"):
+            return [
+                f"{self.PREFIX}{str(name).removeprefix(self._inner_prefix)}"
+                for name in list_names()  # type: ignore[union-attr] - its own protocol says a list
+            ]
+
+    def check_name(self, name: str) -> None:
+        """Raise what the plug-in finds wrong with a name, in one line."""
+        if callable(check := getattr(self._imported.target, "check_name", None)):
+            with plugin_errors(self._imported.plugin.title, "in check_name"):
+                check(self._inner_name(name))
+
+    def load(self, name: str, *arguments: Path, **settings: str) -> "PluginModel | PluginDataset":
+        """Return the model, or the dataset, of that name, checked."""
+        with plugin_errors(self._imported.plugin.title, "in load"):
+            loaded = self._imported.target.load(self._inner_name(name), *arguments, **settings)
+            kind = PluginModel if self._folder == "models" else PluginDataset
+            return kind(loaded, name, self._imported)
+
+    def _inner_name(self, name: str) -> str:
+        """Return the name as the plug-in knows it: its own prefix before what follows."""
+        reference = name.removeprefix(self.PREFIX)
+        refuse_name(f"py{reference}")
+        return f"{self._inner_prefix}{reference}"
 
 
-def require(name: str, taken: dict[str, Collection[str]]) -> None:
-    """Imports a plug-in that a starter named. Raises NotFound or InvalidInput where it cannot be used.
+class PluginDataset:
+    """A dataset of a plug-in, checked; its digest covers the plug-in's code."""
 
-    Args:
-        name: Of the plug-in alone, or with what follows it.
-        taken: Names that vlprobe itself has, by folder.
+    def __init__(self, dataset: Any, name: str, imported: Imported) -> None:
+        digest, items = dataset.digest, tuple(dataset.items)
+        self.notes = tuple(map(str, getattr(dataset, "notes", ())))
+        if not isinstance(digest, str) or not digest:
+            raise imported.plugin.refused("gives a dataset without a digest. Expected a text.")
+        strays = [item for item in items if not isinstance(item, Item)]
+        if strays or not items:
+            gift = f"a {type(strays[0]).__name__} among its items" if strays else "no items"
+            raise imported.plugin.refused(f"gives {gift}. Expected vlprobe.types.Item.")
+        if len({item.id for item in items}) < len(items):
+            raise imported.plugin.refused("gives several items one id. Give each its own.")
+        self.name, self.digest, self.items = name, imported.combined(digest), items
+
+
+class PluginModel:
+    """A model of a plug-in under the name that was typed; its digest covers the plug-in's code."""
+
+    def __init__(self, model: Any, name: str, imported: Imported) -> None:
+        self._model, self._imported = model, imported
+        digest, capabilities = model.digest, model.capabilities
+        self.note = str(getattr(model, "note", ""))
+        if not isinstance(digest, str) or not digest:
+            raise imported.plugin.refused("gives a model without a digest. Expected a text.")
+        if not isinstance(capabilities, Capabilities):
+            raise imported.plugin.refused("gives a model whose capabilities are no Capabilities.")
+        declared = [flag for flag in METHODS if getattr(capabilities, flag)]
+        if not declared:
+            raise imported.plugin.refused("gives a model that declares nothing.")
+        for flag in declared:
+            for method in METHODS[flag]:
+                if not callable(getattr(model, method, None)):
+                    raise imported.plugin.refused(
+                        f"gives a model that declares {flag} and lacks {method}."
+                    )
+        self.name, self.digest = name, imported.combined(digest)
+
+    def facts(self) -> Mapping[str, str]:
+        """Return what was built, as the model says, and whose code it is."""
+        facts = self._model.facts() if hasattr(self._model, "facts") else {}
+        return {**facts, "plug-in": self._imported.plugin.provider}
+
+    def published(self) -> Mapping[str, str]:
+        """Return what its publisher states."""
+        return self._model.published() if hasattr(self._model, "published") else {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._model, name)
+
+
+def probe_of(imported: Imported) -> Probe:
+    """Return the probe of a plug-in under the plug-in's name; runs pin its `code_digest` among their options.
+
+    Raises InvalidInput if it is not a probe, or a probe without presentation or metrics.
     """
-    plugin_name, _ = split(name)
-    entries = [
-        (folder, plugin)
-        for folder in GROUPS
-        for plugin in installed(folder)
-        if plugin.name == plugin_name
-    ]
-    if not entries and not plugin_name.startswith(PREFIX):
-        every = {plugin.name for folder in GROUPS for plugin in installed(folder)}
-        raise NotFound("plug-in", plugin_name, sorted(every), "A file is one, too: py:FILE.py.")
-    for folder, plugin in entries:
-        if reason := problem(plugin, folder, taken[folder]):
-            raise InvalidInput(reason)
-    allow(name)
-    if not entries:
-        load(_of_python(plugin_name))
-    for _, plugin in entries:
-        load(plugin)
+    plugin = imported.plugin
+    if not offers("probes", imported.target):
+        raise plugin.refused(f"is no probe. Expected {EXPECTED['probes']}.")
+    with plugin_errors(plugin.title, "where its probe describes itself"):
+        probe = copy.copy(getattr(imported.target, "PROBE", imported.target))
+        probe.name, probe.code_digest = plugin.name, imported.digest
+        if not isinstance(probe.presentation, Presentation) or not probe.presentation.kinds:
+            raise plugin.refused("gives a probe without a presentation of its kinds.")
+        if not probe.metrics or not all(isinstance(metric, Metric) for metric in probe.metrics):
+            raise plugin.refused("gives a probe without metrics.")
+    return probe
+
+
+class PluginRules:
+    """A set of edit rules of a plug-in."""
+
+    def __init__(self, imported: Imported) -> None:
+        if not offers("rules", imported.target):
+            raise imported.plugin.refused(f"is no set of edit rules. Expected {EXPECTED['rules']}.")
+        self.name, self.digest, self._imported = imported.plugin.name, imported.digest, imported
+
+    def edits(
+        self, captions: Sequence[str], item_id: str, seed: int, **limits: Any
+    ) -> "CaptionEdits":
+        """Return the edits of one image's captions, checked and capped: see `perturb.outside.kept`."""
+        from vlprobe.perturb import outside
+
+        title = self._imported.plugin.title
+        with plugin_errors(title, "in edits"):
+            edits = self._imported.target.edits(tuple(captions), item_id, seed)
+            listed = [list(of_caption) for of_caption in edits]
+        return outside.kept(captions, item_id, listed, title, seed=seed, **limits)

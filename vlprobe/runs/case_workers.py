@@ -22,7 +22,7 @@ from typing import IO, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from vlprobe.errors import JobFailed, VlprobeError
+from vlprobe.errors import InvalidInput, JobFailed, VlprobeError
 from vlprobe.runs import processes
 from vlprobe.types import Case, Item, Probe, Run
 
@@ -100,6 +100,8 @@ def _make_chunk(
     dropped: Counter[str] = Counter()
     for row, item in enumerate(items):
         cases_of_item, dropped_of_item = probe.cases(item, options, seed)
+        if not all(isinstance(case, Case) for case in cases_of_item):
+            raise InvalidInput(f"Probe '{probe.name}' gives cases that are no vlprobe.types.Case.")
         cases += cases_of_item
         item_rows += [row] * len(cases_of_item)
         dropped.update(dropped_of_item)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Item, Probe, Run
@@ -19,6 +20,13 @@ class RunContext:
     probe: Probe
     request: Request
     store: Store
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput if the run was planned with other code of a plug-in's probe, as on another machine."""
+        if self.run.options.get("plugin_digest", "") != self.probe.code_digest:
+            raise InvalidInput(
+                f"Plug-in '{self.probe.name}' is not the same on all machines. Install one version."
+            )
 
     @property
     def case_entry(self) -> Entry:

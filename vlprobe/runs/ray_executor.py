@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from vlprobe import __version__, registry
-from vlprobe.errors import InvalidInput, JobFailed, VlprobeError
+from vlprobe.errors import InvalidInput, JobFailed, VlprobeError, plugin_errors
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, LocalExecutor
 from vlprobe.runs.ray_cluster import POLL
@@ -84,7 +84,8 @@ class Worker:
         """Do the task in a batch of one row; return it with the similarity spread and the message."""
         task, spread, error = str(batch["task"][0]), float("nan"), ""
         try:
-            spread = self._do(*json.loads(task))
+            with plugin_errors():
+                spread = self._do(*json.loads(task))
         except VlprobeError as raised:
             error = str(raised)
         return {"task": [task], "spread": [spread], "error": [error]}

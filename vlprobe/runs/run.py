@@ -18,11 +18,11 @@ from typing import NamedTuple
 from vlprobe import registry
 from vlprobe.datasets.audit import NOT_ENGLISH
 from vlprobe.datasets.languages import foreign_captions
-from vlprobe.errors import InvalidInput, Misfit
+from vlprobe.errors import InvalidInput, Misfit, plugin_errors
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.endpoint.served import ServedModel
 from vlprobe.probes.fit import check_fit, check_pictures
-from vlprobe.registry import model_memo
+from vlprobe.registry import ModelName, model_memo
 from vlprobe.runs import examination, questions, ray_cluster, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
@@ -68,6 +68,7 @@ def execute(
     return execute_plan([request], store, progress, models, dataset).manifests[0]
 
 
+@plugin_errors()
 def execute_plan(
     requests: Sequence[Request],
     store: Store,
@@ -96,18 +97,20 @@ def execute_plan(
             f"'{next(iter(models))}' is in this process alone, and workers on Ray load models by name. "
             "Choose executor local, or name the model."
         )
+    names = {
+        name: registry.parse_name("models", name) for name in settings.models if name not in models
+    }
     with memo.reading_all() if settings.verify else contextlib.nullcontext():
         write_error = _write_error(store)
         questions_of = _prepare_all(requests, store, progress, dataset)
         budget = Budget(settings.price, settings.max_cost)
-        execution = _Execution(store, progress, models, write_error, leaves_out, budget)
+        execution = _Execution(store, progress, models, names, write_error, leaves_out, budget)
         lacking = [execution.lacks_cases(prepared) for _, prepared in questions_of]
         answers = [
             {
                 name: manifest
-                for name in settings.models
-                if name not in models
-                and (manifest := _stored_answer(name, *question, store, write_error is None))
+                for name, parsed in names.items()
+                if (manifest := _stored_answer(parsed, *question, store, write_error is None))
             }
             for question in questions_of
         ]
@@ -153,7 +156,7 @@ def _prepare_all(
 
 
 def _stored_answer(
-    model_name: str, request: Request, prepared: "Prepared", store: Store, is_writable: bool
+    model_name: ModelName, request: Request, prepared: "Prepared", store: Store, is_writable: bool
 ) -> dict | None:
     """The manifest of a run to which nothing is to be added, where what the model is is
     remembered: no model is loaded, and torch is not imported.
@@ -181,7 +184,8 @@ class _Execution:
 
     store: Store
     progress: Progress
-    models: Mapping[str, Model]
+    models: Mapping[str, Model]  # that are loaded already, by name
+    names: Mapping[str, ModelName]  # of all others
     write_error: InvalidInput | None
     leaves_out: bool
     budget: Budget
@@ -215,7 +219,7 @@ class _Execution:
         self.progress.begin_run(RunKeys())
         self.progress.update(f"Loading {model_name}", 0, 1)
         model = self.models.get(model_name) or model_memo.load(
-            model_name, device, request.precision, self.store.root
+            self.names[model_name], device, request.precision, self.store.root
         )
         runs = [
             (context, prepared.dataset, manifest_of)
@@ -277,6 +281,8 @@ def prepare(
     options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
     probe.check_options(options)
     options = probe.pin(options, store.root)
+    if probe.code_digest:
+        options = {**options, "plugin_digest": probe.code_digest}
     if dataset is None:
         dataset_name = request.dataset or probe.dataset
         progress.update(f"Reading {dataset_name}", 0, 1)

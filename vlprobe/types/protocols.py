@@ -336,6 +336,7 @@ class Probe(ABC):
     # By the name of a table that is stored beside the scores, a row a case: the columns of the
     # scorer's table that it holds in place of the scores; null where an earlier version scored.
     side_tables: "Mapping[str, pa.Schema]" = MappingProxyType({})
+    code_digest: str = ""  # of a plug-in's code, which its runs have among their options
     foreign: frozenset[str] = frozenset()  # captions of a run that rules for English leave alone
 
     @property

@@ -96,7 +96,7 @@ def test_keys_that_cannot_be_read_are_refused_and_not_repeated(
 ):
     monkeypatch.setenv(endpoints.KEYS, keys)
     with pytest.raises(InvalidInput, match=said) as error:
-        endpoints.authorization("http://api.example.com")
+        endpoints.key_of("http://api.example.com")
     assert KEY not in str(error.value)
 
 

@@ -158,9 +158,10 @@ def checked(
     for request in requests:
         registry.check_name("datasets", request.dataset)
     for name in models:
-        registry.check_name("models", name)
+        model_name = registry.parse_name("models", name)
+        model_name.check()
         for probe in probes:
-            check_name_fits(name, registry.load_probe(probe))
+            check_name_fits(model_name, registry.load_probe(probe))
     return requests
 
 

@@ -13,11 +13,16 @@ import numpy as np
 from PIL import Image
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models.endpoint import data_urls, reply
+from vlprobe.models.endpoint import reply
 from vlprobe.models.endpoint.budget import estimated_tokens
-from vlprobe.models.endpoint.names import EndpointName
 from vlprobe.models.endpoint.reply import Reply
-from vlprobe.models.endpoint.served import Question, ServedModel
+from vlprobe.models.endpoint.served import (
+    EndpointName,
+    Question,
+    ServedModel,
+    data_url,
+    refuse_absent,
+)
 from vlprobe.models.hf_gen import QUESTION
 from vlprobe.scoring import pictures
 from vlprobe.scoring.inputs import text_id
@@ -43,7 +48,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
     """A model that a server answers for, asked whether a picture shows what a text says."""
 
     def __init__(self, parsed: EndpointName) -> None:
-        how = [QUESTION, YES, NO, data_urls.how(parsed.side), parsed.top]
+        how = [QUESTION, YES, NO, parsed.picture_settings, parsed.top]
         reading = "probability" if parsed.gives_probability else "log-odds"
         super().__init__(parsed, "chat/completions", how, reading)
         self.n_scores = 0
@@ -56,7 +61,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
 
     def first_question(self) -> Question:
         """About a grey square."""
-        url = data_urls.of_image(Image.new("RGB", (32, 32), "gray"), self.parsed.side)
+        url = data_url(Image.new("RGB", (32, 32), "gray"), self.parsed.side)
         return self._question("first", lambda: url, FIRST_TEXT, "the first request")
 
     def _question(self, name: str, url: Callable[[], str], text: str, label: str) -> Question:
@@ -76,7 +81,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
                 "top_logprobs": self.parsed.top,
             }
 
-        tokens = estimated_tokens(words) + data_urls.tokens(self.parsed.side)
+        tokens = estimated_tokens(words) + self.parsed.picture_tokens
         return Question((name,), payload, tokens, label)
 
     def check(self, answer: Reply, question: Question) -> None:
@@ -125,14 +130,16 @@ class ServedJudge(ServedModel, CaseAnswerer):
         content: dict[str, str] = {}
         for name in dict.fromkeys(pair.picture for pair in pairs):
             picture = Picture.from_name(name)
-            data_urls.refuse_absent(picture, self.name)
+            refuse_absent(picture, self.name)
             content[name] = pictures.content_key(picture, pictures.read(picture)).hex()
         return {pair: f"{content[pair.picture]} {text_id(pair.text)}" for pair in pairs}
 
     def _pair_question(self, name: str, pair: _Pair, number: str) -> Question:
         picture, side = Picture.from_name(pair.picture), self.parsed.side
         label = f"the request {number} ('{pair.text[:60]}' with '{picture.path.name[:60]}')"
-        return self._question(name, lambda: data_urls.of_picture(picture, side), pair.text, label)
+        return self._question(
+            name, lambda: data_url(pictures.open_picture(picture), side), pair.text, label
+        )
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
         """Scores of each case's pictures with its texts, picture by picture: float32 of shape

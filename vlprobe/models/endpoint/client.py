@@ -1,5 +1,11 @@
-"""One POST to a server: the key for its origin alone, no redirect followed, waits between attempts."""
+"""One POST to a server: the key for its origin only, no redirect followed, waits between attempts.
 
+urllib3 sends the requests, and the attempts are counted here: urllib3's own `Retry` first reads the body of a failed
+attempt to its end, which a hostile server never sends, httpx retries no status, and neither reports an attempt that was
+lost and may cost money.
+"""
+
+import json
 import random
 import threading
 import time
@@ -30,32 +36,21 @@ class Stopped(Exception):
 
 
 def _repeats(key: str, text: str) -> bool:
-    """Whether an answer has the key in any spelling of JSON, or a piece of it outside of the answers themselves."""
-    pieces = [key[start : start + PIECE] for start in range(max(1, len(key) - PIECE + 1))]
+    """Return whether an answer has the key in any spelling of JSON, or a piece of it outside of LONG_FIELDS."""
+    remaining = text
     try:
         content = files.parse_json(text)
     except ValueError:
-        return any(piece in text for piece in pieces)
-    if key in text or ("\\" in text and key in _texts(content)):
-        return True
-    if isinstance(content, dict):
-        content = {name: value for name, value in content.items() if name not in LONG_FIELDS}
-    texts = _texts(content)
-    return any(piece in texts for piece in pieces)
-
-
-def _texts(content: object) -> str:
-    """The texts of parsed JSON, one after the other."""
-    texts, pending = [], [content]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, dict):
-            pending += [*part.keys(), *part.values()]
-        elif isinstance(part, list):
-            pending += part
-    return "\n".join(texts)
+        pass
+    else:
+        spelled = json.dumps(key)[1:-1]
+        if key in text or ("\\" in text and spelled in json.dumps(content, ensure_ascii=False)):
+            return True
+        if isinstance(content, dict):
+            content = {name: part for name, part in content.items() if name not in LONG_FIELDS}
+        key, remaining = spelled, json.dumps(content, ensure_ascii=False)
+    starts = range(max(1, len(key) - PIECE + 1))
+    return any(key[start : start + PIECE] in remaining for start in starts)
 
 
 class Client:
@@ -79,29 +74,47 @@ class Client:
         )
 
     def stop(self) -> None:
-        """Ends all waiting; requests that are under way go on to their answer."""
+        """End all waiting; requests that are under way go on to their answer."""
         self._stopping.set()
 
     def post(self, path: str, body: bytes, label: str, lost: Callable[[], None]) -> str:
-        """The text of the answer.
+        """Return the text of the answer.
 
         Args:
             path: After the address's URL.
             body: JSON.
-            label: What an error calls the request.
+            label: The name of the request in an error.
             lost: Called for each attempt that ended without an answer after it was sent.
 
         Raises:
             InvalidInput: the server refuses it, or gives no whole answer.
-            Stopped: somebody called `stop`.
+            Stopped: `stop` was called.
         """
-        problem = ""
+        problem, asked_wait = "", 0.0
         for attempt in range(ATTEMPTS):
+            if attempt:
+                wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
+                self._stopping.wait(max(wait * (1 + random.random() / 4), asked_wait))
             if self._stopping.is_set():
                 raise Stopped
-            wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * (1 + random.random() / 4)
+            key = endpoints.key_of(self._address.origin)
+            headers = {
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "User-Agent": f"vlprobe/{__version__}",
+                **({"Authorization": f"Bearer {key}"} if key else {}),
+            }
+            deadline, asked_wait = time.monotonic() + self._seconds, 0.0
             try:
-                status, text, asked_wait = self._attempt(path, body, label)
+                response = self._pool.request(
+                    "POST",
+                    f"{self._address.url}/{path}",
+                    body=body,
+                    headers=headers,
+                    redirect=False,
+                    preload_content=False,
+                )
+                content = self._read(response, deadline, label)
             except ReadTimeoutError:
                 lost()
                 problem = f"no answer within {self._seconds:g} s"
@@ -113,33 +126,19 @@ class Client:
             except HTTPError as error:
                 problem = f"no connection ({type(error).__name__})"
             else:
-                if status == 200:
-                    return text
-                problem = self._problem(status, label)
-                wait = self._wait(wait, asked_wait, label, problem)
-            if attempt + 1 < ATTEMPTS and self._stopping.wait(wait):
-                raise Stopped
+                if response.status == 200:
+                    return self._text(content, key, label)
+                problem = self._problem(response.status, label)
+                asked_wait = self._asked_wait(response, problem, label)
         raise self._refused(label, f"{problem}, {ATTEMPTS} times")
 
-    def _attempt(self, path: str, body: bytes, label: str) -> tuple[int, str, float | None]:
-        """Status, the text of an answer, and how many seconds the server asks us to wait."""
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "User-Agent": f"vlprobe/{__version__}",
-            **endpoints.authorization(self._address.origin),
-        }
-        deadline = time.monotonic() + self._seconds
-        url = f"{self._address.url}/{path}"
-        response = self._pool.request(
-            "POST", url, body=body, headers=headers, redirect=False, preload_content=False
-        )
-        blocks, size = [], 0
+    def _read(self, response: urllib3.BaseHTTPResponse, deadline: float, label: str) -> bytes:
+        """Return the body of an answer. Raises InvalidInput if it is cut off, too long or takes too long."""
+        content = bytearray()
         try:
             for block in response.stream(BLOCK, decode_content=True):
-                blocks.append(block)
-                size += len(block)
-                if size > MAX_ANSWER:
+                content += block
+                if len(content) > MAX_ANSWER:
                     raise self._refused(label, f"the answer has more than {MAX_ANSWER >> 20} MiB")
                 if time.monotonic() > deadline:
                     raise self._refused(label, f"the answer took more than {self._seconds:g} s")
@@ -147,50 +146,47 @@ class Client:
             raise self._refused(label, "the answer ends in its middle") from None
         finally:
             response.close()
-        asked_wait = None
-        if response.status in BUSY and "Retry-After" in response.headers:
-            try:
-                asked_wait = urllib3.Retry(retry_after_max=10**9).get_retry_after(response)
-            except InvalidHeader:
-                asked_wait = None
-        text = self._scrubbed(b"".join(blocks), label) if response.status == 200 else ""
-        return response.status, text, asked_wait
+        return bytes(content)
 
-    def _scrubbed(self, content: bytes, label: str) -> str:
-        """The text of an answer. Raises InvalidInput where it is none, or repeats the key."""
-        key = endpoints.authorization(self._address.origin).get("Authorization", "")
+    def _text(self, content: bytes, key: str, label: str) -> str:
+        """Return the text of an answer. Raises InvalidInput if it has none, or repeats the key."""
         try:
             text = content.decode()
         except UnicodeDecodeError:
             raise self._refused(label, "the answer is no text") from None
-        if key and _repeats(key.removeprefix("Bearer "), text):
+        if key and _repeats(key, text):
             raise self._refused(label, "the answer repeats the key, and is not kept")
         return text
 
     def _problem(self, status: int, label: str) -> str:
-        """What is wrong with a status that may pass. Raises InvalidInput for any other."""
+        """Return what is wrong with a status that may pass. Raises InvalidInput for any other.
+
+        What the server says is not quoted: servers repeat keys, whole or in part.
+        """
         if status in BUSY:
             return f"status {status}"
         if 300 <= status < 400:
-            raise self._refused(
-                label,
-                f"it redirects (status {status}), and redirects are not followed: name the address itself",
+            problem = f"it redirects (status {status}), and redirects are not followed: name the address itself"
+        elif status in (401, 403):
+            problem = (
+                f"it refuses the key, or there is none (status {status}): put the key of {self._address.origin} into "
+                f"{endpoints.KEYS}"
             )
-        if status in (401, 403):  # which often quote a part of the key
-            hint = f"put the key of {self._address.origin} into {endpoints.KEYS}"
-            raise self._refused(
-                label, f"it refuses the key, or there is none (status {status}): {hint}"
+        else:
+            problem = (
+                f"status {status}. Check the address, the model's name and the log of the server"
             )
-        # What it says is not quoted: servers repeat keys, whole or in part.
-        raise self._refused(
-            label, f"status {status}. Check the address, the model's name and the log of the server"
-        )
+        raise self._refused(label, problem)
 
-    def _wait(self, wait: float, asked_wait: float | None, label: str, problem: str) -> float:
-        """Seconds before the next attempt."""
-        if asked_wait is not None and asked_wait > LONGEST_ASKED_FOR:
-            raise self._refused(label, f"{problem}, and it asks us to wait {asked_wait:,.0f} s")
-        return max(wait, asked_wait or 0.0)
+    def _asked_wait(self, response: urllib3.BaseHTTPResponse, problem: str, label: str) -> float:
+        """Return how many seconds a busy server asks us to wait. Raises InvalidInput if that is too long."""
+        try:
+            seconds = urllib3.Retry(retry_after_max=10**9).get_retry_after(response) or 0.0
+        except InvalidHeader:
+            return 0.0
+        if seconds > LONGEST_ASKED_FOR:
+            raise self._refused(label, f"{problem}, and it asks us to wait {seconds:,.0f} s")
+        return seconds
 
     def _refused(self, label: str, problem: str) -> InvalidInput:
         return InvalidInput(

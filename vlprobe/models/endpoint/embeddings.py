@@ -9,12 +9,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from vlprobe.models.endpoint import data_urls, reply
+from vlprobe.models.endpoint import reply
 from vlprobe.models.endpoint.budget import estimated_tokens
-from vlprobe.models.endpoint.names import EndpointName
 from vlprobe.models.endpoint.reply import Reply
-from vlprobe.models.endpoint.served import Question, ServedModel
+from vlprobe.models.endpoint.served import (
+    EndpointName,
+    Question,
+    ServedModel,
+    data_url,
+    refuse_absent,
+)
 from vlprobe.models.from_files.vectors import EXACT, NEAR
+from vlprobe.scoring import pictures
 from vlprobe.scoring.cases import cosines
 from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.inputs import text_id
@@ -32,7 +38,7 @@ class ServedEmbeddings(ServedModel, Lookup):
 
     def __init__(self, parsed: EndpointName) -> None:
         super().__init__(
-            parsed, "embeddings", data_urls.how(parsed.side) if parsed.sees_pictures else "texts"
+            parsed, "embeddings", parsed.picture_settings if parsed.sees_pictures else "texts"
         )
         self.dim = 0  # until it is opened
         self._vectors = VectorStore(1, None)  # of what a run asked about, by its key in 16 bytes
@@ -71,7 +77,7 @@ class ServedEmbeddings(ServedModel, Lookup):
             images: dict[str, Picture] = {}
             if self.parsed.sees_pictures:
                 for picture, keys in inputs.pictures():
-                    data_urls.refuse_absent(picture, self.name)
+                    refuse_absent(picture, self.name)
                     images[keys[0]] = picture
                     self._picture_keys[picture.name] = keys[0]
             side = self.parsed.side
@@ -82,8 +88,8 @@ class ServedEmbeddings(ServedModel, Lookup):
                         "pictures",
                         images,
                         answered,
-                        lambda picture: data_urls.of_picture(picture, side),
-                        lambda picture: data_urls.tokens(side),
+                        lambda picture: data_url(pictures.open_picture(picture), side),
+                        lambda picture: self.parsed.picture_tokens,
                     ),
                 ],
                 len(answered & (texts.keys() | images.keys())),

@@ -1,12 +1,14 @@
-"""A model that a server answers for: it is asked in a run alone, once about each thing.
+"""A model that a server answers for: its name, what is sent to it, and how it is asked in a run, once about each thing.
 
-The order of things: `open` looks up which model answered before, or sends the first request to learn
-it; then the run has a key. What a run needs and the log lacks is counted and told, then asked. An
-answer that is whole goes to the log and is what scores are computed from; one that is not stops the
-run, as an answer of another model does. What is in the log is never asked for again.
+`open` looks up which model answered before, or sends the first request to learn it; then the run has a key. What a run
+needs and the log lacks is counted and reported, then sent. A whole answer goes to the log, from which scores are
+computed; a damaged one stops the run, as does an answer of another model. What is in the log is never sent again.
 """
 
+import base64
+import io
 import json
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,43 +16,134 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from PIL import Image
+
 from vlprobe.errors import InvalidInput, MissingDependency, printable
-from vlprobe.models.endpoint import names, reply
+from vlprobe.models.endpoint import reply
 from vlprobe.models.endpoint.budget import Bill, Budget
-from vlprobe.models.endpoint.names import EndpointName
 from vlprobe.models.endpoint.reply import Identity, Reply
+from vlprobe.registry import endpoints
+from vlprobe.registry.endpoints import Address
 from vlprobe.scoring import pictures
 from vlprobe.storage import mine
 from vlprobe.storage.answer_log import FOLDER, AnswerLog
-from vlprobe.types import Model
+from vlprobe.types import Model, Picture
 
 if TYPE_CHECKING:
     from vlprobe.models.endpoint.client import Client
 
 VERSION = 1  # of how questions are put to a server, and of how answers are read
 LOOK_EVERY = 0.5  # seconds between two looks at whether somebody stops the run
+PIXELS_PER_TOKEN = 750  # roughly, of several services
+FLAGS = ("chat", "pictures", "normalise", "probability")
+BOUNDS = {  # least, most, default
+    "dimensions": (1, 65_536, 0),
+    "side": (16, 4096, 512),
+    "top": (2, 20, 20),
+    "timeout": (1, 3600, 120),
+    "parallel": (1, 64, 4),
+}
+OPTION = re.compile(
+    rf"(?P<flag>{'|'.join(FLAGS)})|as=[^+]{{1,60}}|fingerprint=(?P<fingerprint>[^+]{{1,200}})|"
+    rf"(?P<number>{'|'.join(BOUNDS)})=(?P<value>[0-9]{{1,5}})"
+)
+EXPECTED = (
+    "chat, pictures, normalise, probability, dimensions=N, side=PIXELS, top=N, fingerprint=TEXT, "
+    "timeout=SECONDS, parallel=N or as=NAME"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointName:
+    """The name of a model of a server, http:URL#MODEL with options after plus signs, parsed."""
+
+    name: str  # as it was typed
+    address: Address
+    is_chat: bool  # whether it is asked in words, else for embeddings
+    sees_pictures: bool  # whether embeddings of pictures are asked for
+    normalise: bool  # whether embeddings may have any length
+    gives_probability: bool  # in place of log-odds
+    fingerprint: str  # that answers must have, as model or as fingerprint; "": that of the first
+    dimensions: int  # of an embedding that the server is asked for; 0: its own
+    side: int  # pixels of a picture's longer side, at most
+    top: int  # tokens whose probabilities are asked for
+    timeout: int  # seconds
+    parallel: int  # requests at the same time
+
+    @property
+    def picture_settings(self) -> str:
+        """What is done to a picture before it is sent, in words that a digest covers."""
+        return f"upright RGB, longer side at most {self.side} (Lanczos), PNG"
+
+    @property
+    def picture_tokens(self) -> int:
+        """Tokens that a picture takes, roughly and at most."""
+        return -(-self.side * self.side // PIXELS_PER_TOKEN)
+
+
+def parse(name: str) -> EndpointName:
+    """Return the parts of a name. Raises InvalidInput if one of them is unknown, or means nothing."""
+    base, *options = name.removeprefix(endpoints.PREFIX).split("+")
+    address = endpoints.parse(base)
+    if not address.model:
+        raise InvalidInput(f"'{name}' names no model of the server. Expected {endpoints.FORM}.")
+    flags: set[str] = set()
+    numbers = {option: default for option, (_, _, default) in BOUNDS.items()}
+    fingerprint = ""
+    for option in options:
+        match = OPTION.fullmatch(option)
+        if not match:
+            raise InvalidInput(
+                f"'{option[:80]}' in '{name}' is no option. Expected {EXPECTED}; a '+' in MODEL is written %2B."
+            )
+        flags |= {match["flag"]} - {None}
+        fingerprint = match["fingerprint"] or fingerprint
+        if number := match["number"]:
+            low, high, _ = BOUNDS[number]
+            numbers[number] = int(match["value"])
+            if not low <= numbers[number] <= high:
+                raise InvalidInput(
+                    f"'{option}' in '{name}' is out of bounds. Expected {number}={low} to {high}."
+                )
+    strays = flags & ({"pictures", "normalise"} if "chat" in flags else {"probability"})
+    if strays:
+        kind = "chat sees pictures and gives no embeddings" if "chat" in flags else "it takes +chat"
+        raise InvalidInput(f"'+{min(strays)}' in '{name}' means nothing: {kind}. Leave it out.")
+    return EndpointName(
+        name, address, *(flag in flags for flag in FLAGS), fingerprint=fingerprint, **numbers
+    )
+
+
+def data_url(image: Image.Image, side: int) -> str:
+    """Return an RGB picture as a data URL, as servers take it: PNG, its longer side at most `side` pixels."""
+    longest = max(image.size)
+    if longest > side:
+        width, height = (max(1, round(length * side / longest)) for length in image.size)
+        image = image.resize((width, height), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def refuse_absent(picture: Picture, model: str) -> None:
+    """Raise InvalidInput if a picture is not here to be sent."""
+    if picture.absent:
+        raise InvalidInput(
+            f"Picture '{picture.absent}' is not here, and '{model}' is sent pictures. Write +available in place of "
+            "+unpictured to ask about the others."
+        )
 
 
 class Reporter(Protocol):
     """Receives what a person should know while a server is asked; `runs.request.Progress` is one."""
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Reports that `done` of `total` requests are answered; may raise to stop."""
+        """Report that `done` of `total` requests are answered; may raise to stop."""
         ...
 
     def tell(self, line: str) -> None:
-        """Shows a line that stays."""
+        """Show a line that stays."""
         ...
-
-
-class _Silence:
-    """Tells nobody."""
-
-    def update(self, label: str, done: float, total: float) -> None:
-        """Nothing."""
-
-    def tell(self, line: str) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +171,13 @@ class ServedModel(Model):
         self.name, self.parsed, self._path = parsed.name, parsed, path
         self.digest = ""  # until it is opened: it covers which model answers
         self.note = f"asked at {parsed.address.origin}"
-        self._described = names.described(parsed, [VERSION, how])
+        address = parsed.address
+        settings = parsed.is_chat, parsed.dimensions, parsed.fingerprint
+        self._described = json.dumps([address.url, address.model, *settings, [VERSION, how]])
         self._reading = reading
         self._log: AnswerLog | None = None
-        self._budget = Budget()
-        self._reporter: Reporter = _Silence()
+        self._budget: Budget
+        self._reporter: Reporter
         self._identity: Identity | None = None
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models.endpoint.budget import Budget
-from vlprobe.models.endpoint.names import EndpointName
 from vlprobe.models.endpoint.reply import Reply
-from vlprobe.models.endpoint.served import Question, Reporter, ServedModel
+from vlprobe.models.endpoint.served import EndpointName, Question, Reporter, ServedModel
 from vlprobe.models.writers.prompts import Prompt, WriterLog, answer_in
 from vlprobe.types import Capabilities
 
