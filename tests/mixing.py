@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image, ImageColor
 
 from tests.conftest import CAPTIONS, make_tiny
@@ -65,16 +64,14 @@ class Hues(ControlEncoder):
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-def load(name: str, *_given: object) -> ControlEncoder:
-    """In place of `registry.load_model`."""
+def load(name: str) -> ControlEncoder:
+    """One of MODELS."""
     return Hues(name) if name.startswith("hue:") else ControlEncoder(name.partition(":")[2])
 
 
 def make(folder: Path) -> Store:
     """A store in which all MODELS have searched among mixed pictures."""
     store = Store(folder / "cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vlprobe.registry.load_model", load)
-        request = Request(MODELS, make_tiny(folder / "tiny"), "rococo", OPTIONS, examine=False)
-        execute(request, store)
+    request = Request(MODELS, make_tiny(folder / "tiny"), "rococo", OPTIONS, examine=False)
+    execute(request, store, models={name: load(name) for name in MODELS})
     return store

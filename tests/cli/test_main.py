@@ -347,7 +347,7 @@ def test_a_finished_run_answers_without_torch_and_reads_all_where_that_is_asked(
     loads: list[str] = []
     real = registry.load_model
     monkeypatch.setattr(
-        registry, "load_model", lambda name, *rest: loads.append(name) or real(name, *rest)
+        registry, "load_model", lambda name, *rest: loads.append(str(name)) or real(name, *rest)
     )
     assert call(tmp_path, *words).stdout == first
     assert loads == []

@@ -77,7 +77,9 @@ def test_each_picture_and_text_goes_through_the_model_once_and_the_model_is_load
     monkeypatch.setattr(ControlEncoder, "encode_texts", texts)
     monkeypatch.setattr(ControlEncoder, "encode_images", images)
     monkeypatch.setattr(
-        registry, "load_model", lambda name, *rest: loads.append(name) or real_load(name, *rest)
+        registry,
+        "load_model",
+        lambda name, *rest: loads.append(str(name)) or real_load(name, *rest),
     )
     monkeypatch.setattr("vlprobe.scoring.encoder.fill_up", lambda rows, *sizes: rows)
     monkeypatch.setattr("vlprobe.scoring.batches.fill_up", lambda rows, *sizes: rows)
@@ -173,7 +175,7 @@ def test_one_command_asks_about_several_datasets_with_the_bytes_of_single_ones(
     loads: list[str] = []
     real = registry.load_model
     monkeypatch.setattr(
-        registry, "load_model", lambda name, *rest: loads.append(name) or real(name, *rest)
+        registry, "load_model", lambda name, *rest: loads.append(str(name)) or real(name, *rest)
     )
     both = [word for dataset in datasets for word in ("--dataset", dataset)]
     ended = call(tmp_path / "plan", *words, *both, "--probe", "eqben", "--probe", "lgip")
@@ -257,7 +259,9 @@ def test_a_probe_without_a_question_is_remembered_and_no_model_is_loaded_again(
     loads: list[str] = []
     real_load = registry.load_model
     monkeypatch.setattr(
-        registry, "load_model", lambda name, *rest: loads.append(name) or real_load(name, *rest)
+        registry,
+        "load_model",
+        lambda name, *rest: loads.append(str(name)) or real_load(name, *rest),
     )
 
     def asked(probes: tuple[str, ...] = EVERY, leaves_out: bool = True, **changes):

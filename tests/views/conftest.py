@@ -29,10 +29,9 @@ class Dealt(ControlEncoder):
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     folder = tmp_path_factory.mktemp("views_compare")
     store = Store(folder / "cache")
-    with pytest.MonkeyPatch.context() as patch:
-        known = {MODELS[2]: ControlEncoder("random")} | {name: Dealt(name) for name in MODELS[:2]}
-        patch.setattr("vlprobe.registry.load_model", lambda name, *given: known[name])
-        execute(Request(MODELS, make_tiny(folder / "tiny"), "lgip", examine=False), store)
+    models = {MODELS[2]: ControlEncoder("random")} | {name: Dealt(name) for name in MODELS[:2]}
+    request = Request(MODELS, make_tiny(folder / "tiny"), "lgip", examine=False)
+    execute(request, store, models=models)
     return store
 
 

@@ -87,6 +87,9 @@ class ModelName:
     reference: str  # what follows the family's prefix and its colon
     family: Family
 
+    def __str__(self) -> str:
+        return self.text
+
     def check(self) -> None:
         """Raise what is wrong with the name before anything is loaded: the paths in it and the heads of the files are
         looked at, nothing is fetched and no library imported.

@@ -91,14 +91,13 @@ class ServedJudge(ServedModel, CaseAnswerer):
     def check_cases(self, cases: Reader) -> str:
         """Asks about each picture with each text of the cases that the log lacks."""
         log = self.log
-        waiting = f"{self.name}: another process asks it"
         pairs, n_of_texts = _pairs(cases)
         if not pairs:
             raise InvalidInput(
                 f"All cases compare texts alone, and '{self.name}' is asked about pictures. Choose embeddings."
             )
         name_of = self._names(pairs)
-        with log.locked(lambda: self._reporter.update(waiting, 0, 1)):
+        with self.locked():
             answered = {name for answer in log for name in answer.questions}
             by_name = {name: pair for pair, name in name_of.items()}
             lacking = [(name, pair) for name, pair in by_name.items() if name not in answered]

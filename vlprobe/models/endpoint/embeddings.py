@@ -69,10 +69,8 @@ class ServedEmbeddings(ServedModel, Lookup):
         """Asks for the embeddings of a run's pictures and texts that the log lacks."""
         if self._bound_to == key:
             return ""
-        log = self.log
-        waiting = f"{self.name}: another process asks it"
-        with log.locked(lambda: self._reporter.update(waiting, 0, 1)):
-            answered = {name for answer in log for name in answer.questions}
+        with self.locked():
+            answered = {name for answer in self.log for name in answer.questions}
             texts = {keys[0]: text for text, keys in inputs.texts()}
             images: dict[str, Picture] = {}
             if self.parsed.sees_pictures:
@@ -95,7 +93,7 @@ class ServedEmbeddings(ServedModel, Lookup):
                 len(answered & (texts.keys() | images.keys())),
             )
         self._vectors = VectorStore(self.dim, None)
-        for answer in log:
+        for answer in self.log:
             self._take(answer, texts.keys() | images.keys())
         self._bound_to = key
         return ""

@@ -12,6 +12,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -20,7 +21,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput, MissingDependency, printable
 from vlprobe.models.endpoint import reply
-from vlprobe.models.endpoint.budget import Bill, Budget
+from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.endpoint.reply import Identity, Reply
 from vlprobe.registry import endpoints
 from vlprobe.registry.endpoints import Address
@@ -163,80 +164,66 @@ class ServedModel(Model):
     Args:
         parsed: Its name.
         path: Of the requests, after the URL.
-        how: What answers depend on beside the questions: the prompt, how pictures are made ready.
-        reading: How scores are made of the answers; of one log several models can be read.
+        how: What answers depend on apart from the questions: the prompt, the preparation of pictures.
+        reading: How scores are computed from the answers; one log can be read by several models.
     """
 
+    log_type: type[AnswerLog] = AnswerLog
+
     def __init__(self, parsed: EndpointName, path: str, how: object, reading: str = "") -> None:
-        self.name, self.parsed, self._path = parsed.name, parsed, path
+        self.name, self.parsed, self._path, self._reading = parsed.name, parsed, path, reading
         self.digest = ""  # until it is opened: it covers which model answers
         self.note = f"asked at {parsed.address.origin}"
-        address = parsed.address
-        settings = parsed.is_chat, parsed.dimensions, parsed.fingerprint
+        address, settings = parsed.address, (parsed.is_chat, parsed.dimensions, parsed.fingerprint)
         self._described = json.dumps([address.url, address.model, *settings, [VERSION, how]])
-        self._reading = reading
         self._log: AnswerLog | None = None
-        self._budget: Budget
-        self._reporter: Reporter
         self._identity: Identity | None = None
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raises InvalidInput: the server reads texts, and only those of a run."""
+        """Raise InvalidInput: the server reads texts, and only those of a run."""
         raise InvalidInput(
             f"'{self.name}' is asked in a run alone, since each request may cost money. Choose another model here."
         )
 
     @abstractmethod
     def first_question(self) -> Question:
-        """What is asked to learn which model answers."""
+        """Return the question that tells which model answers."""
 
     @abstractmethod
     def check(self, answer: Reply, question: Question) -> None:
-        """Raises InvalidInput where an answer is not what the question needs."""
+        """Raise InvalidInput if an answer is not what the question needs."""
 
     def learn(self, answer: Reply, question: Question) -> None:
-        """Takes from the first answer what else it says of the model."""
+        """Take from the first answer what else it says of the model."""
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
-        """Gets ready to be asked, and learns which model answers.
+        """Prepare to send requests, and learn which model answers.
 
         Args:
             cache: The store's folder.
             budget: What may be spent.
-            reporter: Told how far it is.
+            reporter: Receives the progress.
 
         Raises:
             InvalidInput: the server gives no answer, or that of another model than is named.
         """
         folder = mine.path(cache, FOLDER) / pictures.digest(self._described.encode())
-        self._log, self._budget, self._reporter = self._open_log(folder), budget, reporter
+        log = self._log = self.log_type(folder)
+        self._budget, self._reporter = budget, reporter
         question = self.first_question()
-        oldest = next(iter(self._log), None)
-        if oldest is None:
-            waiting = f"{self.name}: another process asks it"
-            with self._log.locked(lambda: reporter.update(waiting, 0, 1)):  # and can be written
-                oldest = next(iter(self._log), None)
-                if oldest is None:
+        if not any(True for _ in log):
+            with self.locked():  # and can be written
+                if not any(True for _ in log):
                     self._ask([question])
-                    oldest = next(iter(self._log), None)
+        oldest = next(iter(log), None)
         if oldest is None:
-            raise InvalidInput(
-                f"'{self._log.file}' does not hold what was just written. Check the disk."
-            )
+            raise InvalidInput(f"'{log.file}' does not hold what was just written. Check the disk.")
         answer = reply.parse(oldest.body, f"the first request of '{self.name}'")
-        self._identity = answer.identity
+        self._identity = identity = answer.identity
         self.learn(answer, question)
-        identified = [
-            self._described,
-            self._reading,
-            answer.identity.model,
-            answer.identity.fingerprint,
-        ]
+        identified = [self._described, self._reading, identity.model, identity.fingerprint]
         self.digest = pictures.digest(f"server version 1 {json.dumps(identified)}".encode())
-        self.note = f"asked at {self.parsed.address.origin}: {answer.identity.words}"
-
-    def _open_log(self, folder: Path) -> AnswerLog:
-        return AnswerLog(folder)
+        self.note = f"asked at {self.parsed.address.origin}: {identity.words}"
 
     @property
     def log(self) -> AnswerLog:
@@ -247,8 +234,13 @@ class ServedModel(Model):
             )
         return self._log
 
+    def locked(self) -> AbstractContextManager[None]:
+        """Return a lock that other processes which would send the same requests wait for."""
+        waiting = f"{self.name}: another process asks it"
+        return self.log.locked(lambda: self._reporter.update(waiting, 0, 1))
+
     def facts(self) -> dict[str, str]:
-        """What is known of it."""
+        """Return what is known of it."""
         return {
             "architecture": "unknown: a server answers",
             "parameters": "unknown",
@@ -257,10 +249,10 @@ class ServedModel(Model):
         }
 
     def ask(self, questions: Sequence[Question], n_kept: int) -> None:
-        """Tells what these will take, and asks them; answers go to the log.
+        """Report what the questions will take, and send them; answers go to the log.
 
         Args:
-            questions: Of which the log has no answer.
+            questions: That the log has no answer to.
             n_kept: How many things the log has an answer to already.
         """
         if not questions:
@@ -274,66 +266,56 @@ class ServedModel(Model):
         self._ask(questions)
 
     def _ask(self, questions: Sequence[Question]) -> None:
-        label = f"Asking {self.name}"
-        parallel = self.parsed.parallel
-        client = self._client()
-        n_done = 0
-        self._reporter.update(label, 0, len(questions))
-        with ThreadPoolExecutor(parallel) as pool:
-            under_way: set[Future[None]] = set()
-            try:
-                for question in questions:
-                    promised = self._budget.promise(question.tokens, question.tokens_received)
-                    under_way.add(pool.submit(self._ask_one, client, question, promised))
-                    while len(under_way) >= parallel:
-                        n_done += self._finish(under_way)
-                        self._reporter.update(label, n_done, len(questions))
-                while under_way:
-                    n_done += self._finish(under_way)
-                    self._reporter.update(label, n_done, len(questions))
-            except BaseException:
-                client.stop()  # what is under way goes on to its answer, which is kept
-                raise
-
-    def _client(self) -> "Client":
         try:
             from vlprobe.models.endpoint.client import Client
         except ModuleNotFoundError as error:
             if error.name != "urllib3":
                 raise
             raise MissingDependency(f"'{self.name}'", "urllib3", "'vlprobe[api]'") from None
-        return Client(self.parsed.address, self.parsed.timeout, self.parsed.parallel)
-
-    def _finish(self, under_way: set[Future[None]]) -> int:
-        """Waits a moment; takes away the requests that ended. Raises what one of them raised."""
-        ended, _ = wait(under_way, LOOK_EVERY, FIRST_COMPLETED)
-        under_way -= ended
-        for request in ended:
-            request.result()
-        return len(ended)
+        parallel = self.parsed.parallel
+        client = Client(self.parsed.address, self.parsed.timeout, parallel)
+        n_done = 0
+        self._reporter.update(f"Asking {self.name}", 0, len(questions))
+        with ThreadPoolExecutor(parallel) as pool:
+            under_way: set[Future[None]] = set()
+            pending = list(reversed(questions))
+            try:
+                while pending or under_way:
+                    if pending and len(under_way) < parallel:
+                        question = pending.pop()
+                        promised = self._budget.promise(question.tokens, question.tokens_received)
+                        under_way.add(pool.submit(self._ask_one, client, question, promised))
+                        continue
+                    ended, _ = wait(under_way, LOOK_EVERY, FIRST_COMPLETED)
+                    under_way -= ended
+                    for request in ended:
+                        request.result()
+                    n_done += len(ended)
+                    self._reporter.update(f"Asking {self.name}", n_done, len(questions))
+            except BaseException:
+                client.stop()  # what is under way goes on to its answer, which is kept
+                raise
 
     def _ask_one(self, client: "Client", question: Question, promised: float) -> None:
+        """Send a question and put its answer into the log, if it is whole and of the model that answered before."""
         expected = self._budget.cost(question.tokens, question.tokens_received)
         with self._budget.settled(promised, expected) as bill:
             body = json.dumps(question.payload()).encode()
-            self._keep(client.post(self._path, body, question.label, bill.lost), question, bill)
-
-    def _keep(self, text: str, question: Question, bill: Bill) -> None:
-        """Puts an answer into the log, if it is whole and of the model that answered before."""
-        bill.answered(None, None)
-        answer = reply.parse(text, question.label)
-        bill.answered(answer.tokens_sent, answer.tokens_received)
-        identity, stated = answer.identity, self.parsed.fingerprint
-        if stated and stated not in (identity.model, identity.fingerprint):
-            raise InvalidInput(
-                f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and '{self.name}' "
-                "names another fingerprint. Leave +fingerprint out, or name this one."
-            )
-        if self._identity and identity != self._identity:
-            raise InvalidInput(
-                f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and those before "
-                f"by {self._identity.words}: this would be no run of one model. What was answered is kept; ask the "
-                f"new one from the beginning as '{self.name}+fingerprint={identity.fingerprint or identity.model}'."
-            )
-        self.check(answer, question)
-        self.log.append(question.names, text)
+            text = client.post(self._path, body, question.label, bill.lost)
+            bill.answered(None, None)
+            answer = reply.parse(text, question.label)
+            bill.answered(answer.tokens_sent, answer.tokens_received)
+            identity, stated = answer.identity, self.parsed.fingerprint
+            answered = f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and"
+            if stated and stated not in (identity.model, identity.fingerprint):
+                raise InvalidInput(
+                    f"{answered} '{self.name}' names another fingerprint. Leave +fingerprint out, or name this one."
+                )
+            if self._identity and identity != self._identity:
+                raise InvalidInput(
+                    f"{answered} those before by {self._identity.words}: this would be no run of one model. What was "
+                    "answered is kept; ask the new one from the beginning as "
+                    f"'{self.name}+fingerprint={identity.fingerprint or identity.model}'."
+                )
+            self.check(answer, question)
+            self.log.append(question.names, text)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models.endpoint.budget import Budget
@@ -19,6 +20,8 @@ FORM = "http:URL#MODEL with +timeout=SECONDS, +parallel=N, +fingerprint=TEXT or 
 
 class ServedWriter(ServedModel):
     """A model that a server answers for, asked to write."""
+
+    log_type = WriterLog
 
     def __init__(self, parsed: EndpointName) -> None:
         if (
@@ -64,14 +67,10 @@ class ServedWriter(ServedModel):
         super().open(cache, budget, reporter)
         self.maker = f"{self.parsed.address.line}, answered by {self.facts()['answered by']}"
 
-    def _open_log(self, folder: Path) -> WriterLog:
-        self._writer_log = WriterLog(folder)
-        return self._writer_log
-
     @property
     def log(self) -> WriterLog:
-        """The kept answers; known once it is opened."""
-        return self._writer_log
+        """The kept answers. Raises InvalidInput before `open`."""
+        return cast(WriterLog, super().log)
 
     def ask(self, prompts: Sequence[Prompt]) -> None:
         """Asks for answers, several at the same time."""
