@@ -14,7 +14,7 @@ from tests.datasets.test_pairs import picture
 from tests.runs.test_run import StopAt, stored_bytes
 from vlprobe import registry
 from vlprobe.cli import main
-from vlprobe.errors import Misfit
+from vlprobe.errors import Misfit, VlprobeError
 from vlprobe.models.controls import ControlEncoder
 from vlprobe.runs import profile
 from vlprobe.runs.request import Progress, Request
@@ -158,6 +158,16 @@ def test_all_probes_are_those_that_the_data_has_questions_for(tiny, tmp_path):
     assert {row["probe"] for row in json.loads(ended.stdout)} == {"lgip", "prsm", "rococo"}
     assert "Left out eqben: " in ended.stderr
     assert "Left out visla: " in ended.stderr
+
+
+@pytest.mark.parametrize("wrong", ["control:typo", "demoo:weak", "embeddings:/no/such/file.npz"])
+def test_a_wrong_name_of_a_later_model_ends_a_plan_before_the_first_model_is_loaded(
+    tiny, tmp_path, wrong: str
+):
+    request = Request((*MODELS[:1], wrong), tiny, "lgip", examine=False)
+    with pytest.raises(VlprobeError, match="typo|demoo|no/such"):
+        execute(request, Store(tmp_path / "cache"))
+    assert Store(tmp_path / "cache").runs() == []
 
 
 def test_one_command_asks_about_several_datasets_with_the_bytes_of_single_ones(

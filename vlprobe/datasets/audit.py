@@ -85,11 +85,11 @@ def check_texts(name: str, cache: Path) -> list[Finding]:
     Raises:
         VlprobeError: it cannot be read.
     """
-    registry.check_name("datasets", name)
-    family = registry.families("datasets").get(name.partition(":")[0])
-    if lint := getattr(family, "lint", None):
+    parsed = registry.parse_name("datasets", name)
+    parsed.check()
+    if lint := getattr(parsed.family, "lint", None):
         return lint(name, cache)
-    return check(registry.load_dataset(name, cache).items, cache, sees_pictures=False)
+    return check(registry.load_dataset(parsed, cache).items, cache, sees_pictures=False)
 
 
 def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> list[Finding]:

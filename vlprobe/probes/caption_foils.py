@@ -182,6 +182,7 @@ def voter_digest(name: str, cache: Path) -> str:
     Raises InvalidInput as `load_voter` does.
     """
     parsed = registry.parse_name("models", name)
+    parsed.check()
     if identity := model_memo.look_up(parsed, PRECISION, cache):
         return identity.digest
     model, began = _loaded_voter(name)

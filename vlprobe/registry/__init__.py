@@ -78,13 +78,12 @@ NOUNS = {"models": "model", "datasets": "dataset", "probes": "probe", "rules": "
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """The name of a model or a dataset, FAMILY:REFERENCE, parsed and permitted once by `parse_name`.
+    """The name of a model or a dataset with its family, permitted once by `parse_name`.
 
-    Options such as `+chat` are part of the reference: families write them differently.
+    What follows the family's prefix, options such as `+chat` too, is for the family to parse.
     """
 
     text: str  # that results are stored under: as typed, a plug-in's file with its whole path
-    reference: str  # what follows the family's prefix and its colon
     family: Family
 
     def __str__(self) -> str:
@@ -117,27 +116,27 @@ def parse_name(folder: str, name: str) -> ModelName:
     """Return a name of `models` or `datasets`, once it may be used here.
 
     Raises:
-        NotFound: no such family. InvalidInput: a path that may not be read, a plug-in or a server that was not named,
-        or bytes that are not UTF-8.
+        NotFound: no such family.
+        InvalidInput: a path that may not be read, a plug-in or a server that was not named, or not UTF-8.
     """
     if files.SURROGATE.search(name):
         raise InvalidInput(
             f"'{name}' is not UTF-8, and results are kept under that name. Rename the file or folder."
         )
-    prefix, _, reference = name.partition(":")
+    prefix = name.partition(":")[0]
     if family := families(folder).get(prefix):
         if folder == "models" and prefix == "http":
             endpoints.refuse_unnamed(name)
         else:
             refuse_name(name)
-        return ModelName(name, reference, family)
+        return ModelName(name, family)
     imported = _imported(folder, name)
     if imported is None:
         refuse_name(name)
         raise _absent(folder, name)
     plugin_name, reference = plugins.split(name)
     text = f"{plugin_name}:{reference}" if reference else plugin_name
-    return ModelName(text, reference, plugins.PluginFamily(folder, imported))
+    return ModelName(text, plugins.PluginFamily(folder, imported))
 
 
 def check_name(folder: str, name: str) -> None:
@@ -285,9 +284,9 @@ def _prefix_of_path(name: str) -> str:
     return ""
 
 
-def load_dataset(name: str, cache: Path) -> Dataset:
+def load_dataset(name: str | ModelName, cache: Path) -> Dataset:
     """Return the dataset of that name, read and checked. Raises NotFound or InvalidInput."""
-    parsed = parse_name("datasets", name)
+    parsed = parse_name("datasets", name) if isinstance(name, str) else name
     return parsed.family.load(parsed.text, cache)
 
 

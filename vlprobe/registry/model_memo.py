@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vlprobe import __version__, registry
-from vlprobe.errors import VlprobeError
 from vlprobe.registry import ModelName
 from vlprobe.registry.plugins import PluginFamily
 from vlprobe.storage import access, memo
@@ -47,8 +46,8 @@ class Identity(NamedTuple):
 
 
 def look_up(name: ModelName, precision: str, cache: Path) -> Identity | None:
-    """Return what the name stands for, if nothing that it depends on has changed; None if only loading tells, as on a
-    server whose files are confined.
+    """Return what a checked name stands for, if nothing that it depends on has changed; None if only loading tells,
+    as on a server whose files are confined.
     """
     if not memo.believed() or access.ROOTS in os.environ:
         return None
@@ -56,10 +55,9 @@ def look_up(name: ModelName, precision: str, cache: Path) -> Identity | None:
     if row is None:
         return None
     try:
-        name.check()
         if all(memo.stamp(path) == row["sources"][path] for path in row["sources"]):
             return Identity(str(row["name"]), str(row["digest"]))
-    except (VlprobeError, OSError, KeyError, TypeError):  # a file is gone, or the row is damaged
+    except (OSError, KeyError, TypeError):  # a file is gone, or the row is damaged
         pass
     return None
 

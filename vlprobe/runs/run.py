@@ -100,6 +100,8 @@ def execute_plan(
     names = {
         name: registry.parse_name("models", name) for name in settings.models if name not in models
     }
+    for parsed in names.values():
+        parsed.check()
     with memo.reading_all() if settings.verify else contextlib.nullcontext():
         write_error = _write_error(store)
         questions_of = _prepare_all(requests, store, progress, dataset)
