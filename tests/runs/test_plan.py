@@ -165,7 +165,7 @@ def test_a_wrong_name_of_a_later_model_ends_a_plan_before_the_first_model_is_loa
     tiny, tmp_path, wrong: str
 ):
     request = Request((*MODELS[:1], wrong), tiny, "lgip", examine=False)
-    with pytest.raises(VlprobeError, match="typo|demoo|no/such"):
+    with pytest.raises(VlprobeError, match=r"typo|demoo|no/such"):
         execute(request, Store(tmp_path / "cache"))
     assert Store(tmp_path / "cache").runs() == []
 
