@@ -13,6 +13,7 @@ from PIL import Image
 from tests.conftest import make_tiny
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.models.controls import ControlEncoder
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.runs import answers, questions
 from vlprobe.runs import run as runs_run
@@ -210,8 +211,14 @@ def test_the_cases_of_an_item_do_not_depend_on_the_others(tiny, store):
 
 
 def test_what_is_finished_stays_when_a_later_model_fails(tiny, store):
-    with pytest.raises(NotFound, match="control:rondom"):
-        execute(request(tiny, models=("control:random", "control:rondom")), store)
+    class Broken(ControlEncoder):
+        def encode_texts(self, tokens):
+            raise InvalidInput("it broke")
+
+    broken = Broken("constant")
+    with pytest.raises(InvalidInput, match="it broke"):
+        both = request(tiny, models=("control:random", broken.name))
+        execute(both, store, models={broken.name: broken})
     assert [manifest["run"]["model"] for manifest in store.runs()] == ["control:random"]
 
 
