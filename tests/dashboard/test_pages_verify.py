@@ -24,7 +24,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access, thumbnails
 from vlprobe.storage.files import write_json
-from vlprobe.storage.objects import MIRROR
+from vlprobe.storage.mirror import MIRROR
 from vlprobe.storage.store import Store
 
 
@@ -207,7 +207,7 @@ def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
     store = Store(f"memory://{tmp_path.name}")
     asked = replace(made[0], models=("control:random",))
     execute(asked, store)
-    remote = store.mirror.remote
+    remote = store.mirror
     remote.remove([name for name in remote.names("runs") if "scores" in name])
     found = tuple(runs_verify.damages(store))
     assert [damage.why for damage in found] == ["it is gone"]

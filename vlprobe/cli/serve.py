@@ -105,7 +105,7 @@ def dashboard(
 ) -> None:
     """Open the dashboard in a browser."""
     from vlprobe.runs import processes
-    from vlprobe.storage.objects import MIRROR
+    from vlprobe.storage.mirror import MIRROR
     from vlprobe.storage.store import DEFAULT, Store
 
     if not (is_this_machine(address) or roots or read_only):
@@ -140,7 +140,7 @@ def dashboard(
         read_only, [*roots, store.root] if roots else [], people, quiz, remotes
     )
     # Streamlit reads its settings from the folder that it is started in.
-    environment = processes.environment() | limits | {"VLPROBE_CACHE": str(store.root)}
+    environment = processes.environment() | limits | {"VLPROBE_CACHE": store.address}
     if MIRROR in environment:
         environment[MIRROR] = str(Path(environment[MIRROR]).resolve())
     _become([sys.executable, *command], app.parent, environment)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.models.doctor import examine
 from vlprobe.scoring import vectors
 from vlprobe.storage import annotations, answer_log, files, job_files, mine, thumbnails
@@ -28,8 +28,7 @@ from vlprobe.storage.entry import (
     part_intact,
     verify_table,
 )
-from vlprobe.storage.mirrored_entry import table_object
-from vlprobe.storage.objects import Damaged, Remote
+from vlprobe.storage.mirror import Mirror, table_object
 from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run
 
@@ -41,7 +40,7 @@ OLDER = "it is of an older version of vlprobe, and is not read any more"
 class Object:
     """Something in an object store."""
 
-    remote: Remote
+    remote: Mirror
     name: str
 
     def __str__(self) -> str:
@@ -90,7 +89,7 @@ def damages(
         *((_left_over, path) for path in sorted(store.root.rglob(".*.tmp"))),
     ]
     if store.mirror:
-        checks += _remote_checks(store.mirror.remote)
+        checks += _remote_checks(store.mirror)
     found_damages: list[Damage] = []
     if again is None:
         found_damages += _closed_folders(store.root)
@@ -301,7 +300,7 @@ def _left_over(path: Path) -> Iterator[Damage]:
             yield Damage(path, "it was left by a process that was killed while it wrote", (path,))
 
 
-def _remote_checks(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
+def _remote_checks(remote: Mirror) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
     """The checks of an object store, each with the name of the object to call it with."""
     names = set(remote.names(""))
     tables: set[str] = set()  # that a manifest names
@@ -325,25 +324,25 @@ def _remote_checks(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Da
         )
         if rest.endswith(".json") and folder not in complete:
             yield functools.partial(_sent_part, remote), name
-        elif unnamed or name.startswith("sending/"):
+        elif unnamed:
             yield functools.partial(_left_there, remote), name
 
 
-def _differs(remote: Remote, name: str, fits: Callable[[Path], bool]) -> str:
+def _differs(remote: Mirror, name: str, fits: Callable[[Path], bool]) -> str:
     """What is wrong with an object, "" where nothing is; it is not kept."""
     with tempfile.TemporaryDirectory(dir=remote.root, prefix=".verify-") as folder:
         try:
             remote.fetch(name, Path(folder) / "object", fits)
-        except Damaged:
-            return "its checksum differs" if remote.exists(name) else "it is gone"
+        except StoredDamage:
+            return "its checksum differs" if remote.written(name) else "it is gone"
     return ""
 
 
-def _table(remote: Remote, name: str, line: dict) -> str:
+def _table(remote: Mirror, name: str, line: dict) -> str:
     return _differs(remote, name, lambda file: files.sha256(file) == line["sha256"])
 
 
-def _committed(remote: Remote, entry: str, complete: set[str], name: str) -> Iterator[Damage]:
+def _committed(remote: Mirror, entry: str, complete: set[str], name: str) -> Iterator[Damage]:
     index, copy = Object(remote, name), remote.root / entry
     manifest = parse_manifest(remote.read(name) or b"")
     why = "it is not what was written" if manifest is None else _wrong_key(manifest, copy.name)
@@ -357,7 +356,7 @@ def _committed(remote: Remote, entry: str, complete: set[str], name: str) -> Ite
             yield Damage(table, why, (index, table, copy))
 
 
-def _examined(remote: Remote, name: str) -> Iterator[Damage]:
+def _examined(remote: Mirror, name: str) -> Iterator[Damage]:
     def reads(file: Path) -> bool:
         with contextlib.suppress(InvalidInput):
             examine.read(file)
@@ -368,25 +367,26 @@ def _examined(remote: Remote, name: str) -> Iterator[Damage]:
         yield Damage(Object(remote, name), "it cannot be read", (Object(remote, name),))
 
 
-def _sent_block(remote: Remote, name: str) -> Iterator[Damage]:
+def _sent_block(remote: Mirror, name: str) -> Iterator[Damage]:
     if why := _differs(remote, name, lambda file: vectors.has_digest(file, Path(name).stem)):
         yield Damage(Object(remote, name), why, (Object(remote, name),))
 
 
-def _sent_part(remote: Remote, name: str) -> Iterator[Damage]:
+def _sent_part(remote: Mirror, name: str) -> Iterator[Damage]:
     content = remote.read(name)
     if content is None:  # its run has ended meanwhile, and dropped it
         return
     try:
         line = parse_file_record(content)
         table = table_object(name.rpartition("/")[0], line)
-        why = _table(remote, table, line) if remote.exists(name) else ""
+        why = _table(remote, table, line) if remote.written(name) else ""
     except ValueError:
         why = "it cannot be read"
-    if why and remote.exists(name):
+    if why and remote.written(name):
         yield Damage(Object(remote, name), why, (Object(remote, name),))
 
 
-def _left_there(remote: Remote, name: str) -> Iterator[Damage]:
-    if remote.age(name) > LEFT_OVER:  # younger ones may be of an entry that is being sent
+def _left_there(remote: Mirror, name: str) -> Iterator[Damage]:
+    written = remote.written(name)
+    if written and time.time() - written > LEFT_OVER:  # younger ones may be part of an upload
         yield Damage(Object(remote, name), "no result names it", (Object(remote, name),))

@@ -23,9 +23,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from vlprobe.errors import InvalidInput, StoredDamage
-from vlprobe.storage import access, objects
+from vlprobe.storage import access
 from vlprobe.storage.files import write_bytes
-from vlprobe.storage.objects import Remote
+from vlprobe.storage.mirror import Mirror, mirror_of
 
 FILE_BYTES = (
     32 << 20
@@ -80,9 +80,9 @@ class VectorStore:
         self._flushed = time.monotonic()
         self._handles = contextlib.ExitStack()
         weakref.finalize(self, self._handles.close)
-        self._remote = objects.remote_of(folder) if folder else None
-        if self._remote and folder:
-            _exchange(self._remote, folder)
+        self._mirror = mirror_of(folder) if folder else None
+        if self._mirror and folder:
+            _exchange(self._mirror, folder)
         for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
             with contextlib.suppress(
                 FileNotFoundError
@@ -183,8 +183,8 @@ class VectorStore:
             handle.flush()
             return _Rows(handle, offset)
         file = self.folder / _save(self.folder, block)
-        if self._remote:
-            self._remote.put(self._remote.name(file), file)
+        if self._mirror:
+            self._mirror.put(self._mirror.name(file), file)
         return self._opened(file)[0]
 
     @functools.cached_property
@@ -197,16 +197,16 @@ class VectorStore:
         """
         self.flush()
         self._handles.close()
-        if self.folder and self.folder.is_dir() and not self._remote:
+        if self.folder and self.folder.is_dir() and not self._mirror:
             with contextlib.suppress(FileNotFoundError):  # another process merges at the same time
                 _merge(self.folder)
 
 
-def _exchange(remote: Remote, folder: Path) -> None:
+def _exchange(mirror: Mirror, folder: Path) -> None:
     """Fetches the files that are missing here, and uploads those that are missing there, such as
     after a failure.
     """
-    object_names = remote.names(remote.name(folder))
+    object_names = mirror.names(mirror.name(folder))
     uploaded = {
         Path(name).name: name
         for name in object_names
@@ -215,11 +215,11 @@ def _exchange(remote: Remote, folder: Path) -> None:
     local = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
 
     def fetch(name: str) -> None:
-        remote.fetch(uploaded[name], folder / name, lambda file: has_digest(file, Path(name).stem))
+        mirror.fetch(uploaded[name], folder / name, lambda file: has_digest(file, Path(name).stem))
 
     def send(name: str) -> None:
         _refuse_damaged(local[name])
-        remote.put(remote.name(local[name]), local[name])
+        mirror.put(mirror.name(local[name]), local[name])
 
     with ThreadPoolExecutor(FETCH_THREADS) as pool:
         list(pool.map(fetch, sorted(set(uploaded) - set(local))))

@@ -27,7 +27,7 @@ class MissingFileSystem(MissingDependency):
     """The package that opens URLs of this scheme is not installed."""
 
     def __init__(self, url: str, reason: str) -> None:
-        command = ": pip install 'vlprobe[data]'" if url.startswith("s3") else " with pip"
+        command = ": pip install 'vlprobe[s3]'" if url.startswith("s3") else " with pip"
         VlprobeError.__init__(
             self,
             f"'{url}' needs a package that is not installed here ({reason}). Install it{command}.",

@@ -31,12 +31,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vlprobe.errors import NO_MEMORY, InvalidInput, NotFound, StoredDamage, printable
-from vlprobe.storage import files, memo, objects
+from vlprobe.storage import files, memo
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
 from vlprobe.storage.files import present, unreadable
-from vlprobe.storage.mirror import mirror
-from vlprobe.storage.mirrored_entry import MirroredEntry, send_pending
+from vlprobe.storage.mirror import MirroredEntry, is_url, mirror_of, open_mirror
 
 if TYPE_CHECKING:
     import duckdb
@@ -69,9 +68,7 @@ class Store:
     def __init__(self, root: Path | str = DEFAULT) -> None:
         try:
             self.root = (
-                objects.open_remote(str(root)).root
-                if objects.is_url(root)
-                else Path(root).expanduser().resolve()
+                open_mirror(str(root)).root if is_url(root) else Path(root).expanduser().resolve()
             )
             files.require_utf8(self.root, "the cache")
         except FileNotFoundError:  # of os.getcwd
@@ -82,8 +79,7 @@ class Store:
             raise InvalidInput(
                 f"'{root}' can be no folder ({error}). Choose another with --cache."
             ) from None
-        remote = objects.remote_of(self.root)
-        self.mirror = mirror(remote) if remote else None
+        self.mirror = mirror_of(self.root)
         self._listing: Listing | None = None  # of a snapshot
 
     @property
@@ -94,7 +90,7 @@ class Store:
     @property
     def address(self) -> str:
         """The URL of the store, or its folder: valid on every machine that can reach it."""
-        return self.mirror.remote.url if self.mirror else str(self.root)
+        return self.mirror.url if self.mirror else str(self.root)
 
     def __reduce__(self) -> tuple:
         return Store, (self.address,)
@@ -103,7 +99,7 @@ class Store:
         """Raises InvalidInput where the store cannot be written; to be called before long work."""
         self.require_local_writable()
         if self.mirror:
-            send_pending(self.mirror)
+            self.mirror.upload_pending()
 
     def require_local_writable(self) -> None:
         """As `require_writable`, without the object store."""

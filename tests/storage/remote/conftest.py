@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import free_port, make_tiny
 from vlprobe.storage import mirror
-from vlprobe.storage.objects import MIRROR
+from vlprobe.storage.mirror import MIRROR
 from vlprobe.storage.store import Store
 
 Machine = Callable[[str], Store]

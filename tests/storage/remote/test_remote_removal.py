@@ -7,7 +7,7 @@ from tests.storage.remote.test_remote_s3 import request as asked
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.runs import removal
 from vlprobe.runs.run import execute
-from vlprobe.storage.objects import Remote
+from vlprobe.storage.mirror import Mirror
 
 MODELS = ("control:random", "control:constant")
 
@@ -20,7 +20,7 @@ def test_a_removed_run_is_gone_for_every_machine_and_the_others_stay(kind, drawn
     scores = two.run(kept["key"]).table("scores")
     assert two.run(removed["key"]).complete
     assert removal.remove(one, removal.removable(one, [removed["key"]])) == 0
-    remote = one.mirror.remote
+    remote = one.mirror
     assert not [name for name in remote.names("") if removed["key"] in name]
     for name in ("one", "two", "three"):
         store = on(name, address)
@@ -50,7 +50,7 @@ def test_a_removal_that_is_cut_off_leaves_no_half_run(memory, drawn, on, monkeyp
         raise InvalidInput("The store cannot be reached.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Remote, "names", unreached)
+        patch.setattr(Mirror, "names", unreached)
         with pytest.raises(InvalidInput, match="cannot be reached"):
             one.mirror.remove_run(manifest["key"])
     assert not on("two", memory).runs() and not on("one", memory).runs()

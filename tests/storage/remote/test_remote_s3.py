@@ -19,7 +19,7 @@ from vlprobe.runs import run
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring.encoder import Encoder
-from vlprobe.storage.objects import Remote
+from vlprobe.storage.mirror import Mirror
 from vlprobe.storage.store import Store
 
 TABLE = pa.table({"case": [0, 1, 2], "margin": [0.1, -0.2, 0.3]})
@@ -124,8 +124,8 @@ def test_a_run_that_stopped_is_resumed_on_another_machine(bucket, drawn, on, sto
     two = on("two", bucket)
     entry = two.run(key)
     assert entry.parts() == begun
-    assert all(entry.has_part(name) for name in begun)
-    assert not entry.has_part("000000000-999999999")
+    assert all(entry.part(name) is not None for name in begun)
+    assert entry.part("000000000-999999999") is None
     kept = type(entry).write_part
     monkeypatch.setattr(
         type(entry),
@@ -138,20 +138,18 @@ def test_a_run_that_stopped_is_resumed_on_another_machine(bucket, drawn, on, sto
     assert not [name for name in objects(bucket) if "/parts/" in name]
 
 
-def test_of_two_that_commit_at_once_one_wins_and_no_manifest_names_the_others_bytes(
-    bucket, on, monkeypatch
-):
-    entries = [on(name, bucket).run("a" * 16) for name in ("one", "two")]
+def test_of_two_that_finish_at_once_no_manifest_names_the_others_bytes(bucket, on, monkeypatch):
+    stores = [on(name, bucket) for name in ("one", "two")]
+    entries = [store.run("a" * 16) for store in stores]
     gate = threading.Barrier(2)
-    kept = Remote.create
-    answers = []
+    kept = Mirror.put
 
-    def create(self, name, data):
-        gate.wait(300)  # both have looked, and neither has found a manifest
-        answers.append(kept(self, name, data))
-        return answers[-1]
+    def put(self, name, content):
+        if name.startswith("index/"):
+            gate.wait(300)  # both have looked, and neither has found a manifest
+        kept(self, name, content)
 
-    monkeypatch.setattr(Remote, "create", create)
+    monkeypatch.setattr(Mirror, "put", put)
     threads = [
         threading.Thread(target=entry.finish, args=({"scores": table}, facts("a" * 16, note=name)))
         for entry, table, name in zip(entries, (TABLE, OTHER), ("one", "two"), strict=True)
@@ -160,19 +158,19 @@ def test_of_two_that_commit_at_once_one_wins_and_no_manifest_names_the_others_by
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(answers) == [False, True]
-    manifests = [entry.manifest() for entry in entries]
-    assert manifests[0] == manifests[1]
-    winner = {"one": TABLE, "two": OTHER}[manifests[0]["note"]]
-    assert all(entry.table("scores").equals(winner) for entry in entries)
-    assert len([name for name in objects(bucket) if name.startswith("runs/")]) == 1
+    written = {"one": TABLE, "two": OTHER}
+    for entry in (*entries, on("three", bucket).run("a" * 16)):
+        assert entry.table("scores").equals(written[entry.manifest()["note"]])
 
 
-def test_the_server_itself_refuses_to_make_what_is_there(bucket, on):
-    there = on("one", bucket).mirror.remote
-    assert there.create("index/x", b"first")
-    assert not there.create("index/x", b"second")
-    assert there.read("index/x") == b"first"
+def test_the_second_to_finish_a_run_takes_the_results_of_the_first(bucket, on):
+    one, two = (on(name, bucket).run("a" * 16) for name in ("one", "two"))
+    one.finish({"scores": TABLE}, facts("a" * 16, note="one"))
+    sent = objects(bucket)
+    two.finish({"scores": OTHER}, facts("a" * 16, note="two"))
+    assert objects(bucket) == sent
+    assert two.manifest() == one.manifest()
+    assert two.table("scores").equals(TABLE)
 
 
 @pytest.mark.parametrize("how", ["truncated", "altered", "gone"])
@@ -224,14 +222,15 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
     with pytest.raises(InvalidInput, match="Cannot use"):
         one.runs()
     server.start()
-    kept = Remote.create
+    kept = Mirror.put
 
-    def create(*given):
-        server.stop()
-        return kept(*given)
+    def put(self, name, content):
+        if name.startswith("index/"):
+            server.stop()
+        kept(self, name, content)
 
     with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot use"):
-        patch.setattr(Remote, "create", create)
+        patch.setattr(Mirror, "put", put)
         execute(request(drawn), one)  # all is answered and cannot be committed
     server.start()
     assert one.runs() == []

@@ -1,5 +1,6 @@
 """What a store behind a URL sends, when, and what becomes of it where sending broke off."""
 
+import shutil
 import time
 
 import pytest
@@ -8,14 +9,13 @@ from tests.storage.remote.test_remote_s3 import TABLE
 from tests.storage.remote.test_remote_store import KEY, ask, finish
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import verify
-from vlprobe.storage import mirrored_entry
-from vlprobe.storage.objects import Remote
+from vlprobe.storage.mirror import Mirror
 
 
 def test_parts_that_are_here_alone_are_sent_when_a_run_goes_on(memory, on):
     one = on("one", memory)
     one.run(KEY).write_part("0", TABLE)
-    there = one.mirror.remote
+    there = one.mirror
     there.remove(there.names("runs"))
     assert one.run(KEY).parts() == {"0"}
     assert on("two", memory).run(KEY).part("0").equals(TABLE)
@@ -30,7 +30,7 @@ def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(
         raise InvalidInput("Cannot reach it.")
 
     with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot reach it"):
-        patch.setattr(Remote, "put", fail)
+        patch.setattr(Mirror, "put", fail)
         finish(one)
     assert one.runs() == []
     (one.root / "models").mkdir()
@@ -45,23 +45,27 @@ def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(
 def test_what_was_finished_and_is_damaged_before_it_is_sent_is_made_again(memory, on, monkeypatch):
     one = on("one", memory)
     with monkeypatch.context() as patch, pytest.raises(InvalidInput):
-        patch.setattr(Remote, "put", lambda *_: (_ for _ in ()).throw(InvalidInput("")))
+        patch.setattr(Mirror, "put", lambda *_: (_ for _ in ()).throw(InvalidInput("")))
         finish(one)
     path = one.root / "runs" / KEY / "scores.parquet"
     path.write_bytes(path.read_bytes()[:-1])
     one.require_writable()
     assert not one.run(KEY).complete
-    assert not one.mirror.remote.names("runs")
+    assert not one.mirror.names("runs")
 
 
 def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, monkeypatch):
     one = on("one", memory)
 
-    def killed(*_):
-        raise KeyboardInterrupt
+    put = Mirror.put
+
+    def killed(self, name, content):
+        put(self, name, content)
+        if name.startswith("index/"):
+            raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(mirrored_entry, "write_bytes", killed)
+        patch.setattr(Mirror, "put", killed)
         finish(one)
     assert on("two", memory).run(KEY).table("scores").equals(TABLE)
     on("one", memory).require_writable()
@@ -69,24 +73,12 @@ def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, mo
     assert not list(one.root.rglob("pending.json"))
 
 
-def test_a_commit_whose_answer_was_lost_and_that_was_tried_again_is_ours(
-    memory, on, monkeypatch, caplog
-):
-    one = on("one", memory)
-    create = Remote.create
-    monkeypatch.setattr(Remote, "create", lambda *given: create(*given) and False)
-    finish(one)
-    assert one.run(KEY).table("scores").equals(TABLE)
-    assert len(one.mirror.remote.names("runs")) == 1
-    assert not caplog.records
-
-
 def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on, monkeypatch):
     one = on("one", memory)
     ask(one)
     finish(one)
     left = f"runs/{KEY}/scores.0123456789abcdef.parquet"
-    one.mirror.remote.write(left, b"x")
+    one.mirror.put(left, b"x")
     assert verify.damages(one) == []
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 2 * verify.LEFT_OVER)
@@ -99,39 +91,50 @@ def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on,
 
 
 def test_half_an_object_is_never_seen_in_a_shared_folder(on, tmp_path, monkeypatch):
-    there = on("one", f"file://{tmp_path}/shared").mirror.remote
-    there.make()
-    seen = []
+    one = on("one", f"file://{tmp_path}/shared")
+    one.require_writable()
+    there, copy = one.mirror, shutil.copyfileobj
 
-    def look(kept):
-        def then(self, *given, **more):
-            done = kept(self, *given, **more)
-            seen.append([name for name in there.names("") if not name.startswith("sending/")])
-            return done
+    def cut_off(source, target):
+        target.write(source.read(1))
+        raise KeyboardInterrupt
 
-        return then
+    (tmp_path / "file").write_bytes(b"new")
+    for content in (tmp_path / "file", b"new"):
+        there.put("a", b"old")
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(shutil, "copyfileobj", cut_off)
+            there.put("a", content)
+        assert there.read("a") == b"old"
+        there.put("a", content)
+        assert there.read("a") == b"new"
+    assert shutil.copyfileobj is copy
+    assert sorted(there.names("")) == ["a", "writable"]
 
-    for name in ("put_file", "pipe_file"):
-        monkeypatch.setattr(type(there._files), name, look(getattr(type(there._files), name)))
-    (tmp_path / "file").write_bytes(b"x")
-    there.put("a", tmp_path / "file")
-    there.write("b", b"x")
-    assert there.create("c", b"x")
-    assert seen == [[], ["a"], ["a", "b"]]
-    assert sorted(there.names("")) == ["a", "b", "c"]
 
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_an_upload_that_is_cut_off_anywhere_leaves_no_half_entry(
+    kind, request, on, tmp_path, monkeypatch
+):
+    url = f"file://{tmp_path}/shared" if kind == "folder" else request.getfixturevalue("memory")
+    one = on("one", url)
+    one.require_writable()
+    put = Mirror.put
+    for n_allowed in range(2):  # the table, then the manifest
+        calls = []
 
-def test_a_file_system_that_cannot_create_only_is_looked_at_first(memory, on, monkeypatch):
-    there = on("one", memory).mirror.remote
-    files = there._files
-    kept = type(files).pipe_file
+        def cut_off(self, name, content, calls=calls, n_allowed=n_allowed):
+            calls.append(name)
+            if len(calls) > n_allowed:
+                raise KeyboardInterrupt
+            put(self, name, content)
 
-    def no_mode(self, path, value, mode="overwrite", **given):
-        if mode != "overwrite":
-            raise NotImplementedError
-        return kept(self, path, value, **given)
-
-    monkeypatch.setattr(type(files), "pipe_file", no_mode)
-    assert there.create("index/x", b"first")
-    assert not there.create("index/x", b"second")
-    assert there.read("index/x") == b"first"
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Mirror, "put", cut_off)
+            finish(one)
+        two = on("two", url)
+        assert two.runs() == one.runs() == []
+        assert not two.run(KEY).complete
+        on("one", url)
+    one.require_writable()
+    assert on("two", url).run(KEY).table("scores").equals(TABLE)

@@ -22,7 +22,7 @@ from vlprobe.models.doctor import passport as doctor_passport
 from vlprobe.models.doctor.checks import Check, StoredPictures
 from vlprobe.models.doctor.erased import Erased, erased
 from vlprobe.scoring.inputs import of_items
-from vlprobe.storage import objects
+from vlprobe.storage import mirror
 from vlprobe.storage.files import (
     convert,
     parse_json_object,
@@ -117,7 +117,7 @@ def examine(
     )
     path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
     write_json(path, _plain(examination))
-    objects.publish(path)
+    mirror.publish(path)
     return examination
 
 
