@@ -159,8 +159,16 @@ def url(folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
-    """Serves the dashboard on the cache of a folder; only the processes started here are stopped."""
+def serving(
+    folder: Path, *, with_shipped: bool = True, with_published: bool = False
+) -> Iterator[str]:
+    """Serve the dashboard on the cache of a folder; only the processes started here are stopped.
+
+    Args:
+        folder: Gets `cache/` and `server.log`.
+        with_shipped: Show the bundled results of the demo models on drawn scenes.
+        with_published: Show all bundled results, as a fresh installation does.
+    """
     chromium()
     port = free_port()
     command = [
@@ -177,6 +185,7 @@ def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
         "STREAMLIT_SERVER_HEADLESS": "true",
         "OMP_NUM_THREADS": "1",
     }  # the browser has a core
+    drawn = str(shipped.FOLDER) if with_shipped else ""
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
             command,
@@ -184,7 +193,7 @@ def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=environment | {shipped.SETTING: str(shipped.FOLDER) if with_shipped else ""},
+            env=environment if with_published else environment | {shipped.SETTING: drawn},
         )
     address = f"http://127.0.0.1:{port}"
     try:

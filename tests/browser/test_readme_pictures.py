@@ -1,6 +1,6 @@
-"""The pictures of README and of the tour are those of the pages as they are now, on the results that come with vlprobe.
+"""The pictures of README and of the tour match the pages of a fresh installation, with all bundled results.
 
-With VLPROBE_SCREENSHOTS=FOLDER they are written there; `docs/pictures` is where README and docs/tour.md look for them.
+With VLPROBE_SCREENSHOTS=FOLDER the tests write them there; README and docs/tour.md use those in `docs/pictures`.
 """
 
 import io
@@ -20,18 +20,22 @@ pytestmark = [pytest.mark.browser, pytest.mark.full]
 
 PICTURES = {
     "home": "/",
-    "explore": SCREENS["explore"],
+    "explore": "/explore",
     "mixed": SCREENS["mixed"],
-    "compare": SCREENS["compare"].replace("with=demo:weak", "with=demo:scvc|demo:eqsim|demo:plain"),
-    "present": SCREENS["present"],
+    "compare": "/compare",
+    "present": "/present",
 }
 TOUR = {
-    name: SCREENS[name]
-    for name in (
-        *("drawer", "near twins", "tradeoff", "quiz", "playground", "run"),
-        *("lab", "models", "repair", "breakdown", "published"),
-        *("retrieval", "pairs", "triplets", "rankings", "series"),
-    )
+    "drawer": "/explore",
+    "quiz": "/play",
+    "repair": "/repair",
+    **{
+        name: SCREENS[name]
+        for name in (
+            *("near twins", "tradeoff", "playground", "run", "lab", "models", "breakdown"),
+            *("published", "retrieval", "pairs", "triplets", "rankings", "series"),
+        )
+    },
 }
 DIFFERENCE = (
     4  # of 255, on average over a picture an eighth as wide: fonts and edges are drawn anew
@@ -41,7 +45,10 @@ DIFFERENCE = (
 @pytest.fixture(scope="module")
 def fresh(driver, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
     """The browser page of somebody who has just installed vlprobe, and its address."""
-    with serving(tmp_path_factory.mktemp("fresh")) as url, browsing(url, driver) as page:
+    with (
+        serving(tmp_path_factory.mktemp("fresh"), with_published=True) as url,
+        browsing(url, driver) as page,
+    ):
         yield page, url
 
 
@@ -86,7 +93,7 @@ def test_a_picture_of_the_readme_is_of_the_page_as_it_is(fresh, name: str):
 @pytest.mark.parametrize("name", TOUR)
 def test_a_picture_of_the_tour_is_of_the_page_as_it_is(fresh, name: str):
     page, url = fresh
-    visit(page, url + TOUR[name].removesuffix("&case="))
+    visit(page, url + TOUR[name])
     shot = screenshot(page, name)
     file = f"{name.replace(' ', '-')}-light.webp"
     if folder := os.environ.get("VLPROBE_SCREENSHOTS"):

@@ -1,24 +1,36 @@
-"""What was changed between two captions, word by word."""
+"""Differences between two captions, word by word."""
 
 import difflib
 import re
 from collections.abc import Iterator
 
 _WORDS = re.compile(r"\s*(?:[\w'-]+|[^\w\s])")
+_WORD = re.compile(r"\w")
 _MARKS = ' .,;:!?"()'
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
 COMPARED = 400  # words of a caption; the comparison is quadratic, and nobody reads beyond
 
 
 def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
-    """Two captions in step, a run of words at a time, and whether they differ there; case does not
-    count.
+    """Align two captions by runs of words, and yield for each run both texts and whether they differ.
+
+    Case does not count. Punctuation counts only if no word differs: SugarCrepe's wrong captions
+    often add a period.
+
+    >>> [run for run in in_step("a red dog", "A blue dog.") if run[2]]
+    [(' red', ' blue', True)]
     """
     left, right = (_WORDS.findall(text.strip()) for text in (before, after))
     folded = [[word.strip().lower() for word in words] for words in (left, right)]
     matcher = difflib.SequenceMatcher(None, *folded, autojunk=False)
-    for kind, a, b, c, d in matcher.get_opcodes():
-        yield "".join(left[a:b]), "".join(right[c:d]), kind != "equal"
+    runs = [
+        ("".join(left[a:b]), "".join(right[c:d]), kind != "equal")
+        for kind, a, b, c, d in matcher.get_opcodes()
+    ]
+    has_words = any(differs and _WORD.search(source + target) for source, target, differs in runs)
+    for source, target, differs in runs:
+        is_noted = not has_words or bool(_WORD.search(source + target))
+        yield source, target, differs and is_noted
 
 
 def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]:

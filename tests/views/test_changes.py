@@ -1,0 +1,20 @@
+"""Differences between two captions."""
+
+import pytest
+
+from vlprobe.views.changes import changed_words, word_runs
+
+
+@pytest.mark.parametrize(
+    "before, after, changed",
+    [
+        ("a person in a suit", "A smiling person in a suit.", ("", "smiling")),
+        ("A cat.", "A monkey", ("cat", "monkey")),
+        ("Two dogs", "Two dogs.", ("", ".")),  # an edit of punctuation only
+    ],
+)
+def test_a_period_is_a_change_only_if_no_word_changes(before: str, after: str, changed):
+    assert changed_words(before, after) == changed
+    marked = "".join(text for text, differs in word_runs(before, after, True) if differs)
+    assert marked == changed[1]
+    assert "".join(text for text, _ in word_runs(before, after, True)) == after
