@@ -11,6 +11,7 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.words import slice_order
 from vlprobe.storage import shipped
+from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.views import caption_bins
 from vlprobe.views.filter import Filter
@@ -100,7 +101,7 @@ def test_estimates_of_bins_are_those_of_a_loop_over_the_stored_answers(
 def test_bins_read_in_blocks_are_those_read_at_once(filled, question_set, monkeypatch):
     at_once = views.estimates.estimates(filled, question_set, "caption_length")
     monkeypatch.setattr(caption_bins, "BLOCK_CASES", 7)
-    monkeypatch.setattr(caption_bins, "_tables", type(caption_bins._tables)(64))
+    monkeypatch.setattr(views.rows, "_cache", SingleFlightCache(1 << 20, views.rows._bytes))
     in_blocks = views.estimates.estimates(filled, question_set, "caption_length")
     pd.testing.assert_frame_equal(in_blocks, at_once, rtol=1e-9)
 

@@ -1,7 +1,7 @@
 """Searches that a mixed picture wins, against a loop that embeds every picture and mixture by itself."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +16,21 @@ from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
 from vlprobe.storage.entry import Entry
+from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import case as mixed
-from vlprobe.views.mixed import outcomes as mixed_outcomes
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.runs import QuestionSet
 
 ONE = "hue:1"
 STRENGTHS = ("mix:0.8", "mix:0.6", "patch:0.8")
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let views compute again what they have in memory."""
+    monkeypatch.setattr(views.rows, "_cache", SingleFlightCache(1 << 20, views.rows._bytes))
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +100,7 @@ def of(searches: pd.DataFrame, model: str, subtype: str) -> pd.DataFrame:
 
 
 @pytest.fixture(params=["stored", "stored of every third", "told by paths"])
-def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs with what stood first, the same with a part of it, and as an earlier version left them."""
     files = Store.files
 
@@ -117,9 +122,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         monkeypatch.setattr(
             Entry, "has_table", lambda self, name: name != "fronts" and has_table(self, name)
         )
-    mixed_outcomes._outcomes = mixed_outcomes.SingleFlightCache(1 << 20)
-    yield
-    mixed_outcomes._outcomes = mixed_outcomes.SingleFlightCache(1 << 20)
+    forget(monkeypatch)
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
@@ -253,7 +256,7 @@ def test_the_partner_of_an_older_run_is_drawn_again_where_all_pictures_are_known
     assert (older.partner_item, older.edit) == (case.partner_item, case.edit)
     manifest = Entry.manifest
     monkeypatch.setattr(Entry, "manifest", lambda self: manifest(self) | {"n_items": 7})
-    monkeypatch.setattr(mixed, "_galleries", mixed.SingleFlightCache(8))
+    forget(monkeypatch)
     unknown = mixed.mixed_case(mixed_store, asked, number, ONE)
     assert (unknown.partner_item, unknown.partner, unknown.mixture) == ("", "", "")
     assert unknown.edit is None

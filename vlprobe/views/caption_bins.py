@@ -22,7 +22,6 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.metrics.judge import Judge, metrics_on
 from vlprobe.scoring.cases import score_columns
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views.records import RunRow
@@ -42,8 +41,6 @@ VALUES = {
 BLOCK_CASES = 262_144  # at least, that are judged at once
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  # beside the scores
-_codes = SingleFlightCache(64 << 20, lambda codes: codes.nbytes)  # of 32 million cases, two ways
-_tables = SingleFlightCache(64)  # estimates of one run and breakdown
 
 
 def names() -> dict[str, str]:
@@ -75,7 +72,8 @@ def members(store: Store, case_key: str, name: str) -> np.ndarray:
 def bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:
     """The place in VALUES of each case's bin, int8 of shape (n_cases,), by the case's number."""
     version = views_rows.cases_version(store, case_key)
-    return _codes.get((version, binned_by), lambda: _bin_codes(store, case_key, binned_by))
+    key = ("caption bins", version, binned_by)
+    return views_rows.remember(key, lambda: _bin_codes(store, case_key, binned_by))
 
 
 def _bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:
@@ -101,8 +99,8 @@ def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.Dat
     for run in question_set.runs:
         version = views_rows.answers_version(store, run.key)
         tables.append(
-            _tables.get(
-                (version, binned_by),
+            views_rows.remember(
+                ("caption estimates", version, binned_by),
                 lambda run=run: _judged(store, question_set, run, binned_by),
             ).assign(key=run.key)
         )

@@ -7,14 +7,11 @@ import pandas as pd
 
 from vlprobe.metrics import estimate
 from vlprobe.metrics.increases import increases
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Estimate, Measure
 from vlprobe.views import rows as views_rows
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
-
-_increases = SingleFlightCache(512)
 
 
 def increase(
@@ -43,7 +40,7 @@ def increase(
         units = views_rows.unit_codes(store, question_set.key)
         return increases([(pair[0], pair[1])], max(run.n_units, int(units.max(initial=-1)) + 1))[0]
 
-    return _increases.get((version, metric, *sides), compute)
+    return views_rows.remember(("increase", version, metric, *sides), compute)
 
 
 def _measure(

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe import registry
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views.changes import single_change
@@ -28,10 +27,9 @@ BETWEEN = ">"
 TYPE, TAG = "type:", "tag:"
 MOST_TEXTS = 200_000  # captions that are compared word by word, some 4 microseconds each
 MOST_COUNTED = 1 << 24  # possible pairs of words that are counted; of more, sorting takes less
-KEPT_BYTES = 128 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PatternGroups:
     """Members of patterns, a row each; a case may be in several patterns, or none."""
 
@@ -53,7 +51,6 @@ class PatternGroups:
 
 
 NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
-_cache = SingleFlightCache(KEPT_BYTES, lambda groups: groups.nbytes)
 
 
 def answers(store: Store, groups: PatternGroups, run_key: str) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +98,8 @@ def _ranked_first(
         tops = table["top"].to_numpy(dtype=object)
         return captions == tops[np.searchsorted(table["case"].to_numpy(), groups.cases)]
 
-    return _cache.get((path, id(groups)), read)
+    version = views_rows.answers_version(store, run_key)
+    return views_rows.remember(("ranked first", version, groups), read)
 
 
 def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
@@ -140,12 +138,11 @@ def pattern_groups(store: Store, case_key: str, probe: str, kind: str) -> Patter
     is_search = presentation.body == "caption_search"
     make = _altered_captions if is_search else _types_tags_and_words
     path = store.files([case_key], "cases")[0]
-    return _cache.get((path, kind), lambda: make(store, path, kind))
+    version = views_rows.cases_version(store, case_key)
+    return views_rows.remember(("patterns", version, kind), lambda: make(store, path, kind))
 
 
 def _stored_words(store: Store, case_key: str) -> PatternGroups:
-    path = store.files([case_key], "cases")[0]
-
     def make() -> PatternGroups:
         source_codes, sources, target_codes, targets = views_rows.words_changed(store, case_key)
         pair_codes = source_codes.astype(np.int64) * max(len(targets), 1) + target_codes
@@ -164,7 +161,8 @@ def _stored_words(store: Store, case_key: str) -> PatternGroups:
             [*names, *(f"{TYPE}{name}" if name else "" for name in types)],
         )
 
-    return _cache.get((path, "words"), make)
+    version = views_rows.cases_version(store, case_key)
+    return views_rows.remember(("patterns of words", version), make)
 
 
 def _distinct(codes: np.ndarray, n_possible: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,12 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
-from vlprobe.views.rows import case_numbers
+from vlprobe.views.rows import case_numbers, remember
 
 PART = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")  # the number of its first case, and its end
-_margins = SingleFlightCache(64)  # of parts, up to 65,536 numbers each
 
 
 class SoFar(NamedTuple):
@@ -54,8 +52,8 @@ def _part_margins(path: Path) -> np.ndarray | None:
     try:
         status = path.stat()
         version = str(path), status.st_size, status.st_mtime_ns
-        return _margins.get(
-            version, lambda: pq.read_table(path, columns=["margin"])["margin"].to_numpy()
+        return remember(
+            ("part", version), lambda: pq.read_table(path, columns=["margin"])["margin"].to_numpy()
         )
     except (OSError, pa.ArrowInvalid, KeyError):
         return None

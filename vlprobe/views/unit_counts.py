@@ -16,13 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views.records import RunRow
 
-KEPT_BYTES = 64 << 20  # of the cells of about 16 million cases
-KEPT_COUNTS = 64 << 20  # bytes: of 40 pairs of models in 100,000 cells
 BUCKETS = {  # outcome of the first model, outcome of the second
     "both_fooled": ("fooled", "fooled"),
     "only_first": ("fooled", "held"),
@@ -53,13 +50,14 @@ class Cells:
     units: np.ndarray  # int32: of each row, the place of the unit's name among all names
     n_cases: np.ndarray  # of each row
 
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays that have a value for each case."""
+        return self.cases.nbytes + self.cell.nbytes
 
-_cells = SingleFlightCache(KEPT_BYTES, lambda cells: cells.cases.nbytes + cells.cell.nbytes)
+
 Columns = Mapping[str, np.ndarray]  # by name, each of shape (n_cells,)
 Counts = Mapping[str, np.ndarray | pd.Categorical]  # what `unit_counts` returns
-_counts = SingleFlightCache(
-    KEPT_COUNTS, lambda columns: sum(each.nbytes for each in columns.values())
-)
 
 
 @dataclass(frozen=True)
@@ -114,14 +112,14 @@ def unit_counts(
         return Answers(_states(margin), movements, runs[side].n_orders)
 
     def of_model(side: int) -> Columns:
-        key = (cells_key, versions[side])
-        return _counts.get(key, lambda: _of_model(cells, answers(side)))
+        key = ("counts", cells_key, versions[side])
+        return views_rows.remember(key, lambda: _of_model(cells, answers(side)))
 
     def of_pair(side: int) -> Columns:
         """The first model's and another's; counted once, whichever of the two is the first."""
         lower, upper = (0, side) if versions[0] < versions[side] else (side, 0)
-        key = (cells_key, versions[lower], versions[upper])
-        pair = _counts.get(key, lambda: _of_pair(cells, answers(lower), answers(upper)))
+        key = ("counts", cells_key, versions[lower], versions[upper])
+        pair = views_rows.remember(key, lambda: _of_pair(cells, answers(lower), answers(upper)))
         return pair if lower == 0 else {TURNED[name]: column for name, column in pair.items()}
 
     columns: dict[str, np.ndarray | pd.Categorical] = {"subtype": cells.subtypes}
@@ -231,4 +229,4 @@ def _cells_of(store: Store, case_key: str, kind: str, by_item: bool) -> Cells:
             n_cases[order],
         )
 
-    return _cells.get((version, kind, by_item), make)
+    return views_rows.remember(("cells", version, kind, by_item), make)

@@ -1,6 +1,5 @@
 """One search for a picture with what it is mixed with, and what stands first in both galleries."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
 from vlprobe.probes import rococo_fronts
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
 from vlprobe.views import cases as views_cases
@@ -21,7 +19,6 @@ from vlprobe.views.mixed.searches import strengths
 from vlprobe.views.runs import QuestionSet
 
 SHOWN = 5  # candidates of a gallery
-_galleries = SingleFlightCache(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +109,11 @@ class _Gallery:
     pictures: dict[str, ItemPicture]  # by item, in the order of the items
     n_mixtures: dict[str, int]  # by rule
     is_complete: bool  # whether every item has a case, so that these are all pictures
+
+    @property
+    def nbytes(self) -> int:
+        """About the size in memory of two texts per picture."""
+        return 400 * len(self.pictures)
 
 
 def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -> MixedCase:
@@ -260,10 +262,8 @@ def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPict
 
 
 def _gallery(store: Store, question_set: QuestionSet) -> _Gallery:
-    changed = os.stat(store.files([question_set.key], "cases")[0]).st_mtime_ns
-    return _galleries.get(
-        (store.address, question_set.key, changed), lambda: _read_gallery(store, question_set)
-    )
+    version = views_rows.cases_version(store, question_set.key)
+    return views_rows.remember(("gallery", version), lambda: _read_gallery(store, question_set))
 
 
 def _read_gallery(store: Store, question_set: QuestionSet) -> _Gallery:

@@ -5,7 +5,6 @@ own mixture where that comes first of all once mixtures are among them.
 """
 
 import json
-import os
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -13,13 +12,11 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.probes import rococo_fronts
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
+from vlprobe.views import rows as views_rows
 from vlprobe.views.runs import QuestionSet
 
 KIND = "t2i"  # of the cases: searches for a picture
-KEPT_BYTES = 64 << 20  # of outcomes of whole runs
-_outcomes = SingleFlightCache(KEPT_BYTES, lambda outcomes: outcomes.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +49,12 @@ def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
 def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
     """What a model did in every search for a picture."""
     run_key = question_set.run(model).key
-    (cases,), (scores,) = store.files([question_set.key], "cases"), store.files([run_key], "scores")
-    return _outcomes.get(
-        (cases, scores, os.stat(scores).st_mtime_ns),  # shipped ones are the same in every store
-        lambda: _read_outcomes(store, question_set.key, run_key),
+    versions = (
+        views_rows.cases_version(store, question_set.key),
+        views_rows.answers_version(store, run_key),
+    )
+    return views_rows.remember(
+        ("mixed outcomes", *versions), lambda: _read_outcomes(store, question_set.key, run_key)
     )
 
 
