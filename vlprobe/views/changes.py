@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 _WORDS = re.compile(r"\s*(?:[\w'-]+|[^\w\s])")
 _WORD = re.compile(r"\w")
+_PUNCTUATION_END = re.compile(r"\W+$")
 _MARKS = ' .,;:!?"()'
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
 COMPARED = 400  # words of a caption; the comparison is quadratic, and nobody reads beyond
@@ -29,8 +30,14 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
     ]
     has_words = any(differs and _WORD.search(source + target) for source, target, differs in runs)
     for source, target, differs in runs:
-        is_noted = not has_words or bool(_WORD.search(source + target))
-        yield source, target, differs and is_noted
+        if not (differs and has_words):
+            yield source, target, differs
+            continue
+        ends = [_PUNCTUATION_END.sub("", text) for text in (source, target)]
+        if any(ends):
+            yield ends[0], ends[1], True
+        if source != ends[0] or target != ends[1]:
+            yield source[len(ends[0]) :], target[len(ends[1]) :], False
 
 
 def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]:
