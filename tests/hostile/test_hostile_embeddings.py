@@ -31,6 +31,11 @@ FILES = {
     "a header without an end": ("a.npy", header("(1, ("), "cannot be read as numbers"),
     "words in place of numbers": ("a.npy", saved(np.array([["a"]])), "holds <U1 of shape (1, 1)"),
     "one side alone": ("a.npy", saved(UNIT), "of shape (3, 3). Expected (2, n, dim)"),
+    "gigabytes in an archive": (
+        "a.npz",
+        archive(texts=header("(40000000, 8)") + bytes(64)),
+        "EOF: reading array data",
+    ),
     "an archive that is none": ("a.npz", b"PK\x03\x04", "cannot be read as numbers"),
     "an archive that is cut": ("a.npz", ZIPPED[: len(ZIPPED) // 2], "cannot be read as numbers"),
     "an archive of other arrays": ("a.npz", archive(x=saved(UNIT)), "holds x. Expected 'pictures' and 'texts'"),

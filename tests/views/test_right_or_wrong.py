@@ -285,7 +285,7 @@ BAD = {
         [{"case": "existence/k0", "correct": 1}], "", r"says right or wrong.*\+verdict"
     ),
     "an answer that is neither": (
-        [{"case": "existence/k0", "correct": "maybe"}], "+verdict", r"line 2: 'correct' is 'maybe'"
+        [{"case": "existence/k0", "correct": "maybe"}], "+verdict", r"line 2: 'maybe' in 'correct' is not true or false"
     ),
     "scores in place of answers": (
         [{"case": "existence/k0", "c0_i0": 0.3, "c1_i0": 0.4}], "+verdict", "neither 0 nor 1"

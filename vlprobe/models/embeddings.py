@@ -14,12 +14,10 @@ which `vlprobe ask` writes them. A text is the same wherever it stands, and so i
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Mapping
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
 from vlprobe.models.from_files import vectors as vector_file
 from vlprobe.models.from_files.lookup import BoundLookup
 from vlprobe.models.from_files.names import parse_options
@@ -108,13 +106,6 @@ class EmbeddingFile(BoundLookup):
                 for side, vectors in self._sides.items()
             ),
         }
-
-    def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raises InvalidInput: there is nothing here that reads a text."""
-        raise InvalidInput(
-            f"'{self.name}' has embeddings of the pictures and texts in its file alone and reads no other text. "
-            "Choose a model."
-        )
 
     def vectors_of_rows(self, side: str, rows: np.ndarray) -> np.ndarray:
         """Unit vectors, float32 of shape (n, dim)."""

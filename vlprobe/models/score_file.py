@@ -23,8 +23,8 @@ is run or unpickled, and what it claims of its size is checked before room is ma
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -294,17 +294,26 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
     keys = _keys(columns, names["key"])
     text_scores = _text_scores(columns, mapping)
     if cell_columns or text_scores is not None:
-        numbers = {_cell(role): _numbers(columns, column) for role, column in cell_columns.items()}
-        return replace(_wide(columns, keys, numbers), text_scores=text_scores)
+        numerals = [re.findall("[0-9]+", role) for role in cell_columns]
+        cells = [(int(caption), int(image)) for caption, image in numerals]
+        scores = empty_scores(columns.file, len(keys), cells)
+        for (caption, image), column in zip(cells, cell_columns.values(), strict=True):
+            scores[:, caption, image] = _numbers(columns, column)
+        return ScoreTable(row_of_key(columns.file, keys), scores, text_scores=text_scores)
     if "score" not in mapping and names["score"] not in columns.values:
         for verdicts in ([names[CORRECT]], [names[order] for order in ORDERS]):
             if set(verdicts) <= set(columns.values):
-                orders = np.stack([_verdicts(columns, name) for name in verdicts], axis=1)
+                expected = "true or false (or 1 or 0). Leave it empty where there is no answer."
+                answers = [_parsed(columns, name, _verdict, expected) for name in verdicts]
+                orders = np.stack(answers, axis=1)
                 return table_of_verdicts(row_of_key(columns.file, keys), orders)
     scores = _numbers(columns, names["score"])
     if names["caption"] in columns.values and names["image"] in columns.values:
-        captions, images = (_whole_numbers(columns, names[role]) for role in ("caption", "image"))
-        return _long(columns, keys, list(zip(captions, images, strict=True)), scores)
+        places = [
+            _parsed(columns, names[role], _place, "a number counted from 0.").astype(int).tolist()
+            for role in ("caption", "image")
+        ]
+        return _long(columns, keys, list(zip(*places, strict=True)), scores)
     cells, cases = [], []
     for row, label in enumerate(keys):
         match = LABEL.fullmatch(label)
@@ -316,11 +325,6 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
         cases.append(match[1])
         cells.append((int(match[2]), int(match[3])))
     return _long(columns, cases, cells, scores)
-
-
-def _cell(role: str) -> Cell:
-    match = CELL.fullmatch(role)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def _required(columns: _Columns, name: str) -> Values:
@@ -350,18 +354,35 @@ def _keys(columns: _Columns, names: str) -> list[str]:
     return ["/".join(map(str, values)) for values in zip(*lists, strict=True)]
 
 
-def _whole_numbers(columns: _Columns, name: str) -> list[int]:
-    """A column of the numbers of captions or pictures."""
-    numbers = []
-    for row, value in enumerate(_required(columns, name)):
-        text = str(value)
-        if not re.fullmatch(r"[0-9]{1,5}", text):
+def _parsed(
+    columns: _Columns, name: str, parse: Callable[[object], float], expected: str
+) -> np.ndarray:
+    """Parse a column, float64. Raises InvalidInput that names the first row whose value `parse` refuses."""
+    numbers = np.empty(len(values := _required(columns, name)))
+    for row, value in enumerate(values):
+        try:
+            numbers[row] = parse(value)
+        except (ValueError, OverflowError, KeyError):
             raise InvalidInput(
-                f"'{columns.file}', {columns.row_name(row)}: '{name}' is '{text[:80]}'. "
-                "Expected a number, counted from 0."
-            )
-        numbers.append(int(text))
+                f"'{columns.file}', {columns.row_name(row)}: '{str(value)[:80]}' in '{name}' is not {expected}"
+            ) from None
     return numbers
+
+
+def _place(value: object) -> float:
+    if not re.fullmatch(r"[0-9]{1,5}", str(value)):
+        raise ValueError
+    return int(str(value))
+
+
+def _score(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        raise ValueError
+    return math.nan if value in ("", None) else float(value)
+
+
+def _verdict(value: object) -> float:
+    return VERDICTS["" if value is None else str(value).strip().lower()]
 
 
 def _numbers(columns: _Columns, name: str) -> np.ndarray:
@@ -370,47 +391,14 @@ def _numbers(columns: _Columns, name: str) -> np.ndarray:
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
         numbers = values.astype(np.float64)
     else:
-        numbers = np.empty(len(values))
-        for row, value in enumerate(values):
-            try:
-                if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-                    raise ValueError
-                numbers[row] = math.nan if value in ("", None) else float(value)
-            except (ValueError, OverflowError):
-                raise InvalidInput(
-                    f"'{columns.file}', {columns.row_name(row)}: '{str(value)[:80]}' in '{name}' is no number. "
-                    "Expected a score; leave the field empty where there is none."
-                ) from None
+        expected = "a number. Expected a score; leave the field empty where there is none."
+        numbers = _parsed(columns, name, _score, expected)
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         raise InvalidInput(
             f"'{columns.file}', {columns.row_name(int(infinite[0]))}: '{name}' is infinite. Expected a finite number."
         )
     return numbers
-
-
-def _verdicts(columns: _Columns, name: str) -> np.ndarray:
-    """A column of right or wrong as 1 and 0, float64; NaN where a field is empty."""
-    values = _required(columns, name)
-    verdicts = np.empty(len(values))
-    for row, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
-        text = "" if value is None else str(value).strip().lower()
-        if text not in VERDICTS:
-            raise InvalidInput(
-                f"'{columns.file}', {columns.row_name(row)}: '{name}' is '{text[:80]}'. "
-                "Expected true or false (or 1 or 0); leave it empty where there is no answer."
-            )
-        verdicts[row] = VERDICTS[text]
-    return verdicts
-
-
-def _wide(columns: _Columns, keys: Sequence[str], numbers: Mapping[Cell, np.ndarray]) -> ScoreTable:
-    """A row a case."""
-    rows = row_of_key(columns.file, keys)
-    scores = empty_scores(columns.file, len(keys), list(numbers))
-    for (caption, image), values in numbers.items():
-        scores[:, caption, image] = values
-    return ScoreTable(rows, scores)
 
 
 def _long(

@@ -13,6 +13,10 @@ MAX_BYTES = 512 << 20  # of a file, and of what it unpacks to
 MAX_TEXT_BYTES = 128 << 20  # of a file of text, which takes many times its size
 MAX_ROWS = 5_000_000  # of a file with columns
 MAX_CELLS = 50_000_000  # cases times captions times pictures
+UNKNOWN_SCALE = (  # ends a note on scores
+    ", and so is what is measured in cosines or needs probabilities, because the scale is not named "
+    "(+probability, +cosine or +logit)"
+)
 Cell = tuple[int, int]  # caption and picture, counted from 0
 
 

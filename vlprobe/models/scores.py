@@ -32,7 +32,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models import score_file
 from vlprobe.models.from_files import matrix as score_matrix
 from vlprobe.models.from_files.names import parse_options
-from vlprobe.models.score_table import ScoreTable
+from vlprobe.models.score_table import UNKNOWN_SCALE, ScoreTable
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
 from vlprobe.types import Capabilities, CaseAnswerer, Picture, Reader, ScoreType
@@ -168,10 +168,7 @@ class ScoreFile(CaseAnswerer):
         if table.orders is not None:
             self.note += f"; {ASKED_TWICE}"
         if source.scale == "unknown":
-            self.note += (
-                ", and so is what is measured in cosines or needs probabilities, because the scale is not named "
-                "(+probability, +cosine or +logit)"
-            )
+            self.note += UNKNOWN_SCALE
 
     @property
     def capabilities(self) -> Capabilities:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -57,6 +57,12 @@ class BoundLookup(Lookup):
     def forget(self) -> None:
         """As if it had never been told what is asked."""
         self._bound_to = ""
+
+    def tokenize(self, texts: Sequence[str]) -> NoReturn:
+        """Raise InvalidInput: a file reads no text."""
+        raise InvalidInput(
+            f"'{self.name}' knows only the pictures and texts in its file and reads no other text. Choose a model."
+        )
 
     def add_note(self, sentence: str) -> str:
         """Joins a sentence to what a reader must know."""

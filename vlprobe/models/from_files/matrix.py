@@ -9,7 +9,6 @@ lies.
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models.from_files import arrays
 from vlprobe.models.from_files import vectors as vector_file
 from vlprobe.models.from_files.lookup import BoundLookup, Rows
-from vlprobe.models.score_table import row_of_key
+from vlprobe.models.score_table import UNKNOWN_SCALE, row_of_key
 from vlprobe.scoring import pictures
 from vlprobe.types import Capabilities, Inputs, ScoreType
 
@@ -137,10 +136,7 @@ class ScoreMatrix(BoundLookup):
         self._scale: ScoreType = scale
         self.note = "scores from a file: similarities of texts are unknown"
         if scale == "unknown":
-            self.note += (
-                ", and so is what is measured in cosines or needs probabilities, because the scale is not named "
-                "(+probability, +cosine or +logit)"
-            )
+            self.note += UNKNOWN_SCALE
 
     @property
     def capabilities(self) -> Capabilities:
@@ -157,12 +153,6 @@ class ScoreMatrix(BoundLookup):
             "parameters": "unknown",
             "scores": f"{n_pictures:,} pictures with {n_texts:,} texts",
         }
-
-    def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raises InvalidInput: there is nothing here that reads a text."""
-        raise InvalidInput(
-            f"'{self.name}' has scores of the texts in its file alone and reads no other text. Choose a model."
-        )
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
         """As of any lookup; scores that are NaN are missing too."""
