@@ -7,9 +7,12 @@ import pytest
 
 from vlprobe import views
 from vlprobe.datasets import credits
-from vlprobe.render import attribution, home, wall
+from vlprobe.render import attribution, case_lines, home, tradeoff, wall
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards as html_cards
+from vlprobe.render.html import drawer as html_drawer
+from vlprobe.render.notebook.interface import load_dataset
+from vlprobe.render.notebook.objects import Results
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.report.case import case_page
 from vlprobe.render.report.report import report
@@ -18,6 +21,8 @@ from vlprobe.render.site.shelf import Shelf
 from vlprobe.render.site.subject import Limits, subject
 from vlprobe.render.slides import deck, values
 from vlprobe.render.words import presentations
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.types import Publication
@@ -168,6 +173,82 @@ def test_the_pictures_of_a_case_have_their_credit():
     )
     shot = html_cards.shots(row, KIND, answers[GPT4V], 300)
     assert credit().page in shot
+
+
+@pytest.fixture(scope="module")
+def photographed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, str]]:
+    """Answers to questions about the bundled photographs only: case keys by probe."""
+    store = Store(tmp_path_factory.mktemp("photographed") / "cache")
+    keys = {}
+    for probe in ("lgip", "prsm"):
+        request = Request(
+            ("demo:softmax",), "bundled:SugarCrepe+available", probe, limit=30, examine=False
+        )
+        (manifest,) = execute(request, store)
+        keys[probe] = manifest["case_key"]
+    return store, keys
+
+
+def first_cards(store: Store, key: str, kind: str) -> tuple[WallCard, ...]:
+    stored = views.runs.question_set(store, key)
+    cards, _, _ = views.wall.wall(store, stored, Filter("demo:softmax", kind, outcome="all"), 1, 1)
+    return cards
+
+
+def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, tmp_path):
+    store, keys = photographed
+    kind = next(iter(presentations()["prsm"].kinds))
+    (card,) = first_cards(store, keys["prsm"], kind)
+    names = {shot.name for strip in case_lines.ranking_strips(card) for shot in strip.pictures}
+    pages = {found.page for name in names if (found := credits.picture_credit(name))}
+    assert len(pages) > 1
+    drawer = html_drawer.ranking_strips(card, {})
+    assert {page for page in pages if page in drawer} == pages
+    about = subject(
+        store, views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()
+    )
+    (entry,) = case_entries(about, kind, [card.case])
+    shown = {each["page"] for strip in entry["case"]["strips"] for each in strip[3]}
+    assert shown == pages
+    whole = report(store, views.runs.question_set(store, keys["prsm"]))
+    assert "vp-strip" in whole and "Photos: " in whole
+
+
+def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed):
+    store, keys = photographed
+    (card,) = first_cards(store, keys["lgip"], "flip")
+    example = tradeoff.example_data(card, 1, "", False)
+    assert example["credit"] == attribution.credit_values(card.images[0])
+    assert tradeoff.example_data(None, 0, "", True).get("credit") is None
+
+
+def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch):
+    monkeypatch.setenv(shipped.SETTING, str(shipped.PUBLISHED_FOLDER))
+    results = Results(STORE, question_set())
+    failures = results.failures(GPT4V, limit=3)
+    compared = results.compare(GPT4V, "published:CLIP_COCO")
+    for shown in (results, failures, compared):
+        page = shown._repr_html_()
+        assert page.count(NOTE) == 1
+    assert "Hsieh et al., SugarCrepe" in failures._repr_html_()
+    assert "Miranda et al., BiVLC" in compared._repr_html_()
+    page = failures._repr_html_()
+    photographs = [card for card in failures if views.cases.are_here(card.images)]
+    assert photographs
+    for card in photographs:
+        found = credits.picture_credit(card.images[0])
+        assert found and found.page in page and found.license_url in page
+    loaded = load_dataset("bundled:SugarCrepe+available", cache=STORE.root)
+    page = loaded._repr_html_()
+    assert page.count("flickr.com/photo.gne") == page.count("<img") > 0
+    own = Results(Store(shipped.FOLDER), _demo_questions())
+    assert NOTE not in own._repr_html_()
+
+
+def _demo_questions() -> views.runs.QuestionSet:
+    store = Store(shipped.FOLDER)
+    key = next(row.case_key for row in views.runs.question_set_rows(store) if row.probe == "eqben")
+    return views.runs.question_set(store, key)
 
 
 def test_what_the_order_of_captions_does_is_told_with_its_interval():

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from vlprobe.datasets import bundled, coco
@@ -55,11 +56,25 @@ def credits_of(dataset: str) -> Mapping[str, Credit]:
 
 
 def picture_credit(name: str) -> Credit | None:
-    """The credit of a bundled photograph by its stored name, which pages show below it; None of any
-    other picture.
+    """Return the credit of a bundled photograph, which pages show below it; None of another picture.
+
+    Args:
+        name: The stored name of the picture: relative, or below the cache that a run copied it into.
     """
-    path = Picture.from_name(name).path
-    return bundled_credits().get(path.name) if bundled.is_bundled(path) else None
+    return picture_credits(name)[0]
+
+
+def picture_credits(name: str) -> tuple[Credit | None, ...]:
+    """Return the same of a picture and of the one that is mixed into it, if there is one."""
+    picture = Picture.from_name(name)
+    return tuple(
+        map(_credit, [picture.path, picture.edit.partner] if picture.edit else [picture.path])
+    )
+
+
+def _credit(path: Path) -> Credit | None:
+    folder = path.parts[:-1][-len(bundled.COCO.parts) :]
+    return bundled_credits().get(path.name) if folder == bundled.COCO.parts else None
 
 
 @functools.cache

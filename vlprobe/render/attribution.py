@@ -4,13 +4,14 @@ Below a picture of a bundled question set that is not bundled itself, the same l
 the picture's public page.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import htpy
 
 from vlprobe.datasets import bundled, photographs
-from vlprobe.datasets.credits import picture_credit
+from vlprobe.datasets.credits import picture_credit, picture_credits
 from vlprobe.models.published import NOTE
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.views.records import RunRow
@@ -45,6 +46,22 @@ def credit_line(name: str) -> htpy.Element | None:
         values["license"] and " · ",
         _link(values["licenseUrl"], values["license"]),
     ]
+
+
+def credits_line(names: Iterable[str]) -> htpy.Element | None:
+    """Return the credits of pictures that are shown together as one line of HTML; None without any.
+
+    Args:
+        names: Stored names of the pictures, in their order.
+    """
+    credits = dict.fromkeys(filter(None, chain.from_iterable(map(picture_credits, names))))
+    if not credits:
+        return None
+    parts: list[htpy.Node] = []
+    for number, credit in enumerate(credits, 1):
+        license_ = _link(credit.license_url, credit.license)
+        parts += [", " if parts else "Photos: ", _link(credit.page, str(number)), " ", license_]
+    return htpy.p(".vp-quiet.vp-small.vp-credit")[parts]
 
 
 def published_line(

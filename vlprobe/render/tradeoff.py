@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.registry import is_control
+from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.numbers import TOO_FEW, interval, number, with_interval
@@ -338,6 +339,7 @@ def example_data(
     return {
         "note": "Still, its worst mistake:" if is_best else "Its worst mistake:",
         "picture": name,
+        "credit": credit_values(card.images[0]) if card.images else None,
         "source": source,
         "alt": card.true_text,
         "lines": [

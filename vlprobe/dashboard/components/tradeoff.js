@@ -211,7 +211,7 @@ class Picture {
     const title = make("h2", "title");
     title.append(shape(mark), make("bdi", "", mark.name));
     if (!example) return this.example.replaceChildren(title, make("p", "quiet", "Press its mark to see its worst mistake."));
-    const parts = [title, this.image(example), make("p", "small quiet", example.note), ...example.lines.map(caption)];
+    const parts = [title, this.image(example), creditOf(example.credit), make("p", "small quiet", example.note), ...example.lines.map(caption)];
     if (example.press) {
       const press = make("button", "press", `${example.press} →`);
       press.type = "button";

@@ -25,6 +25,11 @@ class Sources:
         """Where a picture will stand in `addresses`; -1 where it has no name."""
         return self._places.setdefault(name, len(self._places)) if name else -1
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the pictures, in the order of their places."""
+        return tuple(self._places)
+
     def addresses(self) -> list[str]:
         """The pictures, in the order of their places; "" of one that cannot be read."""
         small = [name for name in self._places if name not in self._large]

@@ -19,6 +19,7 @@ from vlprobe.dashboard.mixed import asking, sources
 from vlprobe.dashboard.pictures import ahead
 from vlprobe.dashboard.state import Questions, model_name, picked, plain, quiet, view
 from vlprobe.render import mixed as render_mixed
+from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import value_label
 from vlprobe.storage import access
@@ -202,6 +203,8 @@ def _draw_case(about: Current, case: MixedCase) -> None:
     )
     values["sources"] = collected.addresses()
     component("mixed")(key="mixed", data=values, on_ask_change=_remember(case.id))
+    if credit := credits_line(collected.names):
+        st.html(str(credit))
     if case.fronts is None and not shares.waiting:
         quiet(RUN_AGAIN)
     if shares.others and not access.read_only():

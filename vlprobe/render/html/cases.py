@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from vlprobe.render import series
+from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.elements import column_heads, marked, tag
 from vlprobe.render.words import value_label
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -231,11 +232,16 @@ def _rankings(
         for position, name in enumerate(rankings[wording], 1):
             alt, css = ranked_words(position, name, right, query)
             images.append(f'<img src="{picture(name)}" alt="{alt}" title="{alt}" class="{css}">')
-        lines.append(f'<div class="vp-strip">{"".join(images)}</div>')
+        lines.append(_strip(images, rankings[wording]))
     if len(wordings) < len(rankings):
         remark = f"{len(rankings) - 2} more wordings in the details."
         lines.append(tag("p", remark, class_="vp-quiet vp-small"))
     return lines
+
+
+def _strip(images: Sequence[str], names: Sequence[str]) -> str:
+    """Return small pictures in a row, with their credits below."""
+    return f'<div class="vp-strip">{"".join(images)}</div>{credits_line(names) or ""}'
 
 
 def _series(case: CaseRow, answer: AnswerRow, picture: Callable[[str], str]) -> list[str]:
@@ -251,7 +257,7 @@ def _series(case: CaseRow, answer: AnswerRow, picture: Callable[[str], str]) -> 
         images.append(
             f'<img src="{picture(shot.name)}" alt="{alt}" title="{alt}" class="{shot.css}">'
         )
-    lines.append(f'<div class="vp-strip">{"".join(images)}</div>')
+    lines.append(_strip(images, case.images))
     return [*lines, tag("p", series.finding(case.kind, answer), class_="vp-quiet vp-small")]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import htpy
 
 from vlprobe.render import case_lines
+from vlprobe.render.attribution import credits_line
 from vlprobe.render.case_lines import ICONS, CaptionLine, ModelBar, Strip
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import mark
@@ -56,14 +57,17 @@ def ranking_strips(card: WallCard, source: Mapping[str, str]) -> str:
     return str(htpy.div[rows])
 
 
-def _images(strip: Strip, source: Mapping[str, str]) -> htpy.Element:
-    return htpy.div(".vp-strip")[
-        (
-            htpy.img(
-                src=source.get(shot.name, ""), alt=shot.words, title=shot.words, class_=shot.css
+def _images(strip: Strip, source: Mapping[str, str]) -> htpy.Node:
+    return [
+        htpy.div(".vp-strip")[
+            (
+                htpy.img(
+                    src=source.get(shot.name, ""), alt=shot.words, title=shot.words, class_=shot.css
+                )
+                for shot in strip.pictures
             )
-            for shot in strip.pictures
-        )
+        ],
+        credits_line(shot.name for shot in strip.pictures),
     ]
 
 

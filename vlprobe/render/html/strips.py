@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import htpy
 
+from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.cases import ranked_words
 from vlprobe.views.first_lists import FirstLists
 
@@ -29,5 +30,9 @@ def before_and_after(
             alt, css = ranked_words(rank, item, lists.item, set(lists.before))
             address = source.get(picture_of.get(item, ""), "")
             images.append(htpy.img(src=address, alt=alt, title=alt, class_=css))
-        rows += [htpy.p(".vp-quiet.vp-small")[name], htpy.div(".vp-strip")[images]]
+        rows += [
+            htpy.p(".vp-quiet.vp-small")[name],
+            htpy.div(".vp-strip")[images],
+            credits_line(picture_of.get(item, "") for item in items),
+        ]
     return str(htpy.div(style="max-width:40rem")[rows])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import htpy
 
 from vlprobe.render import wall as wall_words
+from vlprobe.render.attribution import credit_line
 from vlprobe.render.report.embed import embed
 from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
@@ -20,7 +21,8 @@ STYLE = """
   --quiet: light-dark(#566173, #a7b1c0); --line: light-dark(#dde2e9, #2f3844); --mat: light-dark(#eef1f5, #0c0f14); }
 [data-jp-theme-light="false"] .vp-nb, .vscode-dark .vp-nb, [theme="dark"] .vp-nb { color-scheme: dark; }
 .vp-nb p { margin: 0 0 .3rem; overflow-wrap: anywhere; } .vp-nb h4 { margin: 1rem 0 .4rem; font-size: 1.15rem; }
-.vp-nb .quiet { color: var(--quiet); font-size: .9em; }
+.vp-nb .quiet, .vp-nb .vp-quiet { color: var(--quiet); font-size: .9em; }
+.vp-nb .vp-quiet a { color: inherit; }
 .vp-nb .cards { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 12.5rem), 1fr)); }
 .vp-nb .cards > div { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem; min-width: 0; }
 .vp-nb .shots { display: flex; gap: .3rem; } .vp-nb .shots > * { flex: 1; min-width: 0; }
@@ -85,6 +87,7 @@ def case_card(
     words = wall_words.change(card, kind)
     return [
         htpy.div(".shots")[shots] if shots else None,
+        *(credit_line(name) for name, _ in values),
         htpy.p[(_run(text, style) for text, style in words)] if words else None,
         true(card.true_text),
         _other(card, kind),

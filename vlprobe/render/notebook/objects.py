@@ -16,6 +16,7 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.doctor.passport import read_passport
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render import verdict as render_verdict
+from vlprobe.render.attribution import credit_line, published_line
 from vlprobe.render.html.tables import metrics
 from vlprobe.render.model_lookup import find_model
 from vlprobe.render.notebook import drawing
@@ -27,6 +28,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Capabilities, Edit, Item, Model, Picture, Probe
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
+from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
@@ -115,6 +117,7 @@ class LoadedData:
                 drawing.picture(sources.get(item.image.name, ""), item.captions[0])
                 if item.image
                 else None,
+                credit_line(item.image.name) if item.image else None,
                 *map(drawing.true, item.captions[:2]),
                 *map(drawing.lie, item.foils[:1]),
             ]
@@ -233,7 +236,8 @@ class Results:
         )
         if not total:
             views.failure_table.check_values(self.store, self.question_set, case_filter)
-        return Failures(self.store, case_filter, presentation.kind(kind), cards, total)
+        run = self.question_set.run(model)
+        return Failures(self.store, case_filter, presentation.kind(kind), cards, total, run)
 
     def compare(self, model: str = "", other: str = "", kind: str = "") -> "Compared":
         """Two models on these questions: see `vlprobe.compare`."""
@@ -258,6 +262,7 @@ class Results:
         name = presentations()[run.probe].name or run.probe
         return drawing.frame(
             drawing.heading(name, about),
+            published_line(self.question_set.runs),
             worst.cards_html,
             drawing.table(["", *drawing.names(self.models)], self._rows()),
             drawing.heading(
@@ -294,6 +299,7 @@ class Failures(Sequence[WallCard]):
     kind: KindPresentation
     cards: tuple[WallCard, ...]
     total: int
+    run: RunRow
 
     def __len__(self) -> int:
         return len(self.cards)
@@ -328,7 +334,9 @@ class Failures(Sequence[WallCard]):
         about = " ".join(
             filter(None, [f"{model_name(self.case_filter.model)}.", self.kind.question, shown])
         )
-        return drawing.frame(drawing.heading(title, about), self.cards_html)
+        return drawing.frame(
+            drawing.heading(title, about), published_line([self.run]), self.cards_html
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,4 +412,5 @@ class Compared:
         ]
         heads = ["", f"{model_name(self.models[1])} minus {model_name(self.models[0])}", "95 %", ""]
         title = drawing.heading(self._verdict.heading, self._verdict.detail)
-        return drawing.frame(title, *sides, drawing.table(heads, rows))
+        published = published_line([self.results.question_set.run(model) for model in self.models])
+        return drawing.frame(title, published, *sides, drawing.table(heads, rows))

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from vlprobe import views
-from vlprobe.datasets import bundled
+from vlprobe.datasets.credits import picture_credit
 from vlprobe.render import case_lines, wall
 from vlprobe.render.attribution import credit_values
+from vlprobe.render.case_lines import Strip
 from vlprobe.render.html import cases as html_cases
 from vlprobe.render.site.privacy import bare
 from vlprobe.render.site.subject import Subject, Values
@@ -158,6 +159,7 @@ def _case(
                     {"source": subject.shelf.key(shot.name), "alt": shot.words, "style": shot.css}
                     for shot in strip.pictures
                 ],
+                _strip_credits(strip),
             ]
             for strip in case_lines.strips(card, kind)
         ],
@@ -213,6 +215,12 @@ def _shots(subject: Subject, card: WallCard, kind: KindPresentation) -> list[Val
     ]
 
 
+def _strip_credits(strip: Strip) -> list[dict[str, str]]:
+    """Return the credits of the photographs in a strip, each once."""
+    values = map(credit_values, dict.fromkeys(shot.name for shot in strip.pictures))
+    return [each for each in values if each and each["license"]]
+
+
 def right_label(card: WallCard) -> str:
     """Where the right picture came, and where it was without mixed ones."""
     if card.answer is None:
@@ -246,7 +254,7 @@ def _credits(subject: Subject, card: WallCard) -> list[str]:
     return [
         subject.credits[path.name].text
         for path in paths
-        if path.name in subject.credits and not bundled.is_bundled(path)  # below the picture
+        if path.name in subject.credits and not picture_credit(str(path))  # below the picture
     ]
 
 

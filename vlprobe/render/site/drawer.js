@@ -25,7 +25,7 @@ function captionLine([style, label, icon, runs]) {
   return make("p", "caption", role, text);
 }
 
-function stripOf([label, note, pictures]) {
+function stripOf([label, note, pictures, credits]) {
   const row = make("div", "strip");
   for (const shown of pictures) {
     const image = make("img", shown.style);
@@ -33,7 +33,7 @@ function stripOf([label, note, pictures]) {
     image.alt = image.title = shown.alt;
     row.append(image);
   }
-  return make("div", "", label && make("p", "small quiet", label), row, note && make("p", "small quiet", note));
+  return make("div", "", label && make("p", "small quiet", label), row, note && make("p", "small quiet", note), ...credits.map(creditOf));
 }
 
 function barsOf(bars, models) {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vlprobe.datasets import drawn
-from vlprobe.datasets.credits import picture_credit
+from vlprobe.datasets.credits import picture_credits
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import containers
 from vlprobe.types import Picture
@@ -49,7 +49,11 @@ class Shelf:
     def add(self, names: Iterable[str]) -> None:
         """Takes pictures in, so that many are read at once."""
         new = [name for name in dict.fromkeys(names) if name and name not in self._keys]
-        free = [name for name in new if self._may_publish or is_drawn(name) or picture_credit(name)]
+        free = [
+            name
+            for name in new
+            if self._may_publish or is_drawn(name) or all(picture_credits(name))
+        ]
         self._held_back.update(name for name in set(new) - set(free) if _is_file(name))
         sources = addresses(self._root, free)
         for name in new:
