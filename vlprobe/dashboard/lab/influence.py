@@ -24,6 +24,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import influence, substitution
+from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.html.influence import heat, legend, line, strongest, worded
 from vlprobe.runs.playground import Player
@@ -130,6 +131,8 @@ def _part(title: str, picture: str, name: str) -> None:
     least = float(values.min())
     heat_map = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
     st.image(heat_map, width="stretch", alt=f"{title}, {strongest_part}")
+    if credit := credits_line([picture]):
+        st.html(str(credit))
     st.html(
         legend(values, "moves least", "moves most", least)
         + tag("p", strongest_part.capitalize(), class_="vp-quiet vp-small")
