@@ -3,7 +3,6 @@
 To add a page: a file in `pages/`, and an entry in ROW or, where another page leads to it, in BELOW.
 """
 
-import copy
 import functools
 from urllib.parse import unquote, urlsplit
 
@@ -73,7 +72,7 @@ def current_page() -> st.Page:
     """The page that the browser asks for; draws the row at the top. A read-only dashboard cannot
     run anything. An address without a page gets one that says so.
     """
-    pages = list(map(copy.copy, _pages(access.read_only())))
+    pages = _pages(access.read_only())
     name = unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
     if name and name not in {page.url_path for page in pages}:
         say = functools.partial(_say_unknown, name)
@@ -97,9 +96,8 @@ def draw_way_back(page: st.Page) -> None:
             st.html(f'<p class="vp-quiet"><span aria-hidden="true">/</span> {here}</p>')
 
 
-@functools.cache
-def _pages(is_read_only: bool) -> tuple[st.Page, ...]:
-    """All pages, to be copied: each makes Streamlit look for its file."""
+def _pages(is_read_only: bool) -> list[st.Page]:
+    """Return all pages; Streamlit marks those that it runs."""
     in_row = {name: title for name, title in ROW.items() if name != "run" or not is_read_only}
     pages = [
         st.Page(
@@ -116,7 +114,7 @@ def _pages(is_read_only: bool) -> tuple[st.Page, ...]:
         st.Page(f"pages/{old}.py", title=titles[name], url_path=old, visibility="hidden")
         for old, name in MOVED.items()
     ]
-    return tuple(pages)
+    return pages
 
 
 def lead_on(old: str) -> None:

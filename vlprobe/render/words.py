@@ -86,16 +86,11 @@ WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
 
 def presentations() -> dict[str, Presentation]:
     """Of every probe, in the order of their positions."""
-    return _presentations(tuple(registry.names("probes")))
-
-
-@functools.lru_cache(maxsize=8)
-def _presentations(probes: tuple[str, ...]) -> dict[str, Presentation]:
-    every = {name: registry.load_probe(name).presentation for name in probes}
+    every = {name: registry.load_probe(name).presentation for name in registry.names("probes")}
     return dict(sorted(every.items(), key=lambda entry: entry[1].position))
 
 
-@functools.cache
+@functools.cache  # tables ask for it in every row
 def movement_kinds() -> frozenset[str]:
     """Kinds of cases whose margin is how far something moved: above 0 is impossible, and nobody is
     fooled.
@@ -106,7 +101,7 @@ def movement_kinds() -> frozenset[str]:
     return frozenset(name for name, kind in every if kind.is_movement)
 
 
-@functools.cache
+@functools.cache  # tables ask for it in every cell
 def _value_labels() -> dict[str, str]:
     return {
         name: label
@@ -115,7 +110,7 @@ def _value_labels() -> dict[str, str]:
     }
 
 
-@functools.cache
+@functools.cache  # a sort asks for it with every name
 def _value_order() -> tuple[str, ...]:
     of_captions = [name for names in caption_bins.VALUES.values() for name in names]
     of_probes = [name for probe in presentations().values() for name in probe.value_order]

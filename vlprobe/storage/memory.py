@@ -32,6 +32,11 @@ class SingleFlightCache:
     def __contains__(self, key: Hashable) -> bool:
         return key in self._values
 
+    def peek(self, key: Hashable) -> Any:
+        """Return the value of this key, or None where it is not cached."""
+        with self._lock:
+            return self._values[key][0] if key in self._values else None
+
     def get(
         self,
         key: Hashable,

@@ -81,7 +81,6 @@ def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
 def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
     """How many models each case fools, ties included and controls not: int64 of shape (n,)."""
     run_keys = [question_set.run(model).key for model in question_set.rated_models]
-    views_rows.load_margins(store, run_keys)
     return np.sum([margins_of(store, key, numbers) <= 0 for key in run_keys], axis=0)
 
 

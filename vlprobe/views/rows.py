@@ -10,7 +10,6 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,7 +45,6 @@ def _bytes(value: Any) -> int:
 
 
 _cache = SingleFlightCache(KEPT_BYTES, _bytes)
-_readers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # decode row groups in parallel
 # Path, bytes and time of the last change: a repaired file is read anew.
 FileVersion = tuple[str, int, int]
 
@@ -92,11 +90,6 @@ def margins(store: Store, run_key: str) -> np.ndarray:
         return table["margin"].to_numpy()
 
     return remember(("margin", version), read)
-
-
-def load_margins(store: Store, run_keys: Sequence[str]) -> None:
-    """Reads the margins of several runs at once, so that `margins` has them in memory."""
-    list(_readers.map(functools.partial(margins, store), run_keys))
 
 
 @readable()
@@ -385,8 +378,6 @@ def read_rows(
         return remember(("rows", version, group, excluded), functools.partial(read_group, group))
 
     groups = (np.searchsorted(group_starts, row_numbers, "right") - 1).tolist()
-    missing = {group for group in groups if ("rows", version, group, excluded) not in _cache}
-    list(_readers.map(cached_group, missing))
     rows: list[dict] = []
     for group, row_number in zip(groups, row_numbers, strict=True):
         rows += cached_group(group).slice(int(row_number - group_starts[group]), 1).to_pylist()
@@ -396,7 +387,6 @@ def read_rows(
     return frame
 
 
-@functools.lru_cache(maxsize=64)
 def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str]]:
     """A file's footer, the first row of each row group, and the text columns, which are read as
     dictionary codes.

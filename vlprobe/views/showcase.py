@@ -110,7 +110,6 @@ def showcases(
     if not len(numbers):
         numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
     run_keys = [question_set.run(name).key for name in models]
-    views_rows.load_margins(store, run_keys)
     margins = np.stack([views_rows.margins(store, run_key)[numbers] for run_key in run_keys])
     if registry.load_probe(question_set.probe).presentation.kind(kind).is_movement:
         moved = np.nan_to_num(-views_rows.margins(store, question_set.run(model).key)[numbers])

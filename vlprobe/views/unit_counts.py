@@ -104,9 +104,8 @@ def unit_counts(
     cells_key = (views_rows.cases_version(store, case_key), kind, by_item, with_movements)
     versions = [views_rows.answers_version(store, run.key) for run in runs]
 
-    @functools.cache
+    @functools.cache  # within this call: each model's states serve all its pairs
     def answers(side: int) -> Answers:
-        views_rows.load_margins(store, [run.key for run in runs])
         margin = views_rows.margins(store, runs[side].key)[cells.cases]
         movements = -margin.astype(np.float64) if with_movements else None
         return Answers(_states(margin), movements, runs[side].n_orders)

@@ -261,7 +261,6 @@ def cards(
             views_cases.answers(store, question_set, list(dict.fromkeys(searched)), (model,))
         )
     run_keys = {name: question_set.run(name).key for name in question_set.ordered_models}
-    views_rows.load_margins(store, tuple(run_keys.values()))
     margins = {
         name: views_cases.margins_of(store, run_key, np.asarray(numbers))
         for name, run_key in run_keys.items()

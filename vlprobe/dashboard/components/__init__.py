@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).resolve().parent
 
 
-@functools.cache
+@functools.cache  # Streamlit registers a component once
 def component(name: str, *parts: str) -> "ComponentRenderer":
     """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws
     itself on the page.

@@ -80,7 +80,7 @@ def _figures(votes: Consensus) -> None:
     )
 
 
-@st.cache_data(max_entries=20, show_spinner=False)
+@st.cache_data(max_entries=20, show_spinner=False)  # .9 s with three demo models
 def _consensus(
     names: tuple[str, ...], captions: Mapping[str, tuple[str, ...]], all_words: bool
 ) -> Consensus:

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 
-from vlprobe.dashboard.pictures import changed_at, large_picture
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import store
 from vlprobe.errors import VlprobeError
 from vlprobe.scoring import pictures, thumbnails
-from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
 from vlprobe.views.mixed.case import MixedCase
 
 SIDE = 528  # pixels of a large picture: two for each that it takes on a page
-_sizes = SingleFlightCache(4096)
 
 
 class Sources:
@@ -44,7 +42,6 @@ def prepare(case: MixedCase) -> None:
     """Makes the pictures that a case shows, before somebody looks at it. For any thread."""
     for name in filter(None, (case.right, case.partner)):
         large_picture(name, SIDE)
-    size(case.right)
     candidates = (*case.fronts.clean, *case.fronts.whole) if case.fronts else ()
     small = [candidate.mixture or candidate.picture for candidate in candidates]
     thumbnails.addresses(store().root, list(filter(None, small)))
@@ -52,12 +49,7 @@ def prepare(case: MixedCase) -> None:
 
 def size(name: str) -> tuple[int, int]:
     """Width and height of a picture in pixels; a square where it cannot be read."""
-    picture = Picture.from_name(name)
-    return _sizes.get((name, changed_at(picture)), lambda: _size(picture))
-
-
-def _size(picture: Picture) -> tuple[int, int]:
     try:
-        return pictures.open_picture(picture).size
+        return pictures.open_picture(Picture.from_name(name)).size
     except VlprobeError:
         return (1, 1)

@@ -42,7 +42,9 @@ def pick_shelf() -> dict[str, Exhibit]:
     return every | {further.id: further} if further else every
 
 
-@st.cache_resource(max_entries=50, show_spinner="Opening the picture")
+@st.cache_resource(
+    max_entries=50, show_spinner="Opening the picture"
+)  # reads the data set's annotations
 def _further(dataset: str, root: str, item: str) -> Exhibit | None:
     """A picture that a link names and that is not among the first of its dataset."""
     with contextlib.suppress(VlprobeError):
@@ -56,7 +58,9 @@ def dataset_of_shelf() -> str:
     return name if name in set(view(views.runs.runs)["dataset"]) else DEMO
 
 
-@st.cache_resource(max_entries=3, show_spinner="Opening the pictures")
+@st.cache_resource(
+    max_entries=3, show_spinner="Opening the pictures"
+)  # 8 ms of the demo; reads annotations
 def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
     return exhibits.shelf(dataset, store().root)
 
@@ -100,7 +104,7 @@ def draw_samples(shelf: Mapping[str, Exhibit]) -> None:
     component("wall")(key="samples", data=values, on_open_change=lambda: None)
 
 
-@st.cache_data(max_entries=400, show_spinner=False)
+@st.cache_data(max_entries=400, show_spinner=False)  # 2 ms each, for eight samples in every run
 def _sample(dataset: str, item: str, _exhibit: Exhibit) -> str:
     """A small picture of the shelf as a data address, kept by its dataset and id; ""
     where it cannot be read.

@@ -347,12 +347,12 @@ class Compared:
     models: tuple[str, str]
     kind: str
 
-    @functools.cached_property
+    @functools.cached_property  # .1 to 2 s, and notebooks show it again
     def table(self) -> pd.DataFrame:
         """Paired differences of every metric, the second model minus the first: p by Holm, verdicts."""
         return views.compare.compare(self.results.store, self.results.question_set, self.models)
 
-    @functools.cached_property
+    @functools.cached_property  # a sentence and a picture are made of it
     def _verdict(self) -> render_verdict.Verdict:
         believed = views.believed.comparison(
             self.results.store, self.results.question_set, self.models, self.kind
