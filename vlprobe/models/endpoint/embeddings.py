@@ -4,8 +4,7 @@ the texts, with "modality": "image", as Infinity takes them.
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -24,11 +23,8 @@ from vlprobe.scoring import pictures
 from vlprobe.scoring.cases import cosines
 from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.inputs import text_id
-from vlprobe.scoring.vectors import VectorStore
-from vlprobe.storage.answer_log import KeptAnswer
 from vlprobe.types import Capabilities, Inputs, Lookup, Picture
 
-Content = TypeVar("Content")
 BATCH = {"texts": 64, "pictures": 8}  # of a request
 FIRST_TEXT = "a photo of a dog"  # which every run begins with, to learn which model answers
 
@@ -41,13 +37,13 @@ class ServedEmbeddings(ServedModel, Lookup):
             parsed, "embeddings", parsed.picture_settings if parsed.sees_pictures else "texts"
         )
         self.dim = 0  # until it is opened
-        self._vectors = VectorStore(1, None)  # of what a run asked about, by its key in 16 bytes
+        self._vectors: dict[str, np.ndarray] = {}  # of a run, by key: float32 of shape (dim,)
         self._picture_keys: dict[str, str] = {}  # by the picture's name
         self._bound_to = ""
 
     @property
     def capabilities(self) -> Capabilities:
-        """Embeddings of texts, and of pictures where the name says so."""
+        """Embeddings of texts, and of pictures if the name says so."""
         return capabilities_of(self.parsed, self.dim)
 
     @property
@@ -56,83 +52,70 @@ class ServedEmbeddings(ServedModel, Lookup):
         return bool(self._bound_to)
 
     def first_question(self) -> Question:
-        """A text."""
-        return self._question(
-            "texts", [(text_id(FIRST_TEXT), FIRST_TEXT)], str, 1, "the first request"
-        )
+        """Return the request for a text."""
+        return self._question("texts", {text_id(FIRST_TEXT): FIRST_TEXT}, "the first request")
 
     def learn(self, answer: Reply, question: Question) -> None:
-        """The number of dimensions."""
+        """Take the number of dimensions from the first answer."""
         self.dim = len(_vector(answer.content["data"][0], "the first request"))
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """Asks for the embeddings of a run's pictures and texts that the log lacks."""
+        """Request the embeddings of a run's pictures and texts that the log lacks."""
         if self._bound_to == key:
             return ""
         with self.locked():
-            answered = {name for answer in self.log for name in answer.questions}
             texts = {keys[0]: text for text, keys in inputs.texts()}
             images: dict[str, Picture] = {}
-            if self.parsed.sees_pictures:
-                for picture, keys in inputs.pictures():
-                    refuse_absent(picture, self.name)
-                    images[keys[0]] = picture
-                    self._picture_keys[picture.name] = keys[0]
-            side = self.parsed.side
-            self.ask(
-                [
-                    *self._questions("texts", texts, answered, str, estimated_tokens),
-                    *self._questions(
-                        "pictures",
-                        images,
-                        answered,
-                        lambda picture: data_url(pictures.open_picture(picture), side),
-                        lambda picture: self.parsed.picture_tokens,
-                    ),
-                ],
-                len(answered & (texts.keys() | images.keys())),
-            )
-        self._vectors = VectorStore(self.dim, None)
+            for picture, keys in inputs.pictures() if self.parsed.sees_pictures else ():
+                refuse_absent(picture, self.name)
+                images[keys[0]] = picture
+                self._picture_keys[picture.name] = keys[0]
+            kept = {name for answer in self.log for name in answer.questions}
+            questions = self._questions("texts", texts, kept)
+            questions += self._questions("pictures", images, kept)
+            self.ask(questions, len(kept & (texts.keys() | images.keys())))
+        self._vectors = {}
         for answer in self.log:
-            self._take(answer, texts.keys() | images.keys())
+            if not (needed := {*answer.questions} & (texts.keys() | images.keys())):
+                continue
+            label = "a kept request"
+            vectors = _rows(reply.parse(answer.body, label), len(answer.questions), label)
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            off = np.abs(lengths - 1) > EXACT
+            units = np.where(off, vectors / np.where(off, lengths, 1), vectors).astype(np.float32)
+            for name, unit in zip(answer.questions, units, strict=True):
+                if name in needed:
+                    self._vectors.setdefault(name, unit)
         self._bound_to = key
         return ""
 
     def _questions(
-        self,
-        side: str,
-        contents: Mapping[str, Content],
-        answered: set[str],
-        written: Callable[[Content], str],
-        tokens: Callable[[Content], int],
+        self, side: str, contents: Mapping[str, str] | Mapping[str, Picture], kept: set[str]
     ) -> list[Question]:
-        """A request for each batch of what the log lacks."""
-        lacking = [(key, content) for key, content in contents.items() if key not in answered]
+        """Return a request for each batch of what the log lacks."""
+        lacking = [(key, content) for key, content in contents.items() if key not in kept]
         questions = []
         for start in range(0, len(lacking), BATCH[side]):
-            batch = lacking[start : start + BATCH[side]]
-            end = start + len(batch)
-            content_name = getattr(batch[0][1], "name", batch[0][1])
+            batch = dict(lacking[start : start + BATCH[side]])
+            first = lacking[start][1]
+            name = first.name if isinstance(first, Picture) else first
             label = (
-                f"the request for {side} {start + 1:,} to {end:,} of {len(lacking):,} "
-                f"(first: '{str(content_name)[:60]}')"
+                f"the request for {side} {start + 1:,} to {start + len(batch):,} of {len(lacking):,} "
+                f"(first: '{name[:60]}')"
             )
-            n_tokens = sum(tokens(content) for _, content in batch)
-            questions.append(self._question(side, batch, written, n_tokens, label))
+            questions.append(self._question(side, batch, label))
         return questions
 
-    def _question(
-        self,
-        side: str,
-        batch: Sequence[tuple[str, Content]],
-        written: Callable[[Content], str],
-        tokens: int,
-        label: str,
-    ) -> Question:
+    def _question(self, side: str, batch: Mapping[str, str | Picture], label: str) -> Question:
         def payload() -> dict[str, object]:
             body: dict[str, object] = {
                 "model": self.parsed.address.model,
-                "input": [written(content) for _, content in batch],
+                "input": [
+                    data_url(pictures.open_picture(content), self.parsed.side)
+                    if isinstance(content, Picture)
+                    else content
+                    for content in batch.values()
+                ],
                 "encoding_format": "float",
             }
             if side == "pictures":
@@ -141,7 +124,13 @@ class ServedEmbeddings(ServedModel, Lookup):
                 body["dimensions"] = self.parsed.dimensions
             return body
 
-        return Question(tuple(key for key, _ in batch), payload, tokens, label)
+        tokens = sum(
+            self.parsed.picture_tokens
+            if isinstance(content, Picture)
+            else estimated_tokens(content)
+            for content in batch.values()
+        )
+        return Question(tuple(batch), payload, tokens, label)
 
     def check(self, answer: Reply, question: Question) -> None:
         """Raises InvalidInput unless there is a vector of the model's length for each input."""
@@ -163,35 +152,19 @@ class ServedEmbeddings(ServedModel, Lookup):
                 f"'{self.name}+normalise'",
             )
 
-    def _take(self, answer: KeptAnswer, needed: Iterable[str]) -> None:
-        """Puts the vectors of an answer beside those of the others, at unit length."""
-        rows = [
-            row
-            for row, key in enumerate(answer.questions)
-            if key in needed and _key(key) not in self._vectors
-        ]
-        if not rows:
-            return
-        label = "a kept request"
-        vectors = _rows(reply.parse(answer.body, label), len(answer.questions), label)[rows]
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        off = np.abs(lengths - 1) > EXACT
-        units = np.where(off, vectors / np.where(off, lengths, 1), vectors)
-        self._vectors.put([_key(answer.questions[row]) for row in rows], units)
-
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN for what no run asked about."""
+        """Return float32 of shape (n, dim), NaN for what is not of the run."""
         return self._get([text_id(text) for text in texts])
 
     def image_vectors(self, images: Sequence[Picture]) -> np.ndarray:
-        """Float32 of shape (n, dim), NaN for what no run asked about."""
+        """Return float32 of shape (n, dim), NaN for what is not of the run."""
         return self._get([self._picture_keys.get(picture.name, "") for picture in images])
 
-    def _get(self, names: Sequence[str]) -> np.ndarray:
-        keys = [_key(name) for name in names]
-        present = np.array([key in self._vectors for key in keys], dtype=bool)
+    def _get(self, keys: Sequence[str]) -> np.ndarray:
         vectors = np.full((len(keys), self.dim), np.nan, dtype=np.float32)
-        vectors[present] = self._vectors.get([keys[row] for row in np.flatnonzero(present)])
+        for row, key in enumerate(keys):
+            if key in self._vectors:
+                vectors[row] = self._vectors[key]
         return vectors
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -213,14 +186,6 @@ def capabilities_of(parsed: EndpointName, dim: int = 0) -> Capabilities:
         embeds_images=parsed.sees_pictures,
         dim=dim,
         image_dim=dim,
-    )
-
-
-def _key(name: str) -> bytes:
-    """16 bytes for p- or t- and 16 hex digits; those of nothing for any other."""
-    digits = name[2:]
-    return (
-        name[:1].encode().ljust(8, b"-") + bytes.fromhex(digits) if len(digits) == 16 else b"-" * 16
     )
 
 
