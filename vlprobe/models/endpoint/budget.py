@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from vlprobe.errors import InvalidInput, VlprobeError
 
@@ -84,25 +85,16 @@ class Budget:
         finally:
             with self._lock:
                 self._promised -= promised
-                actual = self.cost(bill.sent, bill.received) if bill.is_told else expected
+                actual = self.cost(*bill.tokens) if bill.tokens else expected
                 self.spent += expected * bill.attempts_lost + (actual if bill.is_answered else 0.0)
-                if bill.is_told and expected:
+                if bill.tokens and expected:
                     self._excess = max(self._excess, actual / expected)
 
 
+@dataclass
 class Bill:
     """What one request came to."""
 
-    def __init__(self) -> None:
-        self.sent = self.received = self.attempts_lost = 0
-        self.is_answered = self.is_told = False  # whether the answer says how many tokens it took
-
-    def lost(self) -> None:
-        """An attempt ended without an answer, and may be charged for."""
-        self.attempts_lost += 1
-
-    def answered(self, sent: int | None, received: int | None) -> None:
-        """There is an answer; None where it does not say how many tokens it took."""
-        self.is_answered = True
-        if sent is not None:
-            self.is_told, self.sent, self.received = True, sent, received or 0
+    attempts_lost: int = 0  # without an answer, which may be charged for
+    is_answered: bool = False
+    tokens: tuple[int, int] | None = None  # sent and received; None if no answer says how many

@@ -6,7 +6,7 @@ together. Where either answer is not among them the score is unknown; these are 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -60,16 +60,18 @@ class ServedJudge(ServedModel, CaseAnswerer):
         return capabilities_of(self.parsed)
 
     def first_question(self) -> Question:
-        """About a grey square."""
-        url = data_url(Image.new("RGB", (32, 32), "gray"), self.parsed.side)
-        return self._question("first", lambda: url, FIRST_TEXT, "the first request")
+        """Return the request about a grey square."""
+        return self._question("first", None, FIRST_TEXT, "the first request")
 
-    def _question(self, name: str, url: Callable[[], str], text: str, label: str) -> Question:
+    def _question(self, name: str, picture: Picture | None, text: str, label: str) -> Question:
         words = QUESTION.format(text)
 
         def payload() -> dict[str, object]:
+            image = (
+                pictures.open_picture(picture) if picture else Image.new("RGB", (32, 32), "gray")
+            )
             content = [
-                {"type": "image_url", "image_url": {"url": url()}},
+                {"type": "image_url", "image_url": {"url": data_url(image, self.parsed.side)}},
                 {"type": "text", "text": words},
             ]
             return {
@@ -89,56 +91,56 @@ class ServedJudge(ServedModel, CaseAnswerer):
         _log_odds(answer, question.label)
 
     def check_cases(self, cases: Reader) -> str:
-        """Asks about each picture with each text of the cases that the log lacks."""
+        """Ask about each picture with each text of the cases that the log lacks."""
         log = self.log
-        pairs, n_of_texts = _pairs(cases)
+        pairs: dict[
+            _Pair, str
+        ] = {}  # to their names in the log, by the picture's content and the text
+        content_keys: dict[str, str] = {}
+        n_of_texts = 0
+        for block in cases(("images", "texts")):
+            n_of_texts += block["images"].combine_chunks().value_lengths().to_pylist().count(0)
+            for pair in _in_order(block):
+                if pair.picture not in content_keys:
+                    picture = Picture.from_name(pair.picture)
+                    refuse_absent(picture, self.name)
+                    key = pictures.content_key(picture, pictures.read(picture))
+                    content_keys[pair.picture] = key.hex()
+                pairs[pair] = f"{content_keys[pair.picture]} {text_id(pair.text)}"
         if not pairs:
             raise InvalidInput(
                 f"All cases compare texts alone, and '{self.name}' is asked about pictures. Choose embeddings."
             )
-        name_of = self._names(pairs)
+        pair_of_name = {name: pair for pair, name in pairs.items()}
         with self.locked():
-            answered = {name for answer in log for name in answer.questions}
-            by_name = {name: pair for pair, name in name_of.items()}
-            lacking = [(name, pair) for name, pair in by_name.items() if name not in answered]
-            questions = [
-                self._pair_question(name, pair, f"{number:,} of {len(lacking):,}")
-                for number, (name, pair) in enumerate(lacking, 1)
-            ]
-            self.ask(questions, len(by_name) - len(lacking))
+            kept = {name for answer in log for name in answer.questions}
+            lacking = [name for name in pair_of_name if name not in kept]
+            questions = []
+            for number, name in enumerate(lacking, 1):
+                text, picture = (
+                    pair_of_name[name].text,
+                    Picture.from_name(pair_of_name[name].picture),
+                )
+                label = f"the request {number:,} of {len(lacking):,} ('{text[:60]}' with '{picture.path.name[:60]}')"
+                questions.append(self._question(name, picture, text, label))
+            self.ask(questions, len(pair_of_name) - len(lacking))
         odds = {
             answer.questions[0]: _log_odds(reply.parse(answer.body, "a kept request"), "a kept one")
             for answer in log
-            if answer.questions[0] in by_name
+            if answer.questions[0] in pair_of_name
         }
-        self._scores = {pair: odds[name] for pair, name in name_of.items()}
+        self._scores = {pair: odds[name] for pair, name in pairs.items()}
         self.n_scores = len(self._scores)
         n_unknown = sum(math.isnan(score) for score in self._scores.values())
-        sentences = (
-            (
-                n_unknown,
+        notes = []
+        if n_unknown:
+            notes.append(
                 f"{n_unknown:,} of {len(pairs):,} answers do not have both yes and no among their "
-                f"{self.parsed.top} most probable words: their cases are unknown",
-            ),
-            (n_of_texts, f"{n_of_texts:,} cases compare texts alone and are unknown"),
-        )
-        return "; ".join(sentence for count, sentence in sentences if count)
-
-    def _names(self, pairs: Sequence[_Pair]) -> dict[_Pair, str]:
-        """What the log calls each pair: by the picture's content and the text."""
-        content: dict[str, str] = {}
-        for name in dict.fromkeys(pair.picture for pair in pairs):
-            picture = Picture.from_name(name)
-            refuse_absent(picture, self.name)
-            content[name] = pictures.content_key(picture, pictures.read(picture)).hex()
-        return {pair: f"{content[pair.picture]} {text_id(pair.text)}" for pair in pairs}
-
-    def _pair_question(self, name: str, pair: _Pair, number: str) -> Question:
-        picture, side = Picture.from_name(pair.picture), self.parsed.side
-        label = f"the request {number} ('{pair.text[:60]}' with '{picture.path.name[:60]}')"
-        return self._question(
-            name, lambda: data_url(pictures.open_picture(picture), side), pair.text, label
-        )
+                f"{self.parsed.top} most probable words: their cases are unknown"
+            )
+        if n_of_texts:
+            notes.append(f"{n_of_texts:,} cases compare texts alone and are unknown")
+        return "; ".join(notes)
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
         """Scores of each case's pictures with its texts, picture by picture: float32 of shape
@@ -153,16 +155,6 @@ def capabilities_of(parsed: EndpointName) -> Capabilities:
     """What chat of that name can be asked."""
     scale = "probability" if parsed.gives_probability else "logit"
     return Capabilities(answers_cases=True, asks_server=True, score_type=scale)
-
-
-def _pairs(cases: Reader) -> tuple[list[_Pair], int]:
-    """The distinct pairs of the cases, and how many cases have no picture."""
-    pairs: dict[_Pair, None] = {}
-    n_of_texts = 0
-    for block in cases(("images", "texts")):
-        pairs |= dict.fromkeys(_in_order(block))
-        n_of_texts += block["images"].combine_chunks().value_lengths().to_pylist().count(0)
-    return list(pairs), n_of_texts
 
 
 def _in_order(cases: "pa.Table") -> Iterator[_Pair]:

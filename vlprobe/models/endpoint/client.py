@@ -9,13 +9,13 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable
 
 import urllib3
 from urllib3.exceptions import HTTPError, InvalidHeader, ProtocolError, ReadTimeoutError, SSLError
 
 from vlprobe import __version__
 from vlprobe.errors import InvalidInput
+from vlprobe.models.endpoint.budget import Bill
 from vlprobe.registry import endpoints
 from vlprobe.registry.endpoints import Address
 from vlprobe.storage import files
@@ -77,14 +77,14 @@ class Client:
         """End all waiting; requests that are under way go on to their answer."""
         self._stopping.set()
 
-    def post(self, path: str, body: bytes, label: str, lost: Callable[[], None]) -> str:
+    def post(self, path: str, body: bytes, label: str, bill: Bill) -> str:
         """Return the text of the answer.
 
         Args:
             path: After the address's URL.
             body: JSON.
             label: The name of the request in an error.
-            lost: Called for each attempt that ended without an answer after it was sent.
+            bill: Counts each attempt that ended without an answer after it was sent.
 
         Raises:
             InvalidInput: the server refuses it, or gives no whole answer.
@@ -116,12 +116,12 @@ class Client:
                 )
                 content = self._read(response, deadline, label)
             except ReadTimeoutError:
-                lost()
+                bill.attempts_lost += 1
                 problem = f"no answer within {self._seconds:g} s"
             except SSLError:
                 raise self._refused(label, "its certificate is not trusted") from None
             except ProtocolError:
-                lost()
+                bill.attempts_lost += 1
                 problem = "the connection broke"
             except HTTPError as error:
                 problem = f"no connection ({type(error).__name__})"

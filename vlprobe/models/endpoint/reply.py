@@ -32,8 +32,7 @@ class Reply:
 
     content: Mapping[str, Any]
     identity: Identity
-    tokens_sent: int | None  # None where it does not say
-    tokens_received: int | None
+    tokens: tuple[int, int] | None  # sent and received; None if it does not say
 
 
 def strange(label: str, problem: str) -> InvalidInput:
@@ -56,12 +55,14 @@ def parse(body: str, label: str) -> Reply:
         raise strange(label, "it does not say which model answered ('model')")
     fingerprint = _name(content, "system_fingerprint", label)
     usage = content.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    sent = _count(counts.get("prompt_tokens"))
-    sent = _count(counts.get("total_tokens")) if sent is None else sent
-    return Reply(
-        content, Identity(model, fingerprint), sent, _count(counts.get("completion_tokens"))
-    )
+    counts = {
+        name: count
+        for name, count in (usage if isinstance(usage, dict) else {}).items()
+        if type(count) is int and 0 <= count < 10**12
+    }
+    sent = counts.get("prompt_tokens", counts.get("total_tokens"))
+    tokens = None if sent is None else (sent, counts.get("completion_tokens", 0))
+    return Reply(content, Identity(model, fingerprint), tokens)
 
 
 def _name(content: Mapping[str, Any], field: str, label: str) -> str:
@@ -72,11 +73,6 @@ def _name(content: Mapping[str, Any], field: str, label: str) -> str:
             label, f"its '{field}' is not a line of at most {LONGEST_NAME} printable letters"
         )
     return name
-
-
-def _count(value: object) -> int | None:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12
-    return value if is_count else None  # type: ignore[return-value] - an int where it is a count
 
 
 def entries(content: Mapping[str, Any], name: str, label: str, least: int = 1) -> list[dict]:

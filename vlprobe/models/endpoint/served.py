@@ -301,10 +301,10 @@ class ServedModel(Model):
         expected = self._budget.cost(question.tokens, question.tokens_received)
         with self._budget.settled(promised, expected) as bill:
             body = json.dumps(question.payload()).encode()
-            text = client.post(self._path, body, question.label, bill.lost)
-            bill.answered(None, None)
+            text = client.post(self._path, body, question.label, bill)
+            bill.is_answered = True
             answer = reply.parse(text, question.label)
-            bill.answered(answer.tokens_sent, answer.tokens_received)
+            bill.tokens = answer.tokens
             identity, stated = answer.identity, self.parsed.fingerprint
             answered = f"{question.label[:1].upper()}{question.label[1:]} was answered by {identity.words}, and"
             if stated and stated not in (identity.model, identity.fingerprint):
