@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ Install = Callable[..., Path]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Makes a distribution of these files that is found as an installed one is."""
 
     def installed(
@@ -54,11 +54,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
             for module in [known for known in sys.modules if known.split(".")[0] == name]:
                 monkeypatch.delitem(sys.modules, module)
         importlib.invalidate_caches()
-        plugins._installed.cache_clear()
+        plugins.installed.cache_clear()
         plugins.load.cache_clear()
         return folder
 
-    return installed
+    yield installed
+    plugins.installed.cache_clear()
 
 
 @pytest.fixture

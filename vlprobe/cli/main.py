@@ -32,7 +32,7 @@ from vlprobe.cli.output import (
     print_table,
 )
 from vlprobe.cli.pictures import pictures
-from vlprobe.cli.plugins import require, require_servers
+from vlprobe.cli.plugins import require
 from vlprobe.cli.report import report
 from vlprobe.cli.results import results_store
 from vlprobe.cli.run import run
@@ -122,8 +122,7 @@ def main(
 ) -> None:
     """Probe vision-language models: perturb captions and pictures, see where a model is fooled."""
     ctx.obj = cache
-    require(plugins)
-    require_servers(apis)
+    require(plugins, apis)
 
 
 @main.command("list")

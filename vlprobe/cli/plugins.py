@@ -1,28 +1,21 @@
-"""Plug-ins and servers that a person names on the command line: the only way, beside Python, for their
-code to run, and for them to be asked.
+"""Plug-ins and servers that a person names on the command line: apart from Python the only way for plug-ins to run, and
+for servers to receive requests.
 """
 
 from collections.abc import Sequence
 from importlib.util import find_spec
 
 
-def require(names: Sequence[str]) -> None:
-    """Imports the plug-ins of `--plugin`, and lets this process and those that it starts use them.
-
-    Raises NotFound or InvalidInput where one cannot be used.
+def require(plugins: Sequence[str], urls: Sequence[str]) -> None:
+    """Import the plug-ins of `--plugin`, and let this process and those that it starts use them and ask the servers of
+    `--api`. Raises NotFound or InvalidInput if one cannot be used.
     """
-    if names:
+    if plugins or urls:
         from vlprobe import registry
-
-        for name in names:
-            registry.require_plugin(name)
-
-
-def require_servers(urls: Sequence[str]) -> None:
-    """Lets this process and those that it starts ask the servers of `--api`. Raises InvalidInput."""
-    if urls:
         from vlprobe.registry import endpoints
 
+        for name in plugins:
+            registry.require_plugin(name)
         for url in urls:
             endpoints.allow(endpoints.parse(url))
 
@@ -42,9 +35,7 @@ def require_cluster(address: str) -> None:
 
 
 def typed(*values: object) -> None:
-    """Lets the plug-ins be imported, and the servers be asked, whose names were typed among the values of
-    a command.
-    """
+    """Let this process use the plug-ins and ask the servers whose names were typed among the values of a command."""
     from vlprobe import registry
 
     for value in values:

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import click
 
-from vlprobe.cli.plugins import require, require_cluster, require_servers
+from vlprobe.cli.plugins import require, require_cluster
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import endpoints
 from vlprobe.registry.endpoints import is_this_machine
@@ -115,8 +115,7 @@ def dashboard(
         )
     hosts = _hosts(address, names)
     _refuse_port_in_use(address, port)
-    require(plugins)
-    require_servers(apis)
+    require(plugins, apis)
     require_cluster(cluster)
     store = Store(ctx.obj or DEFAULT)
     app = app_file()

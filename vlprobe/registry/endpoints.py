@@ -80,25 +80,25 @@ def parse(text: str) -> Address:
 
 
 def of_name(name: str) -> Address:
-    """The address in the name of a model, whatever options follow it. Raises InvalidInput."""
+    """Return the address in the name of a model, whatever options follow it. Raises InvalidInput."""
     return parse(name.removeprefix(PREFIX).partition("+")[0])
 
 
 def named() -> tuple[str, ...]:
-    """The lines of VLPROBE_APIS."""
+    """Return the lines of VLPROBE_APIS."""
     return tuple(filter(None, os.environ.get(APIS, "").split("\n")))
 
 
 def allow(address: Address) -> None:
-    """Lets models be asked there by this process and by those that it starts.
+    """Let this process and those that it starts ask models there.
 
-    For what a person typed, never for what a link, a form or a file says.
+    For addresses that a person typed, never for those in a link, a form or a file.
     """
     os.environ[APIS] = "\n".join(dict.fromkeys([*named(), address.line]))
 
 
 def refuse_unnamed(name: str) -> None:
-    """Raises InvalidInput where whoever started this did not name the server of a model."""
+    """Raise InvalidInput if the person who started this did not name the server of a model."""
     address = of_name(name)
     if not {address.url, address.line} & set(named()):
         raise InvalidInput(

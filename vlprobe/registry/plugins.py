@@ -88,13 +88,9 @@ class Imported:
         return hashlib.blake2b(f"{digest}\0{self.digest}".encode(), digest_size=16).hexdigest()
 
 
+@functools.cache  # scanning all distributions takes 11 ms, and each name that is not ours needs it
 def installed(folder: str) -> tuple[Plugin, ...]:
     """Return the entry points of a key of EXPECTED, sorted by name; reads metadata and imports nothing."""
-    return _installed(folder, tuple(sys.path))
-
-
-@functools.cache  # a scan of all distributions takes 20 ms, and each name that is not ours needs one
-def _installed(folder: str, search_path: tuple[str, ...]) -> tuple[Plugin, ...]:
     plugins = [
         Plugin(
             point.name,

@@ -1,4 +1,4 @@
-"""Which writer a name stands for."""
+"""The writer that a name stands for."""
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
@@ -11,15 +11,15 @@ from vlprobe.registry import endpoints
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Writer:
-    """The writer of that name, which nobody has asked anything yet.
+    """Return the writer of that name; nothing is sent to it yet.
 
     Raises:
-        InvalidInput: it is none, or may not be asked.
+        InvalidInput: it cannot write, or may not be used here.
         MissingDependency: transformers is not installed.
     """
     prefix = name.partition(":")[0]
     if prefix in (api.PREFIX, hf_gen.PREFIX):
-        registry.parse_name("models", name)
+        registry.parse_name("models", name).check()
         if prefix == hf_gen.PREFIX:
             return local.load(name, device, precision)
         return ServedWriter(endpoint.parse(name))

@@ -3,7 +3,8 @@
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +18,6 @@ from vlprobe.models.endpoint.served import Reporter
 from vlprobe.perturb.instructions import Message
 from vlprobe.storage import files
 from vlprobe.storage.answer_log import AnswerLog
-
-LOCK = ".writing.lock"
 
 
 @dataclass(frozen=True)
@@ -101,21 +100,16 @@ def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, Answer]:
     return {prompt.name: answers[prompt.name] for prompt in prompts}
 
 
-def refuse_second_process(name: str) -> Callable[[], None]:
-    """What to do where another process holds a writer's lock: raises InvalidInput."""
+def locked(writer: Writer) -> AbstractContextManager[None]:
+    """Return the lock that a process holds while it asks a writer; it raises InvalidInput if another process does."""
 
     def refuse() -> None:
         raise InvalidInput(
-            f"'{name}' is being asked for edits by another process with the same cache, and what both ask would be "
-            "paid for twice. Wait for it, or choose another folder with --cache."
+            f"'{writer.name}' is being asked for edits by another process with the same cache, and what both ask would "
+            "be paid for twice. Wait for it, or choose another folder with --cache."
         )
 
-    return refuse
-
-
-def lock_of(writer: Writer) -> Path:
-    """The lock that a process holds while it asks a writer."""
-    return writer.log.file.parent / LOCK
+    return files.lock(writer.log.file.parent / ".writing.lock", refuse)
 
 
 def _kept(body: str) -> Answer:

@@ -106,7 +106,7 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
     writer.open(store.root, budget, stage)
     _refuse_foreign_file(output, writer.maker)
     lines = _Lines()
-    with files.lock(prompts.lock_of(writer), prompts.refuse_second_process(order.writer)):
+    with prompts.locked(writer):
         writer.log.reread()
         _tell_size(order, captions, writer, budget, progress)
         try:
