@@ -25,12 +25,8 @@ from vlprobe.types import Picture
 
 QUALITIES = (75, 60, 45, 30, 15, 5, 0)  # of WebP, until one fits
 MEMORY = 48 << 20  # bytes of thumbnails in a process: about 6,000
-REMEMBERED = 100_000  # digests of files in a process
-FileVersion = tuple[str, int, int]  # path, bytes and time of the last change
 
 _memory = SingleFlightCache(MEMORY, len)
-_digests: dict[FileVersion, str] = {}
-_kept: set[tuple[str, str, int]] = set()  # root, path and bytes of what a run has read
 _makers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
 
@@ -66,12 +62,8 @@ def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
     """Makes and stores the thumbnail of a picture that a run has read, unless it is stored or the
     picture is mixed; one that cannot be opened has none.
     """
-    version = str(root), str(picture.path), len(contents[0])
-    if picture.edit is not None or version in _kept:
+    if picture.edit is not None:
         return
-    if len(_kept) > REMEMBERED:
-        _kept.clear()
-    _kept.add(version)
     key = pictures.digest(contents[0])
     if not stored.holds(root, key):
         with contextlib.suppress(InvalidInput):  # whoever asks for the picture says so
@@ -116,7 +108,7 @@ def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
     with contextlib.suppress(InvalidInput, OSError):  # said of each picture below
         readable = [Picture.from_name(name).path for name in distinct]
         files = [path for path in readable if path.is_absolute() and containers.is_file(path)]
-        digests_of(root, files)  # all in one look
+        digests_of(root, files)  # read side by side what is new
     sources = _makers.map(functools.partial(_address_or_none, root), distinct)
     return dict(zip(distinct, sources, strict=True))
 
@@ -125,23 +117,13 @@ def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
     """The digest of each file's bytes; a file is read only where it is new or has changed. Raises
     InvalidInput.
     """
-    versions = [_version(path) for path in paths]
-    unknown = [index for index, version in enumerate(versions) if version not in _digests]
-    if unknown:
-        if len(_digests) > REMEMBERED:
-            _digests.clear()
-        digests = pictures.file_digests([paths[index] for index in unknown], root)
-        _digests.update(zip((versions[index] for index in unknown), digests, strict=True))
-    return [_digests[version] for version in versions]
-
-
-def _version(path: Path) -> FileVersion:
-    try:
-        status = containers.status(path)
-    except (OSError, ValueError):
-        pictures.read_bytes(path)  # says what is wrong
-        raise InvalidInput(f"Image '{path}' cannot be read. Check the file.") from None
-    return os.path.abspath(path), status.st_size, status.st_mtime_ns
+    for path in paths:
+        try:
+            containers.status(path)
+        except (OSError, ValueError):
+            pictures.read_bytes(path)  # says what is wrong
+            raise InvalidInput(f"Image '{path}' cannot be read. Check the file.") from None
+    return pictures.file_digests(paths, root)
 
 
 def _key(picture: Picture, digests: Sequence[str]) -> str:
