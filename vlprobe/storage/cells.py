@@ -6,12 +6,11 @@ A Parquet file is read a group of rows at a time, of which the last few are reme
 import bisect
 import functools
 import itertools
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import columnar_files
+from vlprobe.storage import columnar_files, memo
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +21,7 @@ REMEMBERED = 4  # groups of rows
 def has(file: Path, name: str) -> bool:
     """Whether a table has a cell of this name, COLUMN/ROW. Raises InvalidInput or OSError."""
     column, _, row = name.rpartition("/")
-    kinds, bounds = _shape(str(file), *_stamp(file))
+    kinds, bounds = _shape(str(file), *memo.stamp(file))
     return column in kinds and row.isdecimal() and len(row) < 19 and int(row) < bounds[-1]
 
 
@@ -38,11 +37,11 @@ def read(file: Path, name: str) -> bytes:
     column, _, row = name.rpartition("/")
     if not has(file, name):
         raise InvalidInput(f"'{file}' has no row {row} with a picture in column '{column}'.")
-    stamp = _stamp(file)
+    stamp = memo.stamp(file)
     _, bounds = _shape(str(file), *stamp)
     group = bisect.bisect_right(bounds, int(row)) - 1
     with columnar_files.whole(file):
-        cell = _group(str(file), *stamp, column, group)[int(row) - bounds[group]]
+        cell = _group(str(file), column, group, *stamp)[int(row) - bounds[group]]
         content = (cell["bytes"] if isinstance(cell, pa.StructScalar) else cell).as_py()
     if not content:
         raise InvalidInput(
@@ -73,13 +72,8 @@ def _is_bytes(kind: Any) -> bool:
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    status = os.stat(file)
-    return status.st_size, status.st_mtime_ns
-
-
 @functools.lru_cache(maxsize=16)
-def _shape(file: str, n_bytes: int, changed: int) -> tuple[tuple[str, ...], list[int]]:
+def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
     """The columns with bytes, and the first row of each group, with the number of rows at the end."""
     with columnar_files.whole(Path(file)):
         opened = columnar_files.open_columnar(Path(file))
@@ -87,7 +81,7 @@ def _shape(file: str, n_bytes: int, changed: int) -> tuple[tuple[str, ...], list
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
-def _group(file: str, n_bytes: int, changed: int, column: str, group: int) -> "pa.ChunkedArray":
+def _group(file: str, column: str, group: int, *stamp: int) -> "pa.ChunkedArray":
     import pyarrow as pa
 
     with columnar_files.whole(Path(file)):

@@ -6,8 +6,8 @@ standard library's tarfile finds the members; its reads are bounded, because mad
 busy for minutes, or forever (CVE-2024-6232, CVE-2025-8194).
 """
 
+import functools
 import io
-import os
 import re
 import tarfile
 from pathlib import Path
@@ -30,10 +30,6 @@ class Member(NamedTuple):
 
     start: int
     n_bytes: int
-
-
-# By path and stamp, in the order of the first question.
-_indexes: dict[tuple[str | int, ...], dict[str, Member]] = {}
 
 
 def has(file: Path, name: str) -> bool:
@@ -69,18 +65,12 @@ def members(file: Path) -> dict[str, Member]:
         InvalidInput: it is not a tar, is truncated, or has more than MOST_MEMBERS members.
         OSError: it cannot be read.
     """
-    status = os.stat(file)
-    key = (str(file), *memo.stamp_of(status))
-    index = _indexes.get(key)
-    if index is None:
-        index = _indexes[key] = _members(str(file), status.st_size)
-        for oldest in list(_indexes)[:-MOST_INDEXES]:
-            _indexes.pop(oldest, None)
-    return index
+    return _members(str(file), *memo.stamp(file))
 
 
-def _members(file: str, n_bytes: int) -> dict[str, Member]:
-    """The members by name, as the standard library finds them."""
+@functools.lru_cache(maxsize=MOST_INDEXES)
+def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
+    """The members by name, as the standard library finds them; the rest of the stamp tells that a tar has changed."""
     members: dict[str, Member] = {}
     offset, count = -1, 0
     try:
