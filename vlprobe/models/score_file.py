@@ -94,18 +94,12 @@ def read_content(file: Path) -> bytes:
 
 def check_file(file: Path) -> None:
     """Raises InvalidInput where a file cannot be one of scores: its ending, its size, its place."""
-    refuse_outside(file)
+    refuse_outside(file)  # before the ending: what is outside says nothing of itself
     if file.suffix.lower() not in SUFFIXES:
         raise InvalidInput(
             f"'{file}' has no known ending. Expected scores in {', '.join(SUFFIXES)}, or a folder with scores.npy."
         )
-    try:
-        files.require_regular(file)
-        size = file.stat().st_size
-    except OSError as error:
-        raise InvalidInput(
-            f"'{file}' cannot be read ({error.strerror}). Check the path of the scores."
-        ) from None
+    size = arrays.check_readable(file)
     limit = MAX_TEXT_BYTES if file.suffix.lower() in TEXTS else MAX_BYTES
     if size > limit:
         raise InvalidInput(
