@@ -15,6 +15,7 @@ from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import ship_published
 from vlprobe.runs.ship_published import CLIPS, ORDERS, SCORED
+from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 
 FREE, OTHER = "000000000001.jpg", "000000000002.jpg"
@@ -246,6 +247,25 @@ def test_a_photograph_that_may_not_be_redistributed_is_named_with_its_license(
 ):
     with pytest.raises(InvalidInput, match=f"'{name}' may not be redistributed: .*'{license_}'"):
         ship_published.collect_photographs([FREE, OTHER], published.parent / "coco_real", [name])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Usage: python -m vlprobe.runs.ship_published FOLDER"),
+        (["nowhere"], "Error: 'nowhere.*' does not exist|Error: '.*valse' does not exist"),
+        (["REAL", OTHER], f"Error: Photograph '{OTHER}' may not be redistributed: its license is"),
+    ],
+)
+def test_the_command_stops_in_one_line_and_keeps_the_old_store(
+    arguments, message, published, tmp_path, monkeypatch
+):
+    target = tmp_path / "store"
+    monkeypatch.setattr(shipped, "PUBLISHED_FOLDER", target)
+    given = [str(published) if each == "REAL" else each for each in arguments]
+    with pytest.raises(SystemExit, match=message) as stopped:
+        ship_published.main(given)
+    assert "\n" not in str(stopped.value) and not target.exists()
 
 
 def test_a_withdrawn_question_has_its_old_place(tmp_path):

@@ -352,6 +352,13 @@ class ScoreFile(CaseAnswerer):
             return InvalidInput(
                 f"All cases compare texts alone, and '{self.name}' has scores of pictures. Choose a text encoder."
             )
+        if self._table.by_content:
+            texts, picture = next(iter(self._table.by_content))
+            about = f" about '{picture}'" if picture else ""
+            return InvalidInput(
+                f"'{self._source.file}' answers none of these questions: its first captions are "
+                f"'{' / '.join(texts)[:120]}'{about}. Expected captions and names of pictures of the data set."
+            )
         key = next(iter(self._table.rows), "")
         holds = f"its first row is '{key[:80]}'" if key else "it has no rows"
         return InvalidInput(

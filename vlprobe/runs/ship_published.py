@@ -1,10 +1,11 @@
-"""Builds the bundled answers of real models: `python -m vlprobe.runs.ship_published FOLDER`.
+"""Builds the bundled answers of real models: `python -m vlprobe.runs.ship_published FOLDER [PHOTOGRAPH...]`.
 
 FOLDER has what the authors published: `gpt4v/` (SugarCrepe's gpt-4v-results), `bivlc/` (BiVLC's
 results) and `valse/` (fine-grained-evals' outputs). Next to it are `scores/` (the rest of these
 outputs), the questions (`sugarcrepe/data/`, `valse/`, each with its LICENSE) and COCO's photographs
 with their annotations (`coco_real/val2017/`, `coco_real/annotations/`). Photographs are bundled
-where their license allows it. No answer is computed here, and none is changed.
+where their license allows it; with names of photographs, exactly these, and the build stops where
+one may not be redistributed. No answer is computed here, and none is changed.
 """
 
 import functools
@@ -26,7 +27,7 @@ from vlprobe.datasets import bundled, credits
 from vlprobe.datasets.credits import Credit
 from vlprobe.datasets.file_formats import read_json, read_table
 from vlprobe.datasets.validation import LoadedDataset
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models import answer_logs, score_file
 from vlprobe.models.published import PREFIX, PublishedAnswers
 from vlprobe.models.score_table import ScoreTable, table_of_verdicts
@@ -112,13 +113,19 @@ class Photograph:
     credit: Credit
 
 
-def build(folder: Path, target: Path, progress: Progress | None = None) -> int:
+def build(
+    folder: Path,
+    target: Path,
+    progress: Progress | None = None,
+    required: Sequence[str] = (),
+) -> int:
     """Stores all published answers to both question sets, and ships them.
 
     Args:
         folder: What the authors published, see this module.
         target: The folder of the new store, replaced as a whole.
         progress: Receives how far it is.
+        required: File names of the photographs to bundle; without any, all that may be.
 
     Returns:
         Its size in bytes.
@@ -136,7 +143,7 @@ def build(folder: Path, target: Path, progress: Progress | None = None) -> int:
             "SugarCrepe": sugarcrepe_items(data / "sugarcrepe" / "data", store.root),
         }
         names = {item.image.path.name for items in sets.values() for item in items if item.image}
-        photographs = collect_photographs(names, data / "coco_real")
+        photographs = collect_photographs(names, data / "coco_real", required)
         for photograph in photographs:
             files.write_bytes(store.root / bundled.COCO / photograph.file, photograph.content)
         models = {
@@ -454,8 +461,14 @@ def _credits(
 
 
 def main(arguments: Sequence[str]) -> str:
-    """Builds the bundled answers and says how large they are."""
-    size = build(Path(arguments[0]), shipped.PUBLISHED_FOLDER)
+    """Build the bundled answers and return a line with their size; exit with one line for a mistake."""
+    if not arguments:
+        sys.exit("Usage: python -m vlprobe.runs.ship_published FOLDER [PHOTOGRAPH...]")
+    folder, *required = arguments
+    try:
+        size = build(Path(folder), shipped.PUBLISHED_FOLDER, required=required)
+    except (VlprobeError, OSError) as error:
+        sys.exit(f"Error: {error}")
     return f"{size:,} bytes in {shipped.PUBLISHED_FOLDER}"
 
 
