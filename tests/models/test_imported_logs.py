@@ -135,7 +135,7 @@ def test_a_reply_that_cannot_be_parsed_is_counted_and_left_out(tmp_path: Path, d
 def test_answers_to_other_questions_are_one_line(tmp_path: Path, dataset: str):
     path = log_of_lmms_eval(tmp_path)
     path.write_text(path.read_text().replace("dogs", "birds"))
-    with pytest.raises(InvalidInput, match="answers none of these questions: its first captions are .0 birds. . 0 cats"):
+    with pytest.raises(InvalidInput, match=r"answers none of these questions: .* '0 birds"):
         accuracy(f"scores:{path}+verdict", dataset, tmp_path / "cache")
 
 
