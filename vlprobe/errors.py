@@ -147,7 +147,7 @@ _plugin_titles: dict[Path, str] = {}  # by the file or folder of their code
 
 
 def register_plugin(root: Path, title: str) -> None:
-    """Have `plugin_errors` name a plug-in for what the code in a file or folder raises."""
+    """Let `plugin_errors` name the plug-in that the code in a file or folder belongs to."""
     _plugin_titles[root] = title
 
 
@@ -155,16 +155,15 @@ def register_plugin(root: Path, title: str) -> None:
 def plugin_errors(title: str = "", doing: str = "") -> Iterator[None]:
     """Turn what the code of a plug-in raises into one line that names it, its file and the line.
 
-    A VlprobeError, a full memory and what no plug-in has a part in stay as they are. `vlprobe.cli`,
-    `vlprobe.dashboard` and `runs.run` hold this around all that they do, so that a plug-in's own objects need no
-    wrapper.
+    A VlprobeError, a lack of memory and errors without code of a plug-in in their traceback pass unchanged. Commands,
+    pages and runs are inside this context, so that a plug-in's probes, metrics and rules need no wrapper.
 
     Args:
-        title: Of the plug-in whose code runs, if that is known; else the code in the traceback tells.
-        doing: What it does meanwhile; else the name of its function.
+        title: The plug-in whose code runs, if that is known; else the traceback shows whose it is.
+        doing: What the code does, such as "in load"; else its function is named.
 
     Raises:
-        InvalidInput: for everything that a plug-in raises, SystemExit included.
+        InvalidInput: for anything that a plug-in raises, SystemExit included.
     """
     try:
         yield

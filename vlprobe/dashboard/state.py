@@ -22,7 +22,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
-from vlprobe.errors import VlprobeError, printable
+from vlprobe.errors import VlprobeError, plugin_errors, printable
 from vlprobe.render import charts, words
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import tables
@@ -142,6 +142,7 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
     annotated = annotations.version(current, arguments[0].key) if tagged else ""
     key, moment = (current.address, version, annotated, query, arguments), (current, version)
 
+    @plugin_errors()
     def answer() -> Any:
         snapshot = _snapshots.get(moment, current.snapshot, lambda: current.version() == version)
         return query(snapshot, *arguments)

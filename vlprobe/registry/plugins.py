@@ -410,7 +410,9 @@ class PluginModel:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._model, name)
+        value = getattr(self._model, name)
+        title = self._imported.plugin.title
+        return plugin_errors(title, f"in {name}")(value) if callable(value) else value
 
 
 def probe_of(imported: Imported) -> Probe:

@@ -23,7 +23,7 @@ from vlprobe.dashboard.play.shelf import (
     take_sample,
 )
 from vlprobe.dashboard.state import choose, model_labels, model_name, plain, quiet, view
-from vlprobe.errors import VlprobeError, plugin_errors
+from vlprobe.errors import VlprobeError
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render import charts
 from vlprobe.render.html.elements import ordered, tag
@@ -67,8 +67,7 @@ class PlayPicture:
 def playground() -> None:
     """The half of Play below the switch. Typing runs this alone again, not the frame around it."""
     try:
-        with plugin_errors():
-            _page()
+        _page()
     except VlprobeError as error:
         st.error(plain(str(error)), icon=":material/error:")
 
