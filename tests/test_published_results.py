@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -23,6 +24,7 @@ from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures, thumbnails
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
+from vlprobe.views import story
 from vlprobe.views.filter import Filter
 
 STORE = Store(shipped.PUBLISHED_FOLDER)
@@ -278,7 +280,7 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
 
 
 def test_a_photograph_that_was_downloaded_into_the_cache_is_shown(tmp_path: Path):
-    store = shipped.opened(tmp_path)
+    store = shipped.StoreAboveShipped(tmp_path, shipped.PUBLISHED_FOLDER)
     asked = question_set("bundled:SugarCrepe")
     before, n_before = store.version(), views.cases.with_pictures(store, asked, "foil")[0]
     chosen = Filter("published:GPT-4V", "foil", outcome="all", sort="dataset")
@@ -294,3 +296,29 @@ def test_a_photograph_that_was_downloaded_into_the_cache_is_shown(tmp_path: Path
     assert thumbnails.address(tmp_path, shown.images[0]).startswith("data:image/webp")
     n_after = views.cases.with_pictures(store, asked, "foil")[0]
     assert n_after == n_before + 1 + card.more
+
+
+def test_home_present_and_the_quiz_show_no_suspect_label_and_begin_with_a_failure_of_gpt4v():
+    asked = question_set("bundled:SugarCrepe")
+    suspects = {each.id for each in views.suspects.suspects(STORE, asked, "foil").suspects}
+    failures = views.showcase.showcases(STORE, asked, "foil", "published:GPT-4V", 196)
+    opener = story.opener(STORE, asked, "foil")
+    assert opener is not None
+    for card in (failures[0].card, opener.card):
+        fooled = {each.model for each in card.verdicts if each.verdict == "fooled"}
+        assert fooled == {"published:GPT-4V", "published:CLIP ViT-B/32"}
+        assert views.cases.are_here(card.images)
+    assert len(failures) == 20 and not suspects & {each.card.id for each in failures}
+    of_gpt4v = [
+        next(v.verdict for v in each.card.verdicts if v.model == "published:GPT-4V")
+        for each in failures
+    ]
+    order = {"fooled": 0, "tied": 1, "held": 2}
+    assert of_gpt4v == sorted(of_gpt4v, key=order.__getitem__)
+    for seed in range(3):
+        quiz = views.quiz.quiz_round(STORE, asked, "foil", "hard", seed)
+        assert len(quiz.questions) == 10
+        assert not suspects & {each.id for each in quiz.questions}
+    everything = views.rows.case_numbers(STORE, asked.key, "kind = ?", ["foil"])
+    is_suspect = views.suspects.are_suspect(STORE, asked, "foil", everything)
+    assert np.count_nonzero(is_suspect) == len(suspects) == 468

@@ -23,6 +23,7 @@ from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 
 CLIP, WEAK = "demo:softmax", "demo:weak"
+LGIP_KEY = "caca69741f742f8b"  # of the bundled answers about drawn scenes
 PAGES = [name for name in {**ROW, **BELOW} if name != "home"]
 
 
@@ -72,10 +73,30 @@ def test_a_fresh_clone_opens_on_published_answers_of_real_models(shown, tmp_path
     monkeypatch.delenv(shipped.SETTING)
     at = shown(StoreAboveShipped(tmp_path / "own", shipped.PUBLISHED_FOLDER, shipped.FOLDER))
     case = hero(at)["cases"][0]
-    assert len(case["marks"]) == 5
-    assert case["pictures"][0]["source"].startswith("data:image/webp;base64,")
-    assert [row["name"] for row in figures(at)["strip"]["models"]][-1] == "GPT-4V"
+    assert case["verdict"] == "GPT-4V and CLIP ViT-B/32 chose this one"
+    assert [mark["name"] for mark in case["marks"]] == ["GPT-4V", "CLIP ViT-B/32"]
+    (picture,) = case["pictures"]
+    assert picture["source"].startswith("data:image/webp;base64,")
+    assert picture["credit"]["license"] == "CC BY 2.0"
+    assert next(row["name"] for row in figures(at)["strip"]["models"]) == "GPT-4V"
+    links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
+    drawn = ("Rewording", "Mixed pictures", "Trade-off by edits", "Playground")
+    assert {"SugarCrepe", "VALSE", *drawn} <= links.keys()
+    assert f"set={LGIP_KEY}" in links["Rewording"] == links["Trade-off by edits"]
+    assert "game=playground" in links["Playground"]
     assert not at.error and not at.warning
+
+
+def test_questions_pictures_and_those_that_are_here_are_counted_apart(shown, tmp_path, monkeypatch):
+    monkeypatch.delenv(shipped.SETTING)
+    at = shown(shipped.opened(tmp_path / "own"), "explore")
+    assert [fold.label for fold in at.expander if fold.label.startswith("About")] == [
+        "About the questions: 7,512 questions, 1,561 pictures, 30 of them here"
+    ]
+    at = shown(shipped.opened(tmp_path / "own"), "explore", set=LGIP_KEY)
+    assert [fold.label for fold in at.expander if fold.label.startswith("About")] == [
+        "About the questions: 500 pictures, 35,160 cases"
+    ]
 
 
 def test_what_is_counted_on_home_is_what_explore_then_shows(shown, come_along):

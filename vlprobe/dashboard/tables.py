@@ -21,7 +21,7 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import AVERAGED, INTERVALS
 from vlprobe.types import Metric
 from vlprobe.views.records import EstimateRow, records
-from vlprobe.views.runs import QuestionFacts
+from vlprobe.views.runs import QuestionFacts, QuestionSet
 
 READING = (
     f"{BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
@@ -116,14 +116,16 @@ def explain(metric: Metric) -> None:
     st.markdown(f"**{metric.label}.** {metric.help} ({scale}. Source: {metric.source})")
 
 
-def about(facts: QuestionFacts) -> None:
+def about(question_set: QuestionSet) -> None:
     """What is known of the questions themselves: how many, which edits were left out and why, what
     the data gets wrong.
-
-    Args:
-        facts: What `views.facts` returns.
     """
-    with st.expander(
-        f"About the questions: {facts['n_items']:,} pictures, {facts['n_cases']:,} cases"
-    ):
+    facts: QuestionFacts = view(views.runs.facts, question_set)
+    sizes = [views.runs.extent(facts["n_items"], question_set.runs[0].n_units)]
+    if views.cases.keeps_unpictured(question_set):
+        n_pictures, n_here = view(views.cases.count_pictures, question_set)
+        sizes += [f"{n_pictures:,} pictures, {n_here:,} of them here"]
+    if facts["n_cases"] != facts["n_items"]:
+        sizes += [f"{facts['n_cases']:,} cases"]
+    with st.expander(f"About the questions: {', '.join(sizes)}"):
         st.html(tables.facts(facts))

@@ -67,7 +67,8 @@ def families(folder: str) -> dict[str, Family]:
     return {family.PREFIX: family for family in sorted(defined, key=lambda family: family.PREFIX)}
 
 
-SHIPPED_MODELS = (  # in the order in which they were made
+SHIPPED_MODELS = (  # the published model that most people know, then in the order in which they were made
+    "published:GPT-4V",
     *("demo:softmax", "demo:sigmoid", "demo:weak", "demo:plain", "demo:eqsim", "demo:scvc"),
 )
 

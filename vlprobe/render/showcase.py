@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.render import exchanged
+from vlprobe.render.sentences import MOST_NAMES, listed
 from vlprobe.render.wall import Run, count_word, every_model, shorten, stayed
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
@@ -234,10 +235,29 @@ def verdict(
     ties = sum(answer.is_scored for answer in tied)
     if ties == showcase.n_fooled:
         return f"{subject} cannot tell them apart"
+    if not ties and showcase.n_fooled < showcase.n_models and showcase.n_fooled <= MOST_NAMES:
+        return _chose(showcase, names)
     how = f", {count_word(ties)} by a tie" if ties else ""
     if changes := len(tied) - ties:
         how += f", {count_word(changes)} in one order only"
     return f"{subject} chose this one{how}"
+
+
+def _chose(showcase: Showcase, names: Mapping[str, str]) -> str:
+    """Name the models that chose the wrong caption, and those that did in one of two orders only."""
+    chose, in_one_order = (
+        listed(
+            [
+                names[answer.model]
+                for answer in showcase.card.verdicts
+                if answer.verdict == verdict and answer.model in names
+            ]
+        )
+        for verdict in ("fooled", "tied")
+    )
+    if not chose:
+        return f"{in_one_order} chose this one in one order only"
+    return f"{chose} chose this one{f', {in_one_order} in one order only' if in_one_order else ''}"
 
 
 def how_often(rate: float) -> str:

@@ -131,6 +131,16 @@ def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[i
     return n_pictured, sum(len(numbers) for _, numbers in rows)
 
 
+def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
+    """Count the pictures that a question set is about, and those of them that are on this machine."""
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT unnest(images) FROM read_parquet(?)",
+            [store.files([question_set.key], "cases")],
+        ).fetchall()
+    return len(rows), sum(are_here(_located(store, names)) for names in rows)
+
+
 def keeps_unpictured(question_set: QuestionSet) -> bool:
     """Whether the dataset has questions without their pictures: it was read with that option, or is
     bundled.

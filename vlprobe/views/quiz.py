@@ -18,6 +18,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
+from vlprobe.views import suspects as views_suspects
 from vlprobe.views.changes import in_step
 from vlprobe.views.compare import SIGNIFICANCE
 from vlprobe.views.records import CaseRow, records
@@ -145,6 +146,8 @@ def quiz_round(
     margins = quiz_margins(store, question_set, kind, models, numbers)
     generator = np.random.default_rng([seed, len(numbers)])
     fooled = np.count_nonzero(margins <= 0, axis=0)
+    if draw == "hard":  # a wrong label is not a hard question
+        fooled[views_suspects.are_suspect(store, question_set, kind, numbers)] = 0
     positions, threshold = _drawn(
         store, question_set, numbers, fooled, len(models), draw, generator, count
     )

@@ -1,9 +1,11 @@
 """Failures that Home shows, and how often each model believes which lie.
 
 A failure is worth showing where many models are fooled at once; one case a picture, drawn by lot
-among those that fool equally many.
+among those that fool equally many. Of published questions, whose labels may be wrong, cases that
+strong models reject are left out, and those that fool the model that is looked at come first.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
+from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaders import credible_models
@@ -117,6 +120,12 @@ def showcases(
     else:
         strength = np.count_nonzero(margins <= 0, axis=0)
         is_shown = strength > 0
+        is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
+        if is_suspect.any():
+            own_margins = views_cases.margins_of(store, question_set.run(model).key, numbers)
+            n_wrong = (own_margins < 0).astype(int) + (own_margins <= 0)  # 1: in one of two orders
+            strength = strength + n_wrong * len(models)
+            is_shown &= ~is_suspect if (is_shown & ~is_suspect).any() else True
     is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
     if is_pictured is not None and (is_shown & is_pictured).any():
         is_shown = is_shown & is_pictured
@@ -158,12 +167,16 @@ def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
     """
     waiting, ordered = list(showcases), []
     while waiting:
-        alike = [case for case in waiting if case.n_fooled == waiting[0].n_fooled]
+        alike = next(list(group) for _, group in itertools.groupby(waiting, _n_fooled))
         subtype = ordered[-1].card.subtype if ordered else ""
         following = next((case for case in alike if case.card.subtype != subtype), alike[0])
         waiting.remove(following)
         ordered.append(following)
     return tuple(ordered)
+
+
+def _n_fooled(showcase: Showcase) -> int:
+    return showcase.n_fooled
 
 
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:

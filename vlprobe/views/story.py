@@ -10,6 +10,7 @@ from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
+from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import searches as mixed_searches
@@ -101,6 +102,7 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
     Of those that fool as many, each exchange of words comes once before one comes again, the case
     that is believed furthest first; no picture comes twice. Where some pictures are not on this machine,
     only cases that have theirs, if there are any. Margins are in each model's own spread over the kind.
+    Of published questions, suspect labels are left out, and cases that fool the first model come first.
 
     Returns:
         Numbers of cases; and how many of all fool every headline model.
@@ -117,9 +119,11 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
     relative = np.where(np.isnan(margins), 0.0, margins) / np.where(scale > 0, scale, 1.0)[:, None]
     source, _, target, _ = views_rows.words_changed(store, question_set.key)
     n_fooled = np.count_nonzero(margins <= 0, axis=0)
+    is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
     table = pd.DataFrame(
         {
             "number": numbers,
+            "leads": np.where(is_suspect.any(), (margins[0] < 0) + 1.0 * (margins[0] <= 0), 0.0),
             "n_fooled": n_fooled,
             "margin": relative.mean(axis=0),
             "picture": views_rows.picture_codes(store, question_set.key)[numbers],
@@ -129,12 +133,14 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
     )
     n_fooling_all = int(np.count_nonzero(n_fooled == len(models)))
     is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
-    table = table if is_pictured is None else table.loc[is_pictured]
-    table = table.sort_values(["n_fooled", "margin", "number"], ascending=[False, True, True])
+    is_chosen = ~is_suspect if is_pictured is None else ~is_suspect & is_pictured
+    table = table.loc[is_chosen] if is_chosen.any() else table
+    strength = ["leads", "n_fooled"]
+    table = table.sort_values([*strength, "margin", "number"], ascending=[False, False, True, True])
     table = table.drop_duplicates("picture").head(50 * MOST_OPENERS)
-    again = table.groupby(["n_fooled", "source", "target"]).cumcount()
+    again = table.groupby([*strength, "source", "target"]).cumcount()
     table = table.assign(again=again).sort_values(
-        ["n_fooled", "again", "margin", "number"], ascending=[False, True, True, True]
+        [*strength, "again", "margin", "number"], ascending=[False, False, True, True, True]
     )
     return table["number"].to_numpy()[:MOST_OPENERS], n_fooling_all
 

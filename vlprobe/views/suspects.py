@@ -100,9 +100,7 @@ def suspects(
         Accuracy(run.model, _accuracy(row, run), _accuracy(row[is_kept], run))
         for run, row in zip(runs, margins, strict=True)
     ]
-    is_strong = np.array([each.all_cases >= least_accuracy for each in accuracies], dtype=bool)
-    n_rejecting = np.count_nonzero(margins[is_strong] <= 0, axis=0)
-    threshold = max(2, math.ceil(2 * np.count_nonzero(is_strong) / 3))
+    n_rejecting, threshold = _rejections(margins, runs, least_accuracy)
     is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
     last = np.zeros(len(numbers), dtype=bool) if is_pictured is None else ~is_pictured
     suspicious = np.flatnonzero(n_rejecting >= threshold)
@@ -124,6 +122,46 @@ def suspects(
         ),
         tuple(best_first),
     )
+
+
+def are_suspect(
+    store: Store, question_set: QuestionSet, kind: str, numbers: np.ndarray
+) -> np.ndarray:
+    """Return whether each case is a suspect of its kind: bool of shape (n,).
+
+    Only published questions have suspects here: their labels were written by people. Drawn scenes
+    and rules have no wrong labels, and cases that fool every model are what readers look for.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        kind: Of the cases.
+        numbers: Of cases of the kind.
+    """
+    runs = [question_set.run(model) for model in question_set.rated_models]
+    if not any(run.publication for run in runs):
+        return np.zeros(len(numbers), dtype=bool)
+    every = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
+    margins = np.array([views_cases.margins_of(store, run.key, every) for run in runs])
+    n_rejecting, threshold = _rejections(margins, runs, LEAST_ACCURACY)
+    return np.isin(numbers, every[n_rejecting >= threshold])
+
+
+def _rejections(
+    margins: np.ndarray, runs: Sequence[RunRow], least_accuracy: float
+) -> tuple[np.ndarray, int]:
+    """Return how many strong models reject each case, and from which number a case is suspect.
+
+    Args:
+        margins: Of each run, shape (n_runs, n_cases).
+        runs: Of the models.
+        least_accuracy: From which a model is strong.
+    """
+    is_strong = [
+        _accuracy(row, run) >= least_accuracy for run, row in zip(runs, margins, strict=True)
+    ]
+    threshold = max(2, math.ceil(2 * sum(is_strong) / 3))
+    return np.count_nonzero(margins[np.array(is_strong, dtype=bool)] <= 0, axis=0), threshold
 
 
 def _accuracy(margins: np.ndarray, run: RunRow) -> float:

@@ -24,10 +24,10 @@ from vlprobe.dashboard.state import (
     questions,
     view,
 )
-from vlprobe.registry import is_control
+from vlprobe.registry import is_control, model_order
 from vlprobe.render.charts.styles import Look
 from vlprobe.render.html.elements import SHAPES, tag
-from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
+from vlprobe.render.words import distinct, presentations
 from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
@@ -111,18 +111,13 @@ def _likely(sets: Sequence[StoredSet]) -> list[StoredSet]:
 
 
 def most_asked(stored: Questions) -> str:
-    """The model that answered most cases here, of all question sets; of several such the first that
-    is shipped, then the first by name.
+    """Return the model that answered most cases here, of all question sets; of several the first as
+    pages list them.
     """
     n_cases = view(views.runs.n_cases_by_model)
-    shipped = [model for model in SHIPPED_MODELS if not is_control(model)]
     return min(
         stored.models,
-        key=lambda model: (
-            is_control(model),
-            -n_cases.get(model, 0),
-            shipped.index(model) if model in shipped else len(shipped),
-        ),
+        key=lambda model: (is_control(model), -n_cases.get(model, 0), model_order(model)),
     )
 
 

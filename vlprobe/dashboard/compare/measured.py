@@ -43,7 +43,7 @@ def draw_details(contest: Contest, comparison: Comparison) -> None:
     with fold("details", "Details", ":material/data_object:") as is_open:
         if is_open:
             frame.notes(contest.questions)
-            tables.about(view(views.runs.facts, contest.questions.question_set))
+            tables.about(contest.questions.question_set)
             _draw_downloads(contest, comparison)
 
 

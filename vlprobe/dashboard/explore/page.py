@@ -7,11 +7,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from vlprobe import views
 from vlprobe.dashboard import cases, frame, mixed, tables
 from vlprobe.dashboard.cases import choices, drawer, sentence, share
 from vlprobe.dashboard.explore import filters, patterns, wall
-from vlprobe.dashboard.state import n_passing, view
+from vlprobe.dashboard.state import n_passing
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -51,7 +50,7 @@ def _draw_notes(about: sentence.Subject) -> None:
     if any(run.note or run.older for run in about.questions.question_set.runs):
         with st.expander("What to know of these models", key="model_notes"):
             frame.notes(about.questions)
-    tables.about(view(views.runs.facts, about.questions.question_set))
+    tables.about(about.questions.question_set)
 
 
 def _draw_mixed(about: sentence.Subject) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.home import arrivals, figures, hero
+from vlprobe.dashboard.home import arrivals, figures, hero, sets
 from vlprobe.dashboard.home.subject import Subject, subject
 from vlprobe.dashboard.jobs import demo_button, watched
 from vlprobe.dashboard.navigation import page_file
@@ -27,6 +27,8 @@ def draw_page() -> None:
         return
     arrivals.show_new_results()
     body, foot = st.container(key="home"), st.container(key="home_foot")
+    with foot:
+        sets.draw_sets()
     with foot, st.container(horizontal=True, vertical_alignment="center", gap="small"):
         about_slot = st.container(width="content")
         if not read_only():

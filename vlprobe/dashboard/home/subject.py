@@ -10,7 +10,8 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.navigation import address
 from vlprobe.dashboard.state import Questions, carried, view
-from vlprobe.render.words import SHIPPED_MODELS, movement_kinds
+from vlprobe.registry import model_order
+from vlprobe.render.words import movement_kinds
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,6 @@ def subject(stored: Questions) -> Subject:
 
 
 def first_model(models: tuple[str, ...]) -> str:
-    """The model with most results; of several the one that stands first among those that
-    come along, else by name.
-    """
+    """Return the model with most results; of several the first as pages list them."""
     runs = view(views.runs.runs)["model"].value_counts()
-    order = {name: rank for rank, name in enumerate(SHIPPED_MODELS)}
-    return min(
-        models, key=lambda name: (-int(runs.get(name, 0)), order.get(name, len(order)), name)
-    )
+    return min(models, key=lambda name: (-int(runs.get(name, 0)), model_order(name)))

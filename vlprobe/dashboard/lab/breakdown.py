@@ -70,7 +70,7 @@ def draw_page() -> None:
     with st.expander("All numbers", icon=":material/function:", key="all_numbers"):
         _draw_all_numbers(stored, model, averaging, unit)
     frame.notes(stored)
-    tables.about(view(views.runs.facts, stored.question_set))
+    tables.about(stored.question_set)
 
 
 def _draw_table(

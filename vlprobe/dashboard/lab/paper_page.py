@@ -60,4 +60,4 @@ def end(stored: Questions, name: str) -> None:
         table = papers.paper(stored)
         export.download(view(views.papers.remade, stored.question_set, table.number), name)
     frame.notes(stored)
-    tables.about(view(views.runs.facts, stored.question_set))
+    tables.about(stored.question_set)

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.state import Questions, carry, choose, dataset_name, questions, quiet, view
+from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.render.words import presentations
 from vlprobe.views.quiz import Draw, QuizRound
@@ -29,7 +31,9 @@ def pick_round() -> tuple[Questions, QuizRound] | None:
     set_key = _pick("Questions of", "set", sets)
     stored = questions(set_key)
     presentation = presentations()[stored.probe]
-    kinds = {kind: presentation.kind(kind).label for kind in views.quiz.quiz_kinds(stored.probe)}
+    quiz_kinds = views.quiz.quiz_kinds(stored.probe)
+    in_order = sorted(quiz_kinds, key=lambda kind: kind not in stored_kinds(stored))
+    kinds = {kind: presentation.kind(kind).label for kind in in_order}
     kind = _pick("Kind of lie", "kind", kinds)
     draw = choose("Chosen", "quiz", DRAWS, "hard", segments=True, help_=ABOUT_DRAWS)
     quiz = _drawn(stored, kind, "fair" if draw == "fair" else "hard")
@@ -40,8 +44,8 @@ def pick_round() -> tuple[Questions, QuizRound] | None:
 
 
 def _quiz_sets() -> dict[str, str]:
-    """Question sets that have kinds with two captions, as people read them: by
-    probe, then the most complete first.
+    """Question sets that have kinds with two captions, as people read them: published questions
+    about photographs, then by probe, the most complete first.
     """
     table = view(views.runs.question_sets)
     keys: dict[str, list[str]] = {probe: [] for probe in presentations()}
@@ -53,6 +57,10 @@ def _quiz_sets() -> dict[str, str]:
             keys[probe].append(case_key)
             labels[case_key] = f"{dataset_name(dataset)}: {presentations()[probe].name}"
     in_order = [key for of_probe in keys.values() for key in of_probe]
+    is_published = dict(
+        zip(table["case_key"], table["dataset"].str.startswith(f"{bundled.PREFIX}:"), strict=True)
+    )
+    in_order.sort(key=lambda key: not is_published[key])
     is_twin = {key: list(labels.values()).count(labels[key]) > 1 for key in in_order}
     return {key: f"{labels[key]} · {key[:6]}" if is_twin[key] else labels[key] for key in in_order}
 

@@ -109,4 +109,4 @@ def draw_folds(about: Field, measured: Measured) -> None:
     with fold("details", *FOLDS["details"]) as is_open:
         if is_open:
             frame.notes(stored)
-            tables.about(view(views.runs.facts, stored.question_set))
+            tables.about(stored.question_set)

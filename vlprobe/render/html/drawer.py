@@ -91,14 +91,10 @@ def _bar(line: ModelBar, styles: Looks, zero: float) -> htpy.Element:
     side = "vp-lie-bar" if line.is_lie else "vp-true-bar"
     return htpy.li(title=", ".join(filter(None, [f"{line.model}: {line.word}", line.size])))[
         htpy.span(".vp-model")[_mark(styles, line.model), htpy.bdi[line.name]],
-        htpy.span(".vp-track-line", aria_hidden="true")[
-            line.size
-            and (
-                htpy.b(style=f"left:{100 * zero:.1f}%"),
-                htpy.i(
-                    f".{side}", style=f"left:{100 * line.begin:.1f}%;width:{100 * line.width:.1f}%"
-                ),
-            ),
+        line.size
+        and htpy.span(".vp-track-line", aria_hidden="true")[
+            htpy.b(style=f"left:{100 * zero:.1f}%"),
+            htpy.i(f".{side}", style=f"left:{100 * line.begin:.1f}%;width:{100 * line.width:.1f}%"),
         ],
         htpy.span(f".vp-role.vp-role-{line.style}")[
             htpy.span(aria_hidden="true")[ICONS[line.style]], f" {line.word}"
