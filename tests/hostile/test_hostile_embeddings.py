@@ -95,6 +95,7 @@ FILES = {
     "a table without rows": ("a.csv", b"id,embedding\n", "vectors of no numbers"),
     "a table of nothing": ("a.csv", b"", "has the columns none"),
     "fields that are missing": ("a.csv", b"id,e0,e1\na,1\n", "Expected 3 columns, got 2: a,1"),
+    "a word for a number": ("a.csv", b"id,e0,e1\na,1,0\nb,x,0\n", "Row #3: CSV conversion error"),
     "numbers with a gap": ("a.csv", b"id,e0,e2\na,1,0\n", "Expected an id and an embedding"),
     "two columns of one name": ("a.csv", b"id,e0,E0\na,1,0\n", "two columns of one name"),
     "no UTF-8": ("a.csv", b"id,e0\n\xff,1\n", "is not UTF-8"),

@@ -146,6 +146,16 @@ def test_every_form_of_file_and_of_keys_is_the_same_model(form, asked, tmp_path)
     assert [row["top"] for row in scored(run(name, data, "prsm", store), store)] == expected
 
 
+def test_a_table_of_numbers_may_have_gaps_and_rows_of_megabytes(tmp_path):
+    (tmp_path / "e.csv").write_text("id,text2,e0,e1\n007,a dog,None,None\nb,,0,1\n")
+    (vectors, _) = embeddings.vector_file.read(tmp_path / "e.csv", {}, normalise=False)
+    assert vectors["texts"].rows == {"007": 0, "b": 1} and vectors["texts"].missing == {0}
+    cells = ", ".join(["0.0078125"] * (1 << 18))
+    (tmp_path / "long.csv").write_text(f'id,embedding\na,"[{cells}]"\n')
+    (vectors, _) = embeddings.vector_file.read(tmp_path / "long.csv", {}, normalise=True)
+    assert vectors["texts"].array.shape == (1, 1 << 18)
+
+
 KEYS = {
     "labels": lambda item, number, path: (f"{item}_i0", f"{item}_c{number}"),
     "names and texts": lambda item, number, path: (path.name, None),

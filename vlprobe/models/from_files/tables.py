@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 10_000
 MOST_BYTES = 16 * MAX_CELLS  # of numbers and lists in Parquet
 NUMBERED = re.compile(r"([a-z]*_?)([0-9]{1,5})")  # a column of numbers: e0, dim_12, 3
-NO_NUMBER = ["", "nan", "NaN"]
+NO_NUMBER = ["", "None", "nan", "NaN"]
+BLOCK_BYTES = 32 << 20  # of a CSV file at a time: a row must fit
 
 
 def lower_names(file: Path, names: Sequence[str]) -> list[str]:
@@ -123,7 +124,9 @@ def read_separated(
         types[chosen[0]] = pa.string()
         table = arrow_csv.read_csv(
             io.BytesIO(text.encode()),
-            arrow_csv.ReadOptions(column_names=lowered, skip_rows=1),
+            arrow_csv.ReadOptions(  # one thread: its errors name the row
+                column_names=lowered, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES
+            ),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
                 include_columns=list(types), column_types=types, null_values=NO_NUMBER
