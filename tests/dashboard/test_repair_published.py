@@ -61,8 +61,18 @@ def test_repair_opens_on_clip_before_its_control_and_its_repair(opened):
     # These models cannot answer anything here, so nothing offers to ask them.
     assert "ask_missing" not in [button.key for button in at.button]
     assert "Other seeds" not in [heading.value for heading in at.subheader]
-    links = [link.proto.query_string for link in at.get("page_link") if link.proto.page == "repair"]
-    assert len(links) == 3  # two of published answers, one of the demo models
+
+
+def test_each_example_is_one_press_away_and_named_in_the_address(opened):
+    at = opened()
+    examples = {**PUBLISHED, "Tiny CLIP, EqSim": ("demo:softmax", "demo:plain", "demo:eqsim")}
+    for label, models in reversed(examples.items()):
+        (button,) = [each for each in at.button if each.label == label]
+        button.click().run()
+        assert not at.exception
+        given = [at.query_params[role] for role in ROLES]
+        assert [each if isinstance(each, str) else each[0] for each in given] == list(models)
+        assert tuple(at.selectbox(key=role).value for role in ROLES) == models
 
 
 def test_the_repaired_cases_show_photographs_first(opened):

@@ -230,6 +230,8 @@ def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch):
     for shown in (results, failures, compared):
         page = shown._repr_html_()
         assert page.count(NOTE) == 1
+    assert "Foil accuracy" in results._repr_html_()
+    assert "Text score" not in results._repr_html_()  # no model has it
     assert "Hsieh et al., SugarCrepe" in failures._repr_html_()
     assert "Miranda et al., BiVLC" in compared._repr_html_()
     page = failures._repr_html_()

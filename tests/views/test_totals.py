@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import open_clip
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import make_foils
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import NotFound
@@ -186,6 +188,25 @@ def test_a_pair_of_winoground_is_compared_by_its_group_score(tmp_path: Path):
     }
     assert len(rows) == 49
     assert rows["openai/clip-vit-base-patch32"] == pytest.approx(0.91)
+
+
+@pytest.mark.parametrize(("probe", "kind"), [("visla", "i2t-pair"), ("eqben", "foil")])
+def test_sugarcrepe_has_totals_by_each_probe_that_asks_its_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: str, kind: str
+):
+    folder = tmp_path / "SugarCrepe"
+    folder.mkdir()
+    dataset = make_foils(folder, "add_att", 6)
+    (tmp_path / "scores.json").write_text(json.dumps([[0.2, 0.1]] * 6))
+    model = f"scores:{tmp_path}/scores.json"
+    store = Store(tmp_path / "cache")
+    (manifest,) = execute(Request((model,), dataset, probe), store)
+    question_set = views.runs.question_set(store, manifest["case_key"])
+    assert totals.of_questions(store, question_set, kind, model) == ()  # 6 of 7,511 questions
+    (sugarcrepe,) = (each for each in totals.BENCHMARKS if each.task == "SugarCrepe")
+    whole = replace(sugarcrepe, sizes=frozenset({6}))
+    monkeypatch.setattr(totals, "BENCHMARKS", (whole,))
+    assert len(totals.of_questions(store, question_set, kind, model)) == 42
 
 
 def test_compare_marks_published_totals_where_they_are_on_its_axis(bundled_set):

@@ -6,6 +6,7 @@ the training that is watched (`training`).
 """
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
@@ -18,7 +19,6 @@ from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import begin, span, watched
 from vlprobe.dashboard.lab import first_lists, repaired_cases
 from vlprobe.dashboard.lab.training import other_seeds, trained
-from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import attempt, choose, model_name, plain, quiet, store, view
 from vlprobe.models import published
@@ -57,7 +57,7 @@ PUBLISHED: dict[str, Three] = {
 
 
 def repaired() -> Three:
-    """Pickers for the models before, in the control and after, with links to examples; "" where
+    """Pickers for the models before, in the control and after, with buttons for examples; "" where
     none is there to be picked.
     """
     tuned = trained()
@@ -72,8 +72,7 @@ def repaired() -> Three:
         examples = published_here | {"Tiny CLIP, EqSim": tuple(FIRST.values())}
         with st.container(horizontal=True, key="repair_examples"):
             for label, three in examples.items():
-                parameters = dict(zip(HELP, three, strict=True))
-                st.page_link(page_file("repair"), label=label, query_params=parameters)
+                st.button(label, on_click=_choose, args=(three,))
     newest = {
         "before": "",
         "control": _first(tuned, plain_=True),
@@ -96,6 +95,11 @@ def repaired() -> Three:
 def _first(tuned: dict[str, str], plain_: bool) -> str:
     """The newest fine-tuned model whose loss was plain, or was not."""
     return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
+
+
+def _choose(models: Sequence[str]) -> None:
+    """Put the models of an example into the URL: a link to the page itself would not change it."""
+    st.query_params.update(dict(zip(HELP, models, strict=True)))
 
 
 def _about(name: str) -> str:

@@ -286,7 +286,8 @@ class Results:
                     if cell
                     else "-"
                 )
-            lines.append(row)
+            if set(row[1:]) != {"-"}:
+                lines.append(row)
         return lines
 
 
