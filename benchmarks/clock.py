@@ -46,7 +46,7 @@ from typing import Any
 import psutil
 from playwright.sync_api import Error as PressError
 from playwright.sync_api import sync_playwright
-from servers import serving
+from startup import serving
 from store import fill
 from wall import photographs
 

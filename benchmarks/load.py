@@ -33,7 +33,7 @@ import pandas as pd
 import psutil
 import pyarrow.parquet as pq
 import websockets
-from servers import free_port, serving
+from startup import free_port, serving
 from store import CASES, fill
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg

@@ -28,7 +28,7 @@ import psutil
 import pyarrow as pa
 import websockets
 from playwright.sync_api import sync_playwright
-from servers import ROOT, environment, serving
+from startup import ROOT, environment, serving
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 

@@ -23,6 +23,7 @@ The doctor, for which there is no peer, is left out.
 
 import argparse
 import importlib.metadata
+import io
 import json
 import os
 import resource
@@ -36,8 +37,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from servers import environment
-from shares import resized
+from PIL import Image
+from startup import environment
 
 COCO = Path(__file__).resolve().parents[2] / "shared" / "data" / "coco_real"
 N = 200
@@ -51,6 +52,15 @@ PEER = (
     "requests",
     "datasets",
 )  # the last two it imports and does not declare
+
+
+def resized(jpeg: bytes, share: float) -> bytes:
+    """The picture at this share of its width and height."""
+    picture = Image.open(io.BytesIO(jpeg)).convert("RGB")
+    size = round(picture.width * share), round(picture.height * share)
+    buffer = io.BytesIO()
+    picture.resize(size).save(buffer, "JPEG", quality=92)
+    return buffer.getvalue()
 
 
 def install(venv: Path) -> Path:

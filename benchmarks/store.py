@@ -27,7 +27,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from servers import ROOT
+from startup import ROOT
 
 MODELS = 8
 CASES = 1_500_000
