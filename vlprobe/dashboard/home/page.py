@@ -4,16 +4,20 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.home import arrivals, figures, hero, sets
+from vlprobe.dashboard.home import figures, hero, sets
 from vlprobe.dashboard.home.subject import Subject, subject
 from vlprobe.dashboard.jobs import demo_button, watched
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run.progress import panel
-from vlprobe.dashboard.state import dataset_name, pick_question_set, quiet, view
+from vlprobe.dashboard.state import dataset_name, pick_question_set, picked, quiet, store, view
 from vlprobe.render.sentences import counted
 from vlprobe.render.wall import count_word
 from vlprobe.render.words import presentations
+from vlprobe.runs import jobs
 from vlprobe.storage.access import read_only
+
+EVERY_SECONDS = 2
+LEADING = "home_leading"  # in the session: the most complete question set at the last look
 
 
 def draw_page() -> None:
@@ -25,7 +29,7 @@ def draw_page() -> None:
         if job is None:
             _draw_nothing()
         return
-    arrivals.show_new_results()
+    _show_new_results()
     body, foot = st.container(key="home"), st.container(key="home_foot")
     with foot:
         sets.draw_sets()
@@ -42,6 +46,26 @@ def draw_page() -> None:
     with body:
         hero.draw_hero(about)
         figures.draw_figures(about)
+
+
+def _show_new_results() -> None:
+    """Show the most complete question set where it has changed since the last look, unless the
+    visitor chose another one; look again during a run.
+    """
+    leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
+    earlier = st.session_state.get(LEADING, leading)
+    if leading != earlier and st.query_params.get("set", earlier) == earlier:
+        picked()
+        st.query_params.clear()
+        st.query_params["set"] = leading
+    st.session_state[LEADING] = leading
+    if jobs.going(store()):
+        st.fragment(_look, run_every=EVERY_SECONDS)(store().version())
+
+
+def _look(version: str) -> None:
+    if store().version() != version:
+        st.rerun()
 
 
 def _draw_nothing() -> None:

@@ -4,8 +4,6 @@ The URL names the question set (`set`), the kind (`kind`), the least accuracy of
 (`accuracy`) and the case (`case`).
 """
 
-import functools
-
 import pandas as pd
 import streamlit as st
 
@@ -15,8 +13,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.cases.pictures import draw_pictures
 from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.lab import opening
-from vlprobe.dashboard.lab.choice_buttons import draw_choices
-from vlprobe.dashboard.state import Questions, choose, model_name, quiet, store, tag, view
+from vlprobe.dashboard.state import Questions, attempt, choose, model_name, quiet, store, tag, view
 from vlprobe.render.html.cases import diff
 from vlprobe.render.sentences import listed
 from vlprobe.render.words import presentations
@@ -138,7 +135,17 @@ def _draw_case(questions: Questions, kind: str, suspect: Suspect) -> None:
         st.html(tag("p", label, class_="vp-quiet vp-small") + f'<p class="vp-pair">{text}</p>')
     if not changes("Verdicts cannot be changed here."):
         return
-    draw_choices("suspect", CHOICES, suspect.verdict, functools.partial(_judge, questions, suspect))
+    with st.container(horizontal=True, key="suspect_buttons"):
+        for choice, (label, key, icon) in CHOICES.items():
+            st.button(
+                label,
+                icon=icon,
+                key=f"suspect_{choice}",
+                shortcut=key,
+                type="primary" if choice == suspect.verdict else "secondary",
+                on_click=attempt,
+                args=(_judge, questions, suspect, choice),
+            )
     quiet("Verdicts are saved at once, as tags of the case. Choose one again to remove it.")
 
 
