@@ -31,14 +31,14 @@ from vlprobe.types import Item, Picture, Run
 ENCODED = 2048  # pictures or texts of a gallery that a worker embeds at a time
 TRIES = 3  # workers that one task may lose
 PATIENCE = 120  # seconds without room for any worker after which a run fails
-KEPT = "What is finished is kept; the same command continues from there."
+KEPT = "Finished parts are kept; the same command continues from there."
 
 Task = tuple[str, Sequence]  # what to do, and with which range of cases, items, pictures or texts
 
 
 @dataclass(frozen=True)
 class Job:
-    """What every worker receives."""
+    """The run and the settings that every worker receives."""
 
     run: Run
     items: Sequence[Item]

@@ -78,7 +78,7 @@ def open_mirror(url: str) -> "Mirror":
         above = Path(os.environ.get(MIRROR) or Path.home() / ".cache" / "vlprobe").resolve()
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidInput(
-            f"There is no folder for a mirror ({error}). Name one in {MIRROR}."
+            f"The folder for mirrors cannot be used ({error}). Name another in {MIRROR}."
         ) from None
     words = re.sub("[^A-Za-z0-9]+", "-", address)[:60].strip("-")
     root = above / f"{words}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
@@ -189,7 +189,7 @@ class Mirror:
             file_system, root = self._opened
             if self.is_folder and not os.path.isdir(root):
                 raise InvalidInput(
-                    f"There is no folder '{root}' any more. Mount it, then the same command continues."
+                    f"The folder '{root}' is gone. Mount it, then the same command continues."
                 )
             if self.is_folder:  # fsspec's files are visible before they are whole
                 source = content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
@@ -388,7 +388,7 @@ class MirroredEntry(Entry):
         self.upload()
 
     def upload(self) -> None:
-        """Upload a finished entry: its tables, then its manifest; of a run that is there, take those.
+        """Upload a finished entry: its tables, then its manifest. An uploaded run replaces the local one.
 
         Raises InvalidInput where that fails; the entry stays here, and the next run uploads it.
         """

@@ -149,7 +149,7 @@ def test_a_shared_folder_that_is_not_mounted_is_not_taken_for_an_empty_one(on, t
     assert one.connection_error in caplog.text
     with pytest.raises(InvalidInput, match="Mount it again"):
         one.require_writable()
-    with pytest.raises(InvalidInput, match=r"There is no folder .* any more"):
+    with pytest.raises(InvalidInput, match=r"The folder .* is gone"):
         finish(one, ANOTHER)
     assert not (tmp_path / "shared").exists()
     (tmp_path / "away").rename(tmp_path / "shared")
