@@ -1,0 +1,59 @@
+"""A fresh installation in a browser: a failure of GPT-4V on a photograph, and the way to what only it gets wrong."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.conftest import browsing, idle, serving, visit
+from vlprobe import views
+from vlprobe.storage import shipped
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+
+GPT4V, TUNED = "published:GPT-4V", "published:CLIP_TROHN-Img"
+
+
+@pytest.fixture(scope="module")
+def fresh(driver, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
+    """Home of a server with all bundled results over an empty cache."""
+    with (
+        serving(tmp_path_factory.mktemp("fresh"), with_published=True) as url,
+        browsing(url, driver) as page,
+    ):
+        yield visit(page, url)
+
+
+def swaps_that_fool_gpt4v_only() -> set[str]:
+    store = Store(shipped.PUBLISHED_FOLDER)
+    rows = views.runs.question_set_rows(store)
+    key = next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
+    chosen = Filter(GPT4V, "foil", "swap_obj", other=TUNED, other_outcome="held")
+    question_set = views.runs.question_set(store, key)
+    return set(views.cases.failures(store, question_set, chosen, 1, 1000)[0]["id"])
+
+
+def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_home(fresh):
+    expected = swaps_that_fool_gpt4v_only()
+    assert len(expected) > 10
+    assert (
+        "GPT-4V and CLIP ViT-B/32 chose this one"
+        in fresh.get_by_text("chose this one").inner_text()
+    )
+    assert fresh.locator("img.picture:visible").first.evaluate("image => image.naturalWidth") > 300
+    assert fresh.get_by_text("CC BY 2.0").count() == 1
+    fresh.get_by_role("link", name=re.compile("^Compare.*Who is better")).click()
+    idle(fresh)
+    fresh.get_by_role("button", name=re.compile("Swapped things.*CLIP_TROHN-Img")).click()
+    idle(fresh)
+    side = fresh.locator(".st-key-left_head")
+    words = " ".join(side.inner_text().split())
+    assert f"{len(expected)} believed by GPT-4V, not by CLIP_TROHN-Img" in words
+    side.get_by_role("link", name="See all").click()
+    idle(fresh)
+    heading = fresh.locator("h1", has_text="false captions").inner_text()
+    assert heading.startswith(f"{len(expected)} false captions believed")
+    every = "cards => cards.map(card => card.dataset.id)"
+    shown = fresh.locator("button.card").evaluate_all(every)
+    assert shown and set(shown) <= expected
+    assert fresh.outside == []
