@@ -4,8 +4,11 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from click.testing import CliRunner
 
 from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.dashboard import components
 from vlprobe.datasets import credits
 from vlprobe.render import attribution, case_lines, home, tradeoff, wall
 from vlprobe.render.charts.styles import styles
@@ -14,6 +17,7 @@ from vlprobe.render.html import drawer as html_drawer
 from vlprobe.render.notebook.interface import load_dataset
 from vlprobe.render.notebook.objects import Results
 from vlprobe.render.orders import order_sentences
+from vlprobe.render.report import slides as slides_file
 from vlprobe.render.report.case import case_page
 from vlprobe.render.report.report import report
 from vlprobe.render.site.cases import case_entries
@@ -276,3 +280,36 @@ def test_a_talk_begins_with_a_photograph_that_is_here():
         all(margin <= 0 for margin in row) for row in zip(*margins, strict=True)
     )
     assert question_set().label.endswith("bundled:SugarCrepe · eqben · 7,512 questions")
+
+
+def test_every_photograph_of_a_written_site_has_its_credit_and_so_has_the_file_of_slides(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv(shipped.SETTING, str(shipped.PUBLISHED_FOLDER))
+    command = ["--cache", str(tmp_path / "cache"), "site", str(tmp_path / "site"), "--cases", "12"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    written = "".join(
+        path.read_text()
+        for path in (tmp_path / "site").rglob("*")
+        if path.suffix in (".js", ".html")
+    )
+    photographs = {name for name in credits.bundled_credits() if f'"{name}"' in written}
+    assert len(photographs) >= 8  # those of the failures of five models
+    for name in photographs:
+        credit_of = credits.bundled_credits()[name]
+        assert credit_of.page in written and credit_of.license_url in written
+    assert NOTE in written and "Picture not bundled" in written
+    assert all(name in written for name in ("Hsieh et al., SugarCrepe", "Miranda et al., BiVLC"))
+
+    told = views.story.story(STORE, question_set(), "foil")
+    names = dict.fromkeys(question_set().models, "a model")
+    slides = deck.slides(told)
+    sources = {name: "data:image/webp;base64,AAAA" for name in values.picture_names(slides)}
+    talk = values.talk_values(slides, styles(views.runs.models(STORE)), sources, names, "", "")
+    file = slides_file.slides_file(talk, *components.source("slides"), "Slides")
+    content = file.decode() if isinstance(file, bytes) else file
+    assert told.opener is not None
+    shown = credits.picture_credit(told.opener.card.images[0])
+    assert shown is not None and shown.page in content and shown.license_url in content
+    assert NOTE in content
