@@ -11,6 +11,7 @@ import vlprobe
 from tests.cli.test_main import call
 from tests.datasets.test_pairs import valse
 from vlprobe.errors import NotFound
+from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 
 FIRST = {"0": (0.9, 0.1), "1": (0.2, 0.7), "2": (0.8, 0.3)}  # scores of each caption and its foil
@@ -160,3 +161,14 @@ def test_a_search_for_captions_shows_the_altered_caption_that_won(mixed_store):
 
 def test_a_probe_without_options_says_so(tmp_path: Path):
     assert call(tmp_path, "options", "series").stderr == "Probe 'series' has no options.\n"
+
+
+@pytest.mark.parametrize("command", ["failures", "suspects"])
+def test_commands_name_who_published_the_answers(
+    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.delenv(shipped.SETTING)
+    key = key_of(shipped.PUBLISHED_FOLDER, "published:GPT-4V")
+    answer = call(tmp_path / "cache", command, key, "--size", "1")
+    assert "Published by its authors, not computed here. " in answer.stderr
+    assert "GPT-4V: Hsieh et al., SugarCrepe, https://github.com/RAIVNLab" in answer.stderr

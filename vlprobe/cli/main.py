@@ -279,6 +279,7 @@ def failures(
 ) -> None:
     """List the cases in which the model of run KEY is fooled, worst first; a model's name stands for its newest run."""
     from vlprobe import views
+    from vlprobe.render.attribution import published_text
     from vlprobe.render.case_lines import CHOICES
     from vlprobe.render.model_lookup import find_run
 
@@ -299,6 +300,8 @@ def failures(
             table = table.assign(margin=words).rename(columns={"margin": "answer"})
     empty = f"Page {page} is after the last page, {n_pages}." if total else NO_MATCH
     print_table(table, how, empty)
+    if source := published_text([question_set.run(model)]):
+        click.echo(source, err=True)
 
 
 @main.command()

@@ -39,6 +39,7 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
     import pandas as pd
 
     from vlprobe import views
+    from vlprobe.render.attribution import published_text
 
     store, question_set = _question_set(ctx, key)
     kind = views.kinds.choose_kind(store, question_set, kind, question_set.models)
@@ -65,6 +66,8 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
             f"{each.model}: right in {each.all_cases:.2%}, {each.without:.2%} without rejected labels",
             err=True,
         )
+    if source := published_text(question_set.runs):
+        click.echo(source, err=True)
 
 
 @click.group()
