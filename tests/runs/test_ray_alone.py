@@ -172,8 +172,10 @@ import psutil
 from vlprobe.runs import ray_cluster
 ray_cluster.allow("")
 with ray_cluster.joined(""):
-    import ray
-    assert ray.get(ray.remote(lambda: 7).remote()) == 7
+    import ray.data
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    rows = ray.data.range(3).map_batches(lambda batch: batch).take_all()
+    assert sorted(row["id"] for row in rows) == [0, 1, 2]
     me = psutil.Process()
     hosts = {
         connection.laddr.ip.removeprefix("::ffff:")
