@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -68,25 +67,21 @@ class GroupGallery:
             samples: For each query the numbers of the candidates whose ranks are correlated; None:
                 all are, which sorts them.
         """
-        gallery, samples = self.index, iter(samples)
-        with ThreadPoolExecutor(self.encoder.workers) as threads:
-            for block in query_blocks(queries, gallery.product_queries):
-                texts = [text for versions in block for text in versions]
-                match = scoring_cases.pair_matcher(
-                    self.encoder, self.pictures, texts, query_side="texts"
-                )
-                blocks = gallery.similarities(self.encoder.texts(texts), match)
-                rows = itertools.chain.from_iterable(scores for _, scores in blocks)
-                for group in query_blocks(block, gallery.block):
-                    ranked = [
-                        ([*itertools.islice(rows, len(versions))], next(samples))
-                        for versions in group
-                    ]
-                    n_share = -(-len(ranked) // self.encoder.workers)
-                    shares = [
-                        ranked[start : start + n_share] for start in range(0, len(ranked), n_share)
-                    ]
-                    yield from itertools.chain.from_iterable(threads.map(_rankings, shares))
+        gallery, samples, ranker = self.index, iter(samples), ranking.Ranker()
+        for block in query_blocks(queries, gallery.product_queries):
+            texts = [text for versions in block for text in versions]
+            match = scoring_cases.pair_matcher(
+                self.encoder, self.pictures, texts, query_side="texts"
+            )
+            blocks = gallery.similarities(self.encoder.texts(texts), match)
+            rows = itertools.chain.from_iterable(scores for _, scores in blocks)
+            for versions in block:
+                scores = np.stack([*itertools.islice(rows, len(versions))])
+                sample = next(samples)
+                if sample is None:
+                    yield _ranked(ranker(scores))
+                else:
+                    yield _sampled(scores, sample)
 
 
 class RankingScorer:
@@ -226,28 +221,19 @@ def query_blocks(
         yield block
 
 
-def _rankings(
-    queries: Sequence[tuple[Sequence[np.ndarray], np.ndarray | None]],
-) -> list[QueryRanking]:
-    """The ranking of each query from the similarities of its versions and the sampled candidates."""
-    ranker, rankings = ranking.Ranker(), []
-    for rows, sample in queries:
-        scores = np.stack(rows)
-        if sample is None:
-            versions = ranker(scores)  # in memory that the next call overwrites
-            top, pairs = versions.order[:, :TOP_PICTURES], ranking.pair_measures(versions)
-            measures = ranking.means(pairs)
-        else:
-            n_versions, n_candidates = scores.shape
-            unknown = np.full(math.comb(n_versions, 2), math.nan)
-            top, pairs = best_columns(scores, TOP_PICTURES), {"global": unknown}
-            pairs |= {"global_idlist": unknown} | {
-                f"local_{k}": sampled_ranking.counted_overlaps(scores, k)
-                if k < n_candidates
-                else unknown
-                for k in ranking.OVERLAPS
-            }
-            estimate = sampled_ranking.sampled_correlation(scores[:, sample])
-            measures = ranking.means(pairs) | {sampled_ranking.COLUMN: estimate}
-        rankings.append(QueryRanking(measures, pairs, top.tolist()))
-    return rankings
+def _ranked(versions: ranking.Rankings) -> QueryRanking:
+    pairs = ranking.pair_measures(versions)
+    return QueryRanking(ranking.means(pairs), pairs, versions.order[:, :TOP_PICTURES].tolist())
+
+
+def _sampled(scores: np.ndarray, sample: np.ndarray) -> QueryRanking:
+    """As `_ranked`, with the rank correlation of sampled candidates: no row is sorted."""
+    n_versions, n_candidates = scores.shape
+    unknown = np.full(math.comb(n_versions, 2), math.nan)
+    pairs = {"global": unknown, "global_idlist": unknown}
+    for k in ranking.OVERLAPS:
+        is_known = k < n_candidates
+        pairs[f"local_{k}"] = sampled_ranking.counted_overlaps(scores, k) if is_known else unknown
+    estimate = sampled_ranking.sampled_correlation(scores[:, sample])
+    measures = ranking.means(pairs) | {sampled_ranking.COLUMN: estimate}
+    return QueryRanking(measures, pairs, best_columns(scores, TOP_PICTURES).tolist())
