@@ -69,7 +69,8 @@ def altered_in_order(
     )
 
 
-@functools.lru_cache(maxsize=4)  # the policies and seeds of an item ask one after the other
+# The policies and seeds of an item share one vote: four policies would embed all its captions four times.
+@functools.lru_cache(maxsize=4)
 def _votes(
     captions: tuple[str, ...], voters: tuple[str, ...]
 ) -> list[dict[int, tuple[float, ...]]]:
@@ -164,7 +165,7 @@ def load_voter(name: str) -> TextEncoder:
     return _loaded_voter(name)[0]
 
 
-@functools.cache
+@functools.cache  # each item asks: loading takes a second or more
 def _loaded_voter(name: str) -> tuple[TextEncoder, int]:
     """The encoder, and when loading it began, in ns since 1970."""
     began = time.time_ns()

@@ -70,7 +70,7 @@ def check_items(items: Sequence[Item], options: Mapping[str, object]) -> None:
         edits.check(items)
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=2)  # each item asks for the edits of the whole file
 def _loaded(path: str, digest: str) -> EditsFile | None:
     """The file's edits, None in LGIP's form; one that changed is not read for another."""
     content = _FILE.content(path, digest)

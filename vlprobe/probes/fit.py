@@ -100,13 +100,9 @@ def _pairs(items: Sequence[Item]) -> str:
 
 def check_pictures(model: Model, items: Sequence[Item]) -> None:
     """Raises InvalidInput where the model has to look at pictures that are not here."""
-    absent = [item for item in items if _lacks_picture(item)]
+    absent = [item for item in items if any(picture.absent for picture in item.pictures)]
     if absent and model.capabilities.takes_pictures:
         raise InvalidInput(
             f"{len(absent):,} of {len(items):,} items have no picture here, and '{model.name}' looks at pictures. "
             "Write +available in place of +unpictured to ask about the others, or choose scores from a file."
         )
-
-
-def _lacks_picture(item: Item) -> bool:
-    return any(picture.absent for picture in item.pictures)

@@ -334,7 +334,7 @@ def _shared_folders(path: Path, image_path: Path) -> int:
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], folders))
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=2)  # each item asks for the lines of the whole file
 def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.ImageEdits]]:
     """The lines of a file of edits, by the name of the picture's file without its folders.
 

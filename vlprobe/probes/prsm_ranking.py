@@ -43,7 +43,7 @@ class GroupGallery:
     def __init__(self, encoder: Encoder, pictures: Sequence[Picture]) -> None:
         self.encoder, self.pictures = encoder, pictures
 
-    @functools.cached_property
+    @functools.cached_property  # one search for all parts of a run
     def index(self) -> Gallery:
         """What is searched, made for the first query."""
         encoder, pictures = self.encoder, self.pictures

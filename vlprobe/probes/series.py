@@ -118,7 +118,7 @@ class SeriesScorer:
 
     def __init__(self, encoder: Encoder, series_of_item: Mapping[str, Series]) -> None:
         self.series_of_item = series_of_item
-        self._score = scoring_cases.case_scorer(encoder, _no_margins)
+        self._score = scoring_cases.case_scorer(encoder, lambda rows: np.full(len(rows), np.nan))
 
     def __call__(self, cases: pa.Table) -> pa.Table:
         """The table of scores with COLUMNS, each float64."""
@@ -142,10 +142,6 @@ class SeriesScorer:
         for name in COLUMNS:
             table = table.append_column(name, pa.array(columns[name].to_numpy()))
         return table
-
-
-def _no_margins(rows: pd.DataFrame) -> np.ndarray:
-    return np.full(len(rows), np.nan)
 
 
 def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:

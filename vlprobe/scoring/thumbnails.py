@@ -26,7 +26,9 @@ from vlprobe.types import Picture
 QUALITIES = (75, 60, 45, 30, 15, 5, 0)  # of WebP, until one fits
 MEMORY = 48 << 20  # bytes of thumbnails in a process: about 6,000
 
+# Where the cache is read-only, 48 pictures of a wall would be made again with each click: 1.5 s.
 _memory = SingleFlightCache(MEMORY, len)
+# Pillow decodes outside of the interpreter's lock; each of those 48 takes 30 ms.
 _makers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
 
@@ -85,7 +87,11 @@ def thumbnail(root: Path, name: str) -> bytes:
     if (root, name) in _memory or not any(
         path.is_absolute() or containers.is_file(path) for path in paths
     ):  # drawn: there is no such file
-        return _memory.get((root, name), lambda: _shipped_or_drawn(root, picture))
+        key = name_key(picture)
+        return _memory.get(
+            (root, name),
+            lambda: shipped.thumbnail(key) or _stored_or_made(root, picture, key),
+        )
     for path in paths:
         access.refuse_outside(path)
     key = _key(picture, digests_of(root, paths))
@@ -145,11 +151,6 @@ def _stored_or_made(root: Path, picture: Picture, key: str) -> bytes:
 def name_key(picture: Picture) -> str:
     """The key of the thumbnail of a drawn scene that shipped results name: no file has to be read."""
     return pictures.digest(picture.name.encode()) + (stored.MIXED if picture.edit else "")
-
-
-def _shipped_or_drawn(root: Path, picture: Picture) -> bytes:
-    key = name_key(picture)
-    return shipped.thumbnail(key) or _stored_or_made(root, picture, key)
 
 
 def _address_or_none(root: Path, name: str) -> str:

@@ -187,7 +187,7 @@ class VectorStore:
             self._mirror.put(self._mirror.name(file), file)
         return self._opened(file)[0]
 
-    @functools.cached_property
+    @functools.cached_property  # one file, made for the first flush
     def _unnamed(self) -> BinaryIO:
         return self._handles.enter_context(tempfile.TemporaryFile())
 
@@ -221,7 +221,7 @@ def _exchange(mirror: Mirror, folder: Path) -> None:
         _refuse_damaged(local[name])
         mirror.put(mirror.name(local[name]), local[name])
 
-    with ThreadPoolExecutor(FETCH_THREADS) as pool:
+    with ThreadPoolExecutor(FETCH_THREADS) as pool:  # waits for the network side by side
         list(pool.map(fetch, sorted(set(uploaded) - set(local))))
         if not access.read_only():
             list(pool.map(send, sorted(set(local) - set(uploaded))))

@@ -72,7 +72,7 @@ def _is_bytes(kind: Any) -> bool:
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=16)  # each picture asks for the footer of its file
 def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
     """The columns with bytes, and the first row of each group, with the number of rows at the end."""
     with columnar_files.whole(Path(file)):
@@ -80,7 +80,7 @@ def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
         return tuple(bytes_columns(opened.schema)), [0, *itertools.accumulate(opened.row_counts)]
 
 
-@functools.lru_cache(maxsize=REMEMBERED)
+@functools.lru_cache(maxsize=REMEMBERED)  # pictures of one group are read after each other
 def _group(file: str, column: str, group: int, *stamp: int) -> "pa.ChunkedArray":
     import pyarrow as pa
 

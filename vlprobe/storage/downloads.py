@@ -64,7 +64,7 @@ def total_bytes(urls: Iterable[str], timeout_s: float = TIMEOUT_S) -> tuple[int,
     Returns:
         The sum of the sizes in bytes, and the number of files whose size is not known.
     """
-    with ThreadPoolExecutor(PARALLEL) as pool:
+    with ThreadPoolExecutor(PARALLEL) as pool:  # waits for servers side by side
         sizes = list(pool.map(lambda url: _size(url, timeout_s), urls))
     return sum(size or 0 for size in sizes), sizes.count(None)
 
@@ -85,7 +85,7 @@ def download(
         timeout_s: Seconds without a byte after which a file fails.
     """
     report = Report()
-    pool = ThreadPoolExecutor(PARALLEL)
+    pool = ThreadPoolExecutor(PARALLEL)  # waits for servers side by side
     wanted = missing(downloads)
     try:
         pending = {

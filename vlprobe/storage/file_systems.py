@@ -90,7 +90,7 @@ def s3_timeouts(url: str) -> dict[str, dict]:
     return {"config_kwargs": default | conf.get("s3", {}).get("config_kwargs", {})}
 
 
-@functools.cache
+@functools.cache  # fsspec finds an open file system by its options: another class would open another
 def _unasked_session() -> type:
     """HTTP sessions that send a body without asking first (`Expect: 100-continue`): aiohttp times
     out a silent server only once the body is sent, and would wait for the permission for ever.

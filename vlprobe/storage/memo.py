@@ -90,7 +90,7 @@ def _is_private(status: os.stat_result) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=4)  # a wall asks with each page
+@functools.lru_cache(maxsize=4)  # each page asks: 30,000 digests of photographs take 33 ms to parse
 def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())

@@ -30,7 +30,8 @@ def draw_lessons(n: int, progress: Callable[[str, float, float], None]) -> Lesso
     """
     encode = tokenizer()
     row_of = np.full(encode.vocab_size, -1, np.int16)
-    row_of[list(token_ids())] = np.arange(len(token_ids()))
+    ids = token_ids()
+    row_of[list(ids)] = np.arange(len(ids))
     pixels = np.empty((n, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
     tokens = np.empty((n, CAPTIONS, encode.context_length), np.int16)
     for index in range(n):

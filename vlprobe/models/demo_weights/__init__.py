@@ -8,7 +8,6 @@ such a word adds nothing but its place.
 
 import copy
 import dataclasses
-import functools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -58,7 +57,6 @@ def tokenizer() -> Callable:
     return SimpleTokenizer(context_length=CONTEXT)
 
 
-@functools.cache
 def token_ids() -> tuple[int, ...]:
     """The tokens of all words of the demo world, ascending: padding first; last the end of text,
     where CLIP pools.

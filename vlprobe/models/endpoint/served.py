@@ -276,7 +276,7 @@ class ServedModel(Model):
         client = Client(self.parsed.address, self.parsed.timeout, parallel)
         n_done = 0
         self._reporter.update(f"Asking {self.name}", 0, len(questions))
-        with ThreadPoolExecutor(parallel) as pool:
+        with ThreadPoolExecutor(parallel) as pool:  # waits for the server side by side
             under_way: set[Future[None]] = set()
             pending = list(reversed(questions))
             try:

@@ -30,7 +30,7 @@ class Prompt:
     max_tokens: int  # of the answer
     label: str  # what an error calls it
 
-    @cached_property
+    @property
     def name(self) -> str:
         """By which the log of a writer knows its answer: 32 hex digits of all that can change it."""
         identifying = [list(map(dict, self.messages)), self.temperature, self.seed, self.max_tokens]
@@ -55,7 +55,7 @@ class Answer:
 class WriterLog(AnswerLog):
     """The answers of a writer, each kept under the name of its prompt; read from the disk once."""
 
-    @cached_property
+    @cached_property  # the file is read once for all prompts
     def answers(self) -> dict[str, Answer]:
         """By the name of the prompt. Raises InvalidInput where one that is kept is none."""
         return {answer.questions[0]: _kept(answer.body) for answer in self}
