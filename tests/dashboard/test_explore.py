@@ -282,7 +282,7 @@ def test_patterns_are_switches_and_two_of_them_are_or(shown, compared: Store, fo
     chips = values["patterns"]
     assert [(chip["source"], chip["target"], chip["counts"]) for chip in chips] == [
         ("dog", "cat", "19 of 20"),
-        ("Colour", "", "12 of 20"),
+        ("Color", "", "12 of 20"),
     ]
     assert "3.0 times as often as edits of the same type (25.0 %)" in chips[0]["tip"]
     assert "3.0 times as often as the average (25.0 %)" in chips[1]["tip"]
@@ -292,7 +292,7 @@ def test_patterns_are_switches_and_two_of_them_are_or(shown, compared: Store, fo
     assert at.query_params["pair"] == "dog>cat"
     at = send(at, "patterns", "toggle", "type:color")
     assert at.query_params["pair"] == ["dog>cat", "type:color"]
-    assert "dog → cat or Colour" in wall(at)["note"]
+    assert "dog → cat or Color" in wall(at)["note"]
     at = send(at, "patterns", "toggle", "dog>cat")
     assert at.query_params["pair"] == "type:color"
     at = send(at, "patterns", "toggle", "type:color")

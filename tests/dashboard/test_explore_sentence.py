@@ -51,7 +51,7 @@ def test_a_kind_of_another_data_set_is_listed_apart_with_its_data_set_and_a_chan
     own, heading, elsewhere = [], "In other data sets", []
     for option in at.selectbox(key="kind").options:
         (elsewhere if heading in own or elsewhere else own).append(option)
-    assert own == ["a wrong word", "a reworded lie", "a rewording", heading]
+    assert own == ["a wrong word", "a reworded wrong caption", "a rewording", heading]
     assert elsewhere and all(" in " in option for option in elsewhere)
     assert all(
         option.endswith(f", asked of {model_name('control:constant')}") for option in elsewhere

@@ -164,7 +164,7 @@ def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: St
     at = open_page(monkeypatch, store, "repair", **picked)
     assert not at.error
     assert (
-        "Waiting Reworded or wrong? · Drawn scenes · Tiny CLIP, Tiny SigLIP, Half-trained"
+        "Waiting Wording and meaning (LGIP) · Drawn scenes · Tiny CLIP, Tiny SigLIP, Half-trained"
         in words(at)
     )
     assert "1 more such job waits for its end" in words(at)

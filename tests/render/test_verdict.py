@@ -109,7 +109,7 @@ def test_there_are_scenes_enough():
         ),
         (
             "a guess is not defined",
-            "Tiny CLIP is fooled by 50.7 % of the false captions, Pair-tuned by 50.0 %.",
+            "Tiny CLIP is fooled by 50.7 % of the wrong captions, Pair-tuned by 50.0 %.",
         ),
         (
             "four, as in the design",

@@ -245,7 +245,7 @@ def test_no_text_about_an_answer_without_a_score_has_a_margin(store, question_se
     )  # fmt: skip
     assert box["label"] == "GPT is right in one order only"
     assert wall.heading(kind, "tied", 5, 3, is_scored=False).startswith(
-        "5 false captions chosen in one of two orders"
+        "5 wrong captions chosen in one of two orders"
     )
     only_choices = replace(card, verdicts=tuple(v for v in card.verdicts if not v.is_scored))
     assert case_lines.bars(only_choices, kind).title == ""

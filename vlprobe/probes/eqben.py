@@ -34,15 +34,15 @@ from vlprobe.types.presentation import KindPresentation, Presentation
 
 PRESENTATION = Presentation(
     title="Pairs (EqBen)",
-    name="Nearly twins",
+    name="Near-identical pairs (EqBen)",
     asks="Two pictures, one difference: which caption is whose?",
     position=3,
-    sentence="Two pictures differ in one thing, and each caption is true of one of them only. A model has to tell "
-    "which belongs to which, in both directions. **Up is good**: more pairs are told apart.",
+    sentence="Two pictures differ in one thing, and each caption is true of one of them only. A model has to match "
+    "them in both directions. **Higher is better**: the model matches more pairs.",
     headlines=("text_score", "image_score", "group_score", "foil_accuracy"),
     subtype_label="Subset",
     value_labels={
-        "color": "Colour",
+        "color": "Color",
         "number": "Number",
         "object": "Object",
         "location": "Location",
@@ -63,9 +63,9 @@ PRESENTATION = Presentation(
     kinds={
         "pair": KindPresentation(
             label="Two pictures, two captions",
-            lie="a near twin",
-            lies="near twins",
-            question="Each of two pictures has its own caption: all four comparisons should hold.",
+            lie="a near-identical pair",
+            lies="near-identical pairs",
+            question="Each of two pictures has its own caption: all four comparisons should favor it.",
             body="pair",
             legend="The matrix has the scores of the chosen model. Each picture should prefer its own caption (right "
             "of each row), and each caption its own picture (under each column).",
@@ -74,11 +74,11 @@ PRESENTATION = Presentation(
         ),
         "foil": KindPresentation(
             label="A picture, its caption and a foil",
-            lie="a false caption",
-            lies="false captions",
-            sentence="A picture has two captions, and one of them is false: a foil. A model has to choose the true "
-            "one. **Up is good**: fewer foils are believed.",
-            question="A picture should prefer its caption to one that is false.",
+            lie="a wrong caption",
+            lies="wrong captions",
+            sentence="A picture has two captions, and one of them is wrong: a foil. A model has to choose the true "
+            "caption. **Higher is better**: fewer foils fool the model.",
+            question="The true caption should score higher than the wrong one.",
             guess_held=0.5,
         ),
     },

@@ -32,14 +32,14 @@ from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Present
 
 PRESENTATION = Presentation(
     title="Edits of captions (LGIP)",
-    name="Reworded or wrong?",
-    asks="Does it see that a word became false, and stay calm when nothing did?",
+    name="Wording and meaning (LGIP)",
+    asks="Does the score drop when a word is wrong, and stay when only the wording changes?",
     position=1,
-    sentence="A model that understands captions is **steady**: its score hardly moves when a caption is only reworded. "
-    "And it is **alert**: its score falls when a word is made wrong. Here is every model on both counts.",
+    sentence="A model that understands captions keeps its score when a caption is only reworded (**invariance**), and "
+    "lowers it when a word is wrong (**sensitivity**). The chart shows both for every model.",
     trade_off=TradeOff(down="invariance_error", ups=("positive_rate", "sensitivity_gap")),
     value_labels={
-        "color": "Colour",
+        "color": "Color",
         "number": "Number",
         "object": "Object",
         "negation": "Negation",
@@ -58,19 +58,19 @@ PRESENTATION = Presentation(
     value_order=("weak", "medium", "strong"),
     kinds={
         "flip": KindPresentation(
-            label="Made wrong: it no longer fits the picture",
+            label="Wrong caption: it no longer fits the picture",
             lie="a wrong word",
-            question="The caption was changed so that it no longer fits the picture: the true one should score higher.",
+            question="An edit makes the caption wrong: the true caption should score higher.",
             body="edit",
-            edit_label="Made wrong",
+            edit_label="Wrong",
             guess_held=0.5,
         ),
         "combined": KindPresentation(
-            label="Reworded and made wrong",
-            lie="a reworded lie",
-            question="The caption was reworded and made wrong: the true one should score higher.",
+            label="Reworded and wrong",
+            lie="a reworded wrong caption",
+            question="An edit rewords the caption and makes it wrong: the true caption should score higher.",
             body="edit",
-            edit_label="Reworded and made wrong",
+            edit_label="Reworded and wrong",
             guess_held=0.5,
         ),
         "paraphrase": KindPresentation(
@@ -78,13 +78,13 @@ PRESENTATION = Presentation(
             lie="a rewording",
             verb="is moved by",
             lies="rewordings",
-            question="Rewordings kept the caption's meaning, so the score should stay.",
+            question="A rewording keeps the meaning of the caption, so the score should stay.",
             body="edit",
             edit_label="Reworded",
             edit_column="reworded",
             is_movement=True,
             verdict_words=MOVEMENT_WORDS,
-            summary="**{n_cases:,}** rewordings kept a caption's meaning, so the score of {model} should stay too. "
+            summary="**{n_cases:,}** rewordings keep the meaning of a caption, so the score of {model} should stay. "
             "The cards show how far it moved; it stayed exactly the same **{n_tied:,}** times.",
         ),
     },

@@ -34,11 +34,11 @@ PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-o
 
 PRESENTATION = Presentation(
     title="Rankings (PRSM)",
-    name="Ask it again",
-    asks="Does the same wish in other words find the same pictures?",
+    name="Rephrased search (PRSM)",
+    asks="Do different wordings of a search find the same pictures?",
     position=5,
-    sentence="The same query is asked in several wordings, and a model ranks all pictures for each. **Up is good**: "
-    "the same pictures come first, whatever the wording.",
+    sentence="A query has several wordings, and a model ranks all pictures for each. **Higher is better**: all "
+    "wordings return the same pictures first.",
     headlines=("prsm_local_10", "prsm_local_100", "prsm_local_1000"),
     subtype_label="Kind of rewording",
     value_labels={
@@ -60,17 +60,16 @@ PRESENTATION = Presentation(
             lie="another wording",
             verb="is moved by",
             lies="wordings",
-            question="Queries were asked in several wordings, so the same pictures should be ranked first.",
+            question="A query has several wordings, so the same pictures should be ranked first.",
             body="rankings",
             is_movement=True,
             is_share=True,
             verdict_words=MOVEMENT_WORDS,
             legend="Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed: not among the first five "
             "of the first wording.",
-            summary="**{n_cases:,}** queries were asked in several wordings, so {model} should rank the same pictures "
-            "first. Moved is the share of the first 100 that two wordings do not have in common (of the "
-            "first 10 in a small gallery; in a gallery of at "
-            "most 10: 1 minus the rank correlation); nothing moved **{n_tied:,}** times.",
+            summary="**{n_cases:,}** queries have several wordings, so {model} should rank the same pictures first. "
+            "Moved is the share of the first 100 pictures that two wordings do not share (of the first 10 in a small "
+            "gallery; 1 minus the rank correlation in a gallery of up to 10); nothing moved **{n_tied:,}** times.",
         ),
     },
 )

@@ -54,39 +54,39 @@ from vlprobe.types.presentation import KindPresentation, Presentation
 
 PRESENTATION = Presentation(
     title="Retrieval (RoCOCO)",
-    name="Hidden impostors",
-    asks="Does a search still find the right one among wrong captions and mixed pictures?",
+    name="Decoys in search (RoCOCO)",
+    asks="Does a search still find the right result among wrong captions and mixed pictures?",
     position=2,
-    sentence="A model searches for the caption of a picture, or the picture of a caption, while captions with a wrong "
-    "word or mixed pictures hide among the candidates. **Down is good**: it loses less of what it found before, and "
-    "fewer false candidates come first.",
+    sentence="A model retrieves the caption of a picture, or the picture of a caption, while altered captions or mixed "
+    "pictures are in the gallery. **Lower is better**: fewer correct first results are lost, and fewer decoys are "
+    "ranked first.",
     headlines=("i2t_drop_rate", "i2t_rsms", "t2i_drop_rate", "t2i_rsms"),
     retrieval_metrics=("i2t_r1", "t2i_r1"),
-    subtype_label="What was altered",
+    subtype_label="Alteration",
     value_labels={
         "rand-voca": "A random word",
         "same-concept": "A word of the same concept",
         "diff-concept": "A word of another concept",
         "danger": "A danger word",
         "released": "As released",
-        "clean": "As it is",
+        "clean": "Unchanged",
     },
     value_order=("rand-voca", "same-concept", "diff-concept", "danger"),
     kinds={
         "i2t": KindPresentation(
             label="Find the caption: altered captions are in the gallery",
-            lie="a false caption",
-            lies="false captions",
-            question="A picture looks for its captions while altered captions are among the candidates: one of its own "
-            "should score higher than all of these.",
+            lie="an altered caption",
+            lies="altered captions",
+            question="A picture retrieves its captions while altered captions are in the gallery: one of its captions "
+            "should score higher than all of them.",
             body="caption_search",
         ),
         "t2i": KindPresentation(
             label="Find the picture: mixed pictures are in the gallery",
             lie="a mixed picture",
             lies="mixed pictures",
-            question="A caption looks for its picture while mixed pictures are among the candidates: the right one "
-            "should score higher than all of these.",
+            question="A caption retrieves its picture while mixed pictures are in the gallery: the right picture "
+            "should score higher than all of them.",
             body="picture_search",
         ),
         **KINDS,

@@ -27,40 +27,39 @@ COLUMNS = (  # that a case has beside its scores; NaN where it is of the other k
 
 PRESENTATION = Presentation(
     title="Series (EqBen)",
-    name="In a row",
-    asks="Pictures in a row: where does it change, and what fits better than what?",
+    name="Video changes and human order (EqBen)",
+    asks="Where in a video does the scene change, and which pictures fit a query best?",
     position=6,
-    sentence="A video changes at one moment, and a model has to find it; or people ranked pictures by how well "
-    "they fit a query, and a model ranks them, too. **Up is good**: more boundaries are found, and more of the order "
-    "is people's.",
+    sentence="A video changes at one moment, and a model has to find it. Or people ranked pictures for a query, and a "
+    "model ranks them, too. **Higher is better**: the model finds more boundaries, and its order agrees with people.",
     headlines=("boundary_accuracy", "boundary_within_1", "order_first"),
     subtype_label="Subset",
     value_labels={
-        "video-color": "A colour changes",
+        "video-color": "A color changes",
         "video-number": "A number changes",
         "video-object": "A thing changes",
         "order": "Orders",
     },
     kinds={
         "boundary": KindPresentation(
-            label="A video, what was and what is then",
+            label="A video, before and after a change",
             lie="another moment",
             lies="boundaries",
             winner="another moment",
-            question="The last frame before the boundary and the first after it should fit their captions best, of all "
-            "neighbouring frames.",
+            question="The last frame before the boundary and the first frame after it should fit their captions best of "
+            "all neighboring frames.",
             body="series",
-            legend="Solid frame: the frames beside the true boundary. Dashed: where the model sees it.",
+            legend="Solid frame: the frames next to the true boundary. Dashed: the boundary that the model predicts.",
             several_comparisons=True,
         ),
         "order": KindPresentation(
-            label="Candidates in the order of people",
+            label="Candidates in human order",
             lie="another candidate",
             lies="orders",
             winner="another candidate",
-            question="The candidate that people put first should score highest.",
+            question="The candidate that people ranked first should score highest.",
             body="series",
-            legend="From left to right as people ranked them. Solid frame: people's first. Dashed: the model's.",
+            legend="From left to right in human order. Solid frame: first for people. Dashed: first for the model.",
             several_comparisons=True,
         ),
     },

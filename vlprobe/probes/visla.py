@@ -27,11 +27,11 @@ WORD = re.compile(r"\w+")
 
 PRESENTATION = Presentation(
     title="Triplets (VISLA)",
-    name="Same meaning?",
-    asks="Two captions mean the same, a third only looks alike.",
+    name="Paraphrase or lookalike (VISLA)",
+    asks="Two captions mean the same, a third only looks similar.",
     position=4,
-    sentence="Two captions say the same in other words; a third looks alike and is false. A model has to see which two "
-    "belong together, by the texts alone or beside a picture. **Up is good**: more triplets are solved.",
+    sentence="Two captions mean the same; a third looks similar and is wrong. A model has to find the two that belong "
+    "together, with texts only or with a picture. **Higher is better**: the model solves more triplets.",
     headlines=("t2t_accuracy", "i2t_accuracy", "pair_accuracy"),
     subtype_label="Subset",
     value_labels={
@@ -48,10 +48,10 @@ PRESENTATION = Presentation(
     },
     kinds={
         "t2t": KindPresentation(
-            label="Texts: two that mean the same, one that does not",
+            label="Texts: two with the same meaning, one lookalike",
             lie="a lookalike sentence",
             lies="lookalike sentences",
-            question="Two captions mean the same: they should be closer to each other than either is to the third.",
+            question="Two captions mean the same: they should be closer to each other than to the third.",
             body="triplet",
             several_comparisons=True,
             guess_held=1 / 3,
@@ -60,17 +60,17 @@ PRESENTATION = Presentation(
             label="A picture against the three texts",
             lie="a lookalike caption",
             lies="lookalike captions",
-            question="A picture should prefer both true captions to the false one.",
+            question="A picture should prefer both true captions to the wrong one.",
             several_comparisons=True,
             guess_held=1 / 3,
         ),
         "i2t-pair": KindPresentation(
-            label="A picture, its caption and a false one",
-            lie="a false caption",
-            lies="false captions",
-            sentence="A picture has two captions, and one of them is false. A model has to choose the true one. "
-            "**Up is good**: fewer false captions are believed.",
-            question="A picture should prefer its caption to one that is false.",
+            label="A picture, its caption and a wrong caption",
+            lie="a wrong caption",
+            lies="wrong captions",
+            sentence="A picture has two captions, and one of them is wrong. A model has to choose the true caption. "
+            "**Higher is better**: fewer wrong captions fool the model.",
+            question="The true caption should score higher than the wrong one.",
             guess_held=0.5,
         ),
     },

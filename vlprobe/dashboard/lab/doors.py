@@ -20,7 +20,7 @@ DOORS = {  # page: what it answers, its icon
         ":material/build:",
     ),
     "retrieval": (
-        "How often a search loses the right one among impostors, as RoCOCO's tables have it.",
+        "How often a search returns a decoy first, in the format of RoCOCO's tables.",
         ":material/search:",
     ),
     "pairs": (

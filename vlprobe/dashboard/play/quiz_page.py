@@ -90,7 +90,7 @@ def _draw_nothing() -> None:
     if len(view(views.runs.question_sets)):
         st.info(
             "What was run here ranks whole galleries; the quiz needs a picture with a true "
-            "caption and a lie. Ask “Reworded or wrong?” on the same pictures.",
+            "caption and a lie. Ask “Wording and meaning (LGIP)” on the same pictures.",
             icon=":material/info:",
         )
     else:
