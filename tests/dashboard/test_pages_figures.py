@@ -233,11 +233,11 @@ def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
     execute(Request((RANDOM,), name, "visla", examine=False), store)
     at = open_page(monkeypatch, store, "pairs")
     assert not at.exception and not at.error
-    assert "one of them is false" in at.markdown[0].value and "Two pictures" not in bodies(at)
+    assert "one of them is wrong" in at.markdown[0].value and "Two pictures" not in bodies(at)
     assert {"subsets"} == drawn(at) and "score" not in {one.key for one in at.get("button_group")}
     assert [header.value for header in at.header] == ["Which differences are seen"]
     at = open_page(monkeypatch, store, "triplets")
-    assert not at.exception and "one of them is false" in at.markdown[0].value
+    assert not at.exception and "one of them is wrong" in at.markdown[0].value
     assert [header.value for header in at.header] == ["Meaning or looks", "Size and training data"]
     assert "subset" not in {one.key for one in at.selectbox} and "grey cross" not in bodies(at)
 

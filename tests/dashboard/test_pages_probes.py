@@ -228,7 +228,9 @@ def test_rankings_move_and_nobody_is_fooled_by_them(shown, every_probe, key):
 
 def test_picking_a_probe_s_page_offers_its_question_sets_only(shown, every_probe, key):
     at = shown("pairs", set=key["lgip"])
-    assert at.selectbox(key="set").options == ["Pairs (pairs.json) · Near-identical pairs (EqBen) · 14 pictures"]
+    assert at.selectbox(key="set").options == [
+        "Pairs (pairs.json) · Near-identical pairs (EqBen) · 14 pictures"
+    ]
 
 
 def test_triplets_have_both_answers_in_a_table_whose_numbers_open_them(shown, every_probe, key):

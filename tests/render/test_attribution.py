@@ -226,7 +226,7 @@ def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed):
     assert tradeoff.example_data(None, 0, "", True).get("credit") is None
 
 
-def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch):
+def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch, tmp_path):
     monkeypatch.setenv(shipped.SETTING, str(shipped.PUBLISHED_FOLDER))
     results = Results(STORE, question_set())
     failures = results.failures(GPT4V, limit=3)
@@ -244,7 +244,7 @@ def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch):
     for card in photographs:
         found = credits.picture_credit(card.images[0])
         assert found and found.page in page and found.license_url in page
-    loaded = load_dataset("bundled:SugarCrepe+available", cache=STORE.root)
+    loaded = load_dataset("bundled:SugarCrepe+available", cache=tmp_path)
     page = loaded._repr_html_()
     assert page.count("flickr.com/photo.gne") == page.count("<img") > 0
     own = Results(Store(shipped.FOLDER), _demo_questions())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 _WORDS = re.compile(r"\s*(?:[\w'-]+|[^\w\s])")
 _WORD = re.compile(r"\w")
-_PUNCTUATION_END = re.compile(r"\W+$")
+_SENTENCE_END = re.compile(r"[.!?\s]+$")
 _MARKS = ' .,;:!?"()'
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
 COMPARED = 400  # words of a caption; the comparison is quadratic, and nobody reads beyond
@@ -33,7 +33,7 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
         if not (differs and has_words):
             yield source, target, differs
             continue
-        ends = [_PUNCTUATION_END.sub("", text) for text in (source, target)]
+        ends = [_SENTENCE_END.sub("", text) for text in (source, target)]
         if any(ends):
             yield ends[0], ends[1], True
         if source != ends[0] or target != ends[1]:
