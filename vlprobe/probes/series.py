@@ -46,8 +46,8 @@ PRESENTATION = Presentation(
             lie="another moment",
             lies="boundaries",
             winner="another moment",
-            question="The last frame before the boundary and the first frame after it should fit their captions best of "
-            "all neighboring frames.",
+            question="The last frame before the boundary and the first frame after it should fit their captions best "
+            "of all neighboring frames.",
             body="series",
             legend="Solid frame: the frames next to the true boundary. Dashed: the boundary that the model predicts.",
             several_comparisons=True,
