@@ -196,57 +196,63 @@ def of_code(plugin_name: str) -> Plugin:
 @functools.cache
 def load(plugin: Plugin) -> Imported:
     """Import a plug-in, once a process. Raises InvalidInput if that fails."""
-    path = Path(plugin.module)
-    if plugin.module.startswith("/"):
-        if not (path.is_file() or (path / "__init__.py").is_file()):
-            raise InvalidInput(
-                f"'{plugin.name}' is no file, and no folder with an __init__.py. Check the path."
-            )
-        digest = code_digest(path)  # before its code can change the files
-        register_plugin(path, plugin.title)
     with plugin_errors(plugin.title, "while it was imported"):
-        if plugin.module.startswith("/"):
-            target: Any = _module_of_file(path)
-        else:
-            target = _installed_module(plugin)
-            path = _package_root(target, plugin)
-            digest = code_digest(path, _version(plugin))
-            register_plugin(path, plugin.title)
+        run = _run_file if plugin.module.startswith("/") else _import_module
+        target, digest = run(plugin)
         for name in filter(None, plugin.attribute.split(".")):
             target = getattr(target, name)
     return Imported(plugin, target, digest)
 
 
-def _installed_module(plugin: Plugin) -> ModuleType:
+def _import_module(plugin: Plugin) -> tuple[ModuleType, str]:
+    """Return an installed module, and the digest of the outermost package with an `__init__.py` that it is in."""
     try:
-        return importlib.import_module(plugin.module)
+        module = importlib.import_module(plugin.module)
     except ModuleNotFoundError as error:
         if not f"{plugin.module}.".startswith(f"{error.name}."):
             raise
         raise InvalidInput(
             f"{plugin.title} names the module '{plugin.module}', which is not installed here."
         ) from None
-
-
-def _package_root(module: ModuleType, plugin: Plugin) -> Path:
-    """Return the folder of the outermost package with an `__init__.py` that a module is in, or its one file."""
     if not module.__file__:
         raise plugin.refused("has no file of code.")
     root = Path(module.__file__)
     while (root.parent / "__init__.py").exists():
         root = root.parent
-    return root
+    register_plugin(root, plugin.title)
+    version = plugin.provider
+    if plugin.name.startswith(PREFIX):
+        of_module = importlib.metadata.packages_distributions().get(module.__name__.split(".")[0])
+        version = " ".join(
+            f"{name} {importlib.metadata.version(name)}" for name in sorted(set(of_module or ()))
+        )
+    return module, code_digest(root, version)
 
 
-def _version(plugin: Plugin) -> str:
-    """Return the distribution of a module and its version; "" if it has none."""
-    if not plugin.name.startswith(PREFIX):
-        return plugin.provider
-    first = plugin.module.partition(".")[0]
-    distributions = importlib.metadata.packages_distributions().get(first, [])
-    return " ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in sorted(set(distributions))
-    )
+def _run_file(plugin: Plugin) -> tuple[ModuleType, str]:
+    """Run a file, or a package's folder, as a module with a unique name, and return it with the digest of its code.
+
+    No bytecode of an earlier text is read.
+    """
+    path = Path(plugin.module)
+    file = path / "__init__.py" if path.is_dir() else path
+    if not file.is_file():
+        raise InvalidInput(
+            f"'{plugin.name}' is no file, and no folder with an __init__.py. Check the path."
+        )
+    register_plugin(path, plugin.title)
+    digest = code_digest(path)  # before its code can change the files
+    module = ModuleType(f"vlprobe_plugin_{code_digest(file, str(path))}")
+    module.__file__ = str(file)
+    if path.is_dir():
+        module.__path__, module.__package__ = [str(path)], module.__name__
+    sys.modules[module.__name__] = module  # dataclasses and pickle look there
+    try:
+        exec(compile(file.read_bytes(), file, "exec"), vars(module))
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
+    return module, digest
 
 
 def code_digest(root: Path, version: str = "") -> str:
@@ -275,22 +281,6 @@ def code_digest(root: Path, version: str = "") -> str:
             "Check the path and who may read it."
         ) from None
     return blake.hexdigest()
-
-
-def _module_of_file(path: Path) -> ModuleType:
-    """Run a file or a package's folder as a module with a unique name. No bytecode of an earlier text is read."""
-    file = path / "__init__.py" if path.is_dir() else path
-    module = ModuleType(f"vlprobe_plugin_{code_digest(file, str(path))}")
-    module.__file__ = str(file)
-    if path.is_dir():
-        module.__path__, module.__package__ = [str(path)], module.__name__
-    sys.modules[module.__name__] = module  # dataclasses and pickle look there
-    try:
-        exec(compile(file.read_bytes(), file, "exec"), vars(module))
-    except BaseException:
-        del sys.modules[module.__name__]
-        raise
-    return module
 
 
 def offers(folder: str, target: object) -> bool:
