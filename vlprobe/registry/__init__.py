@@ -211,9 +211,8 @@ def installed_plugins(folder: str) -> tuple[list[Plugin], list[str]]:
         plugin: plugins.problem(plugin, folder, _taken(folder))
         for plugin in plugins.installed(folder)
     }
-    return [plugin for plugin in reasons if not reasons[plugin]], list(
-        dict.fromkeys(filter(None, reasons.values()))
-    )
+    usable = [plugin for plugin, reason in reasons.items() if not reason]
+    return usable, list(dict.fromkeys(filter(None, reasons.values())))
 
 
 def allow_typed(*names: str) -> None:
