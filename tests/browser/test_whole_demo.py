@@ -1,10 +1,15 @@
-"""The main path of the dashboard with nothing made smaller: one button, all scenes, three models."""
+"""The main paths of the dashboard with nothing made smaller: one button, all scenes, three models; and photographs,
+from the form of Run to a failure that is tagged.
+"""
 
 from pathlib import Path
 
 import pytest
 
 from tests.browser.conftest import begin_demo, browsing, idle, serving, visit
+from tests.browser.test_drawer import case_of, open_card, type_tag
+from vlprobe.storage import annotations
+from vlprobe.storage.store import Store
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]
 
@@ -18,3 +23,47 @@ def test_one_button_takes_an_empty_cache_to_results(tmp_path: Path, driver):
         visit(page, url + "/tradeoff")
         assert page.locator(".area").is_visible(), page.locator("main").inner_text()
         assert page.outside == []
+
+
+def test_photographs_go_from_the_form_to_a_failure_that_is_still_tagged_after_a_reload(
+    tmp_path: Path, shared_data: Path, driver
+):
+    store = Store(tmp_path / "cache")
+    with serving(tmp_path, with_shipped=False) as url, browsing(url, driver) as page:
+        visit(page, url + "/run")
+        for card in ("model_demo-softmax", "model_demo-weak", "probe_rococo"):
+            page.locator(f".st-key-card_run_{card} label").click()
+            idle(page)
+        page.locator(".st-key-run_own input").fill(f"coco:{shared_data / 'coco_real'}")
+        page.keyboard.press("Enter")
+        page.get_by_text("2 models × 2 questions").wait_for()
+        page.get_by_role("button", name="Start").click()
+        cancel = page.get_by_role("button", name="Cancel")
+        cancel.wait_for()
+        cancel.wait_for(state="detached", timeout=900_000)
+        idle(page)
+        assert sorted((run["run"]["probe"], run["run"]["model"]) for run in store.runs()) == [
+            (probe, model)
+            for probe in ("lgip", "rococo")
+            for model in ("demo:softmax", "demo:weak")
+        ]
+
+        page.get_by_role("link", name="See the failures").first.click()
+        page.wait_for_url("**/explore?**")
+        idle(page)
+        drawer = open_card(page, 0)
+        case = case_of(page)
+        type_tag(page, "wrong label")
+        drawer.get_by_text("Saved").wait_for()
+        page.reload()
+        idle(page)
+        assert case_of(page) == case
+        page.keyboard.press("t")
+        drawer.locator(".st-key-case_tags").get_by_text("wrong label").wait_for()
+        assert page.outside == []
+    written = [
+        (note.id, note.tags)
+        for key in {run["case_key"] for run in store.runs()}
+        for note in annotations.read(store, key).current
+    ]
+    assert written == [(case, ("wrong label",))]

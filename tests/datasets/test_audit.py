@@ -80,6 +80,20 @@ def test_captions_in_other_languages_are_counted_with_their_items(tmp_path: Path
     assert seen["not_english"].examples == ("a", "b")
 
 
+def test_short_captions_that_look_foreign_are_reported_and_not_counted(tmp_path: Path):
+    data = dataset(
+        tmp_path,
+        item("a", ("Trois bananes", "Drei Bananen")),
+        item("b", ("Three bananas", "7")),
+    )
+    seen = found(data, tmp_path)["not_english"]
+    assert (seen.count, seen.of) == (0, 4)
+    assert "2 more captions of one to three words may not be English" in seen.meaning
+    assert "such as 'Drei Bananen'. Rules edit them as English." in seen.meaning
+    english = found(dataset(tmp_path, item("b", ("Three bananas", "7"))), tmp_path)["not_english"]
+    assert "more captions" not in english.meaning
+
+
 def test_pictures_are_compared_by_their_bytes(tmp_path: Path):
     for name, color in (("1.png", "red"), ("2.png", "red"), ("3.png", "blue")):
         Image.new("RGB", (4, 4), color).save(tmp_path / name)

@@ -18,6 +18,8 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.datasets.languages import foreign_captions
 from vlprobe.datasets.validation import image_digests
+from vlprobe.errors import printable
+from vlprobe.perturb.language import is_doubtful
 from vlprobe.types import Item
 
 EXAMPLES = 5
@@ -192,7 +194,13 @@ def language_finding(
     name, meaning = FOREIGN
     if len(rows) < n_captions:
         meaning = f"Of {n_captions:,} captions, {len(rows):,} were drawn and looked at. {meaning}"
-    foreign = foreign_captions({caption for _, caption in rows}, cache)
+    captions = {caption for _, caption in rows}
+    if doubtful := sorted(filter(is_doubtful, captions)):
+        meaning += (
+            f" {len(doubtful):,} more captions of one to three words may not be English either, such as "
+            f"'{printable(doubtful[0])}'. Rules edit them as English."
+        )
+    foreign = foreign_captions(captions, cache)
     return _finding(name, meaning, ((item, caption in foreign) for item, caption in rows))
 
 

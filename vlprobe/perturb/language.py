@@ -3,10 +3,12 @@
 A caption is not English where most of its letters are of another script than Latin, or where a
 naive Bayes model over character n-grams (py3langid; 97 languages, its weights are in the package)
 finds another language at least `TIMES` as likely as English. Latin captions of fewer than
-`FEWEST_WORDS` words are not judged: they tell too little.
+`FEWEST_WORDS` words are not judged: they tell too little. They are edited as English, and those without
+any English word that edits know, which the model finds foreign, are reported (`is_doubtful`).
 
 Measured: of 26,426 captions of COCO 1 is taken for another language; of 82 captions in 14 languages
-all are.
+all are. Of 4,000 beginnings of COCO's and SugarCrepe's captions, two or three words each, none is doubtful; of 23 short
+captions in six languages 19 are.
 """
 
 import functools
@@ -67,6 +69,25 @@ def is_foreign(caption: str) -> bool:
     caption_words = _WORD.findall(caption.lower())
     if len(caption_words) < FEWEST_WORDS or _is_plain_english(caption_words):
         return False
+    return _looks_foreign(caption)
+
+
+def is_doubtful(caption: str) -> bool:
+    """Whether a caption that is too short to judge looks foreign and has no English word that edits know.
+
+    >>> is_doubtful("Trois bananes"), is_doubtful("Three bananas"), is_doubtful("7")
+    (True, False, False)
+    """
+    caption_words = _WORD.findall(caption.lower())
+    return (
+        len(caption_words) < FEWEST_WORDS
+        and any(map(str.isalpha, caption))
+        and not any(map(_is_known, caption_words))
+        and _looks_foreign(caption)
+    )
+
+
+def _looks_foreign(caption: str) -> bool:
     likelihoods = dict(_identifier().rank(caption.lower()))
     english = max(likelihoods[code] for code in _ENGLISH)
     return TIMES * english <= max(
@@ -75,9 +96,11 @@ def is_foreign(caption: str) -> bool:
 
 
 def _is_plain_english(caption_words: Sequence[str]) -> bool:
-    return not _ENGLISH_ALONE.isdisjoint(caption_words) and all(
-        word in TAGS or word in _ENGLISH_ALONE or word in _DEMO_WORDS for word in caption_words
-    )
+    return not _ENGLISH_ALONE.isdisjoint(caption_words) and all(map(_is_known, caption_words))
+
+
+def _is_known(word: str) -> bool:
+    return word in TAGS or word in _ENGLISH_ALONE or word in _DEMO_WORDS
 
 
 @functools.cache
