@@ -48,7 +48,7 @@ def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictu
     assert "pictured" not in at.query_params
 
 
-def test_compare_shows_cases_with_a_picture_where_others_have_none(shown, tmp_path):
+def test_compare_shows_cases_with_a_picture_before_those_without(shown, tmp_path):
     name = make_tiny(tmp_path / "tiny") + "+unpictured"
     store, models = Store(tmp_path / "cache"), (ONE, "control:constant")
     execute(Request(models, name, "lgip", examine=False), store)
@@ -56,7 +56,9 @@ def test_compare_shows_cases_with_a_picture_where_others_have_none(shown, tmp_pa
         (tmp_path / "tiny" / f"{number}.png").unlink()
     at = shown(store, "compare", model=models[1], **{"with": models[0]})
     cards = values_of(at, "left_cards")["cards"]
-    assert cards and all(frame["source"] for card in cards for frame in card["frames"])
+    have_pictures = [all(frame["source"] for frame in card["frames"]) for card in cards]
+    assert have_pictures[0] and not have_pictures[-1]
+    assert have_pictures == sorted(have_pictures, reverse=True)
 
 
 def test_where_every_case_has_a_picture_nobody_is_asked(shown, unpictured):
