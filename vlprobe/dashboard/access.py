@@ -56,7 +56,7 @@ def _sign_in() -> None:
 
 
 def changes(impossible: str) -> bool:
-    """Whether things can be changed here; where they cannot, says so, and what is therefore
+    """Return whether things can be changed here; where they cannot, says so, and what is therefore
     impossible.
     """
     if not access.read_only():

@@ -50,7 +50,7 @@ def slice_filter(
     Args:
         stored: The question set.
         model: Whose answers.
-        kinds: Of the cases that the slice's metric judges; the first that the slice has is taken.
+        kinds: Kinds of the cases that the slice's metric judges; the first that the slice has is taken.
         slicing: "subtype", "rule", "strength_bin", "lure", "comparison", "caption_length", "word_frequency" or
             "tag:NAME".
         value: The slice.
@@ -139,7 +139,7 @@ def draw_links(stored: Questions, filters: Mapping[str, Filter | None]) -> None:
 
 
 def count_text(stored: Questions, case_filter: Filter) -> str:
-    """How many cases a link opens, and of how many: "175 of 339"; of
+    """Count how many cases a link opens, and of how many: "175 of 339"; of
     movements how many there are.
     """
     counted = counts(stored, case_filter)

@@ -30,7 +30,7 @@ def chart(
     Args:
         figure: The figure; or what makes it from stored results and the address alone, so that it
             is made once.
-        key: Of the figure, on all pages.
+        key: Key of the figure, on all pages.
         alt: What it shows, in words.
         clickable: Whether its points can be clicked.
 

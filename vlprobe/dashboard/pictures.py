@@ -32,7 +32,7 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
     Args:
         name: The picture's, as tables of cases and answers have it.
         side: Pixels of its longer side, at most; none is made larger than its file.
-        drawn_side: Of a scene of the demo, which is drawn anew at this size; 0: as large as `side`.
+        drawn_side: Drawn side of a scene of the demo, which is drawn anew at this size; 0: as large as `side`.
     """
     picture = Picture.from_name(name)
     sides = side, drawn_side or side

@@ -184,7 +184,7 @@ def model_labels(names: Iterable[str]) -> Callable[[str], str]:
 
 
 def counts(stored: "Questions", case_filter: Filter) -> dict[str, int]:
-    """How many cases pass a filter with each outcome; the same for every outcome and order that it
+    """Count how many cases pass a filter with each outcome; the same for every outcome and order that it
     names.
     """
     return view(
@@ -193,7 +193,7 @@ def counts(stored: "Questions", case_filter: Filter) -> dict[str, int]:
 
 
 def n_passing(stored: "Questions", case_filter: Filter) -> int:
-    """How many cases pass a filter with its outcome."""
+    """Count how many cases pass a filter with its outcome."""
     return counts(stored, case_filter)[case_filter.outcome]
 
 
@@ -289,7 +289,7 @@ def choose(
         disabled: Shown, but not to be changed.
         bare: The label is for screen readers alone, as in a sentence.
         width: In pixels.
-        suffix: Of the widget's key, for a second picker of the same on a page.
+        suffix: Suffix of the widget's key, for a second picker of the same on a page.
         on_change: Called when the choice has changed, before the URL names it.
     """
     key = name + suffix

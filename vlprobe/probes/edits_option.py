@@ -60,7 +60,7 @@ def loaded(options: Mapping[str, object]) -> EditsFile | None:
 
 
 def is_lgip_form(options: Mapping[str, object]) -> bool:
-    """Whether the file that pinned options name has a picture a line, as LGIP writes it."""
+    """Return whether the file that pinned options name has a picture a line, as LGIP writes it."""
     return _loaded(str(options["edits"]), str(options.get("edits_digest", ""))) is None
 
 

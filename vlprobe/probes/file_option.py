@@ -15,11 +15,11 @@ class FileOption:
     """What errors say of a file, and how large it may be.
 
     Args:
-        name: Of the option; that of the digest has `_digest` behind it.
+        name: Name of the option; that of the digest has `_digest` behind it.
         kind: What the file is, within a sentence.
         called: The same at the beginning of one.
         is_plural: Whether that has several things, such as "Edits".
-        max_bytes: Of the file.
+        max_bytes: Max bytes of the file.
         when_large: What is said of one that is larger.
         when_unreadable: What is said of one that cannot be read.
     """

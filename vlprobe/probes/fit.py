@@ -32,7 +32,7 @@ def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
     Args:
         model: Any.
         probe: Any.
-        items: Of the run, to say how much it would take.
+        items: Items of the run, to say how much it would take.
     """
     _refuse_misfit(model.name, model.capabilities, probe, items)
 
@@ -87,7 +87,7 @@ def _refuse_server(
 
 
 def _pairs(items: Sequence[Item]) -> str:
-    """How many pairs the clean gallery of these items has, as words in brackets; "" of none."""
+    """Count how many pairs the clean gallery of these items has, as words in brackets; "" of none."""
     n_pictures = len({item.image.name for item in items if item.image})
     n_captions = len({caption for item in items for caption in item.captions})
     if not n_pictures:

@@ -293,7 +293,7 @@ def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.Ca
 
 
 def _is_chosen(edit: Edit, kinds: Sequence[str]) -> bool:
-    """Whether an edit of a file is of a chosen kind, or of a subtype that is a kind of our own."""
+    """Return whether an edit of a file is of a chosen kind, or of a subtype that is a kind of our own."""
     return edit.kind in kinds or edit.subtype in kinds
 
 
@@ -329,7 +329,7 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
 
 
 def _shared_folders(path: Path, image_path: Path) -> int:
-    """How many folders above the file, counted from it, have the same names in both paths."""
+    """Count how many folders above the file, counted from it, have the same names in both paths."""
     folders = zip(reversed(path.parent.parts), reversed(image_path.parent.parts), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], folders))
 

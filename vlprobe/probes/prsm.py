@@ -235,7 +235,7 @@ def grouped_pictures(
     Args:
         items: Those of the gallery; items without a picture are left out.
         group_tag: The tag whose values are the groups.
-        dataset: Of the queries, for an error.
+        dataset: Dataset of the queries, for an error.
 
     Raises:
         InvalidInput: No item has a picture, or none of those that have one has the tag.

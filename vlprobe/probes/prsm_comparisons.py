@@ -74,7 +74,7 @@ def measured(
         item: Whose query it is.
         setting: P1, P2 or P3.
         texts: The distinct versions of the case, two or more.
-        pairs: Of each two of them, as `metrics.ranking.pair_measures` returns them.
+        pairs: Measures of each pair of them, as `metrics.ranking.pair_measures` returns them.
     """
     versions = version_texts(item, setting, texts)
     place_of = {text: number for number, text in enumerate(texts)}

@@ -93,7 +93,7 @@ class RankingScorer:
         items: Those asked about, by id.
         group_tag: The tag that groups are formed by, for an error; "": one group.
         n_sampled: How many candidates' ranks each query correlates; 0: those of all.
-        seed: Of the samples.
+        seed: Seed of the samples.
     """
 
     def __init__(

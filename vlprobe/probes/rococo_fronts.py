@@ -49,7 +49,7 @@ def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str])
 
     Args:
         ranks: What was found.
-        names: Of the gallery's candidates.
+        names: Names of the gallery's candidates.
         partners: The item that each query's own picture is mixed with; "" of a caption's query.
     """
     clean, whole = ranks.first_clean, ranks.first

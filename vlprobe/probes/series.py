@@ -148,7 +148,7 @@ def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
 
     Args:
         series: With times.
-        scores: Of each frame with both captions, shape (n_frames, 2).
+        scores: Scores of each frame with both captions, shape (n_frames, 2).
     """
     if np.isnan(scores).any():
         return {}
@@ -171,7 +171,7 @@ def _order(series: Series, scores: np.ndarray) -> dict[str, float]:
 
     Args:
         series: Without times.
-        scores: Of each candidate with the query, and with its edit, shape (n, 1) or (n, 2).
+        scores: Scores of each candidate with the query, and with its edit, shape (n, 1) or (n, 2).
     """
     people = -np.arange(len(scores), dtype=np.float64)
     people_edit = np.full(len(scores), np.nan)

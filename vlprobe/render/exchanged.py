@@ -81,7 +81,7 @@ def number_word(text: str, counts_articles: bool = True) -> str:
 
 
 def is_thing(words: str, article: str) -> bool:
-    """Whether words in lower case are a noun with an article or in the plural, or how many of it.
+    """Return whether words in lower case are a noun with an article or in the plural, or how many of it.
 
     >>> is_thing("cat", "a"), is_thing("cats", ""), is_thing("two people", ""), is_thing("sitting", "a")
     (True, True, True, False)

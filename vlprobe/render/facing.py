@@ -92,7 +92,7 @@ def facing_card(
         kind: How cases of its kind are shown.
         models: Those that are compared, the baseline first.
         names: What these are called.
-        styles: Of the models.
+        styles: Styles of the models.
         answers: What each of them said, of kinds that search.
         picture: Gives a thumbnail as a data address by the picture's name; "" where there is none.
         badge: Whether the number of other cases of the picture stands on it.
@@ -150,7 +150,7 @@ def box(
 
 
 def movement(verdict: ModelVerdict, kind: KindPresentation, answer: AnswerRow | None) -> str:
-    """How far a model moved: a share, or a cosine with three decimals."""
+    """Compute how far a model moved: a share, or a cosine with three decimals."""
     if verdict.verdict == "unknown":
         return "-"
     if kind.is_share:

@@ -106,7 +106,7 @@ def in_words(row: BelievedRow, comparison: Comparison) -> str:
 
 
 def only_uncorrected(row: BelievedRow) -> bool:
-    """Whether the row's own interval excludes 0, though its models are tied once p is corrected for all rows."""
+    """Return whether the row's own interval excludes 0, though its models are tied once p is corrected for all rows."""
     return row.verdict == "tied" and (row.low > 0 or row.high < 0)
 
 
@@ -158,7 +158,7 @@ def values(
     Args:
         comparison: Of two or more models.
         kind: How its kind of question is spoken of.
-        styles: Of the models.
+        styles: Styles of the models.
         renamed: Names that people gave to models.
         selected: The subtype and the model whose pictures are shown below.
         totals: Published totals that mean the same as the row of all lies; they do not stretch the
@@ -230,7 +230,7 @@ def _tick(value: float, unit: str) -> str:
 
 
 def _count(comparison: Comparison, subtype: str, kind: KindPresentation) -> str:
-    """How many lies the rows of a subtype rest on: one figure, or from the least to the most."""
+    """Count how many lies the rows of a subtype rest on: one figure, or from the least to the most."""
     counts = {row.n_lies for row in comparison.rows if row.subtype == subtype}
     fewest, largest = min(counts), max(counts)
     if fewest == largest:

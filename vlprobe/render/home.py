@@ -55,7 +55,7 @@ def failure(
 
     Args:
         showcase: The case, and how many models it fools.
-        kind: Of the case.
+        kind: Kind of the case.
         model: The one that is looked at.
         names: What the models that count are called.
         credible: Models that are not controls and failed no check of being better than chance.
@@ -104,11 +104,11 @@ def numbers(
     """The types of lies that the model believes least, in between and most; nothing of a type with few answers.
 
     Args:
-        counts: Of all models.
+        counts: Counts of all models.
         model: The one that is looked at.
         name: What it is called.
-        kind: Of the lies.
-        address: Of the cases behind a number.
+        kind: Kind of the lies.
+        address: Address of the cases behind a number.
     """
     lie_counts = [
         count for count in counts if count.model == model and count.n_lies >= LEAST_ANSWERS
@@ -149,12 +149,12 @@ def strip(
     that have no room, and without the way to them.
 
     Args:
-        counts: Of all models.
+        counts: Counts of all models.
         names: What the models that count are called, in their order.
         credible: Models that are not controls and failed no check of being better than chance.
-        kind: Of the lies.
+        kind: Kind of the lies.
         model_looks: The models' marks.
-        address: Of a model's cases.
+        address: Address of a model's cases.
     """
     totals = {name: [count for count in counts if count.model == name] for name in names}
     rates = {name: _rate(model_counts) for name, model_counts in totals.items()}

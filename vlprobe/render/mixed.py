@@ -38,12 +38,12 @@ class Answers:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the model that is looked at is being asked."""
+        """Return whether the model that is looked at is being asked."""
         return self.model in self.waiting
 
 
 def amount(stays: int) -> str:
-    """How much of another picture is in a mixture of which so many per cent stay.
+    """Compute how much of another picture is in a mixture of which so many per cent stay.
 
     >>> amount(90), amount(88)
     ('a tenth', '12 %')
@@ -63,7 +63,7 @@ def ordinal(number: int) -> str:
 
 
 def is_patched(case: MixedCase) -> bool:
-    """Whether a part of the partner is pasted; else the two are blended."""
+    """Return whether a part of the partner is pasted; else the two are blended."""
     return case.subtype.startswith("patch:")
 
 
@@ -89,7 +89,7 @@ def heading(case: MixedCase, model: str, name: str) -> str:
 
 
 def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str:
-    """How often that happens."""
+    """Compute how often that happens."""
     parts = IN_PARTS.get(100 - share, f"{100 - share} % of another picture")
     mixtures = f"Patches on {parts}" if is_patch else f"Mixtures with {parts}"
     found = f"{name} finds the right picture first in {counts.n_found:,} of {counts.n_searches:,} "
@@ -180,8 +180,8 @@ def component_data(
         case: The search.
         answers: What is known of it.
         source: Keeps a picture and returns its place among the sources.
-        size: Of the right picture in pixels: where a patch lies.
-        looks: Of all models.
+        size: Size of the right picture in pixels: where a patch lies.
+        looks: Looks of all models.
         name_of: What a model is called.
     """
     built = steps(case, answers)

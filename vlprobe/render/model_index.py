@@ -19,9 +19,9 @@ def model_index(run: RunRow, estimates: Sequence[EstimateRow], metrics: dict[str
     for them.
 
     Args:
-        run: Of the model.
+        run: Run of the model.
         estimates: Its numbers over all cases.
-        metrics: Of the probe, by name.
+        metrics: Metrics of the probe, by name.
     """
     from huggingface_hub import EvalResult, ModelCardData
 

@@ -14,7 +14,7 @@ FLIPS, BOTH = "order_flips", "right_in_both_orders"
 def order_sentences(
     estimates: pd.DataFrame, names: dict[str, str], models: Sequence[str] = ()
 ) -> list[str]:
-    """How often the answer of each model changes with the order, with its interval, and in how many
+    """Compute how often the answer of each model changes with the order, with its interval, and in how many
     orders the model is right: a sentence or two a model that was asked in both.
 
     Args:

@@ -38,7 +38,7 @@ class Participant:
 
     @property
     def total(self) -> int:
-        """How many questions were answered right."""
+        """Count how many questions were answered right."""
         return sum(right is True for right in self.rights)
 
 
@@ -128,7 +128,7 @@ def question_data(
         looks: Their marks.
         is_told: Whether the truth is shown.
         own_vote: The caption that was voted for; None: none.
-        votes: Of a room, for each caption; (0, 0) of a person alone.
+        votes: Votes of a room, for each caption; (0, 0) of a person alone.
     """
     captions = []
     for index, segments in enumerate(question.segments):
@@ -177,7 +177,7 @@ def _runs(segments: Segments, style: str) -> list[list[str]]:
 
 
 def _believes(verdict: ModelVerdict, is_true: bool) -> bool:
-    """Whether a model believes this caption; a tie believes the lie, what is unknown neither."""
+    """Return whether a model believes this caption; a tie believes the lie, what is unknown neither."""
     if verdict.verdict == "unknown":
         return False
     return (verdict.verdict == "held") == is_true

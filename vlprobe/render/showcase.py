@@ -55,7 +55,7 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
 
     Args:
         showcase: The case, and how many models it fools.
-        kind: Of the case.
+        kind: Kind of the case.
         name: What the model is called that is looked at.
     """
     card = showcase.card
@@ -121,7 +121,7 @@ def mixed_heading(showcase: Showcase, subject: str) -> tuple[str, str]:
 
 
 def is_own_mixture(card: WallCard) -> bool:
-    """Whether the mixed picture that wins is the right one, mixed."""
+    """Return whether the mixed picture that wins is the right one, mixed."""
     names = (card.wrong_image, *card.images[:1])
     return len({Picture.from_name(name).path for name in names}) == 1 < len(names)
 

@@ -49,7 +49,7 @@ class Axis:
         return round(100 * (1 - share if self.is_reversed else share), 3)
 
     def holds(self, value: float) -> bool:
-        """Whether it lies between the ends."""
+        """Return whether it lies between the ends."""
         return self.low <= value <= self.high
 
     def within(self, value: float, low: float, high: float) -> list[float]:
@@ -87,7 +87,7 @@ class Plane:
     y: Axis
 
     def holds(self, point: "PointRow | PrintedRow") -> bool:
-        """Whether a mark lies in the frame."""
+        """Return whether a mark lies in the frame."""
         return self.x.holds(point.x) and self.y.holds(point.y)
 
     def side(self, point: "PointRow | PrintedRow") -> str:
@@ -274,8 +274,8 @@ def picture_data(
         front: Models that no other beats on both sides; a dashed line joins them.
         printed: Models that a paper prints.
         plane_: The frame.
-        model_looks: Of each model.
-        names: Of each model.
+        model_looks: Model looks of each model.
+        names: Names of each model.
         chance: What guessing gets on the alert side; NaN where that is not defined.
         labelled: Models whose names stand beside their marks.
     """

@@ -278,7 +278,7 @@ class _Speaker:
         return f"{subject} {does_better(subtypes, is_one)}"
 
     def shares(self, winners: Sequence[Contestant]) -> str:
-        """How often each model is fooled, or how far it moves."""
+        """Compute how often each model is fooled, or how far it moves."""
         if self.comparison.is_movement:
             return self.movements(winners)
         believes = self.kind.lies == "lies"
@@ -291,7 +291,7 @@ class _Speaker:
         return self.listed_values(winners, values, verb, rest, share, believes)
 
     def movements(self, winners: Sequence[Contestant]) -> str:
-        """How far each model moves."""
+        """Compute how far each model moves."""
         unit = self.comparison.unit
 
         def written(value: float) -> str:

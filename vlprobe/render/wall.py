@@ -104,7 +104,7 @@ def pattern_words(key: str) -> tuple[str, str]:
 
 
 def lift_words(pattern: Pattern) -> str:
-    """How often the words of a pattern are believed, against other edits."""
+    """Compute how often the words of a pattern are believed, against other edits."""
     others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"
     return f"Believed {pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
 
@@ -124,7 +124,7 @@ def judges(card: WallCard) -> list[ModelVerdict]:
 
 
 def count_text(card: WallCard) -> str:
-    """How many models believe what is wrong, ties included, of how many; of one model, whether it
+    """Count how many models believe what is wrong, ties included, of how many; of one model, whether it
     does. Controls are not counted.
     """
     verdicts = judges(card)
@@ -290,7 +290,7 @@ def heading(
 
     Args:
         kind: How cases of the kind are shown.
-        outcome: Of the filter: "fooled", "tied", "held" or "all".
+        outcome: Outcome of the filter: "fooled", "tied", "held" or "all".
         n_cases: How many cases pass.
         n_pictures: On how many pictures.
         has_pictures: Whether the cases have pictures at all.

@@ -1,9 +1,9 @@
-"""Which share of the lies two to four models believe, per kind of edit, each against a baseline.
+"""The share of wrong captions that fool two to four models, per kind of edit, each against a baseline.
 
 All of it rests on the stored margins, joined case by case as in `views.paired_outcomes`: a lie is
 believed where it scores at least as high as the truth, so ties are among the believed ones, and
 what a model could not answer is in no share. In kinds whose margin says how far something moved,
-nobody is fooled: there the rows hold the mean movement instead.
+no model can be fooled: there the rows hold the mean movement instead.
 """
 
 from collections.abc import Collection, Sequence
@@ -38,7 +38,7 @@ class Contestant:
     """One model on all cases of a kind that it answered; unknown numbers are NaN."""
 
     model: str
-    n_lies: int  # answers: two to a case of a model that was asked in both orders
+    n_lies: int  # answers: two per case if the model ran in both orders
     n_believed: int
     n_tied: int  # among the believed ones
     share: float  # of lies believed, or the mean movement
@@ -50,12 +50,12 @@ class Contestant:
 
     @property
     def is_fit(self) -> bool:
-        """Whether the model may be called better at all: no control, and no check failed."""
+        """Return whether the model may be called better at all: no control, and no check failed."""
         return not self.is_control and not self.is_unfit
 
     @property
     def may_win(self) -> bool:
-        """Whether a model that is fit is also above guessing, as far as guessing is known."""
+        """Return whether a model that passed its checks is also above guessing, if the rate of guessing is known."""
         return self.is_fit and self.standing in ("above", "unknown")
 
 
@@ -66,7 +66,7 @@ class BelievedRow:
     subtype: str  # "": all of them
     model: str
     n_lies: int
-    n_left_out: int  # answered by one of the two alone
+    n_left_out: int  # answered by only one of the two
     n_pictures: int
     base: float  # the baseline's share of lies believed, or its mean movement
     value: float
@@ -106,7 +106,7 @@ class Comparison:
 
     @property
     def subtypes(self) -> tuple[str, ...]:
-        """What rows are about, in order, "" first."""
+        """The subjects of the rows, in order, "" first."""
         return tuple(dict.fromkeys(row.subtype for row in self.rows))
 
     def row(self, model: str, subtype: str = "") -> BelievedRow:
@@ -133,7 +133,7 @@ def comparison(
         store: Where results are.
         question_set: The models and their runs.
         models: The baseline, then one or more others.
-        kind: Of the cases.
+        kind: Kind of the cases.
         unit: Of movements that are cosines: "cosine", or "spread" for each model's own.
 
     Raises:
@@ -157,12 +157,12 @@ def from_counts(
     unit: str,
     at_chance: Collection[tuple[str, str]],
 ) -> Comparison:
-    """What `comparison` returns, from the counts of each subtype and unit of resampling.
+    """Compute the result of `comparison` from the counts of each subtype and unit of resampling.
 
     Args:
         counts: What `unit_counts` returns.
-        runs: Of the models, the baseline first.
-        kind: Of the cases.
+        runs: Runs of the models, the baseline first.
+        kind: Kind of the cases.
         presented: How the kind is shown: whether it moves, what guessing holds.
         unit: Of movements that are cosines.
         at_chance: Digests of models and datasets on which they failed a check.
@@ -195,7 +195,7 @@ class Cells:
 
     Args:
         counts: What `unit_counts` returns.
-        runs: Of the models, the baseline first.
+        runs: Runs of the models, the baseline first.
         is_movement: Whether values are movements, and not shares of lies believed.
         unit: "spread": movements in each model's own spread.
     """
@@ -248,7 +248,7 @@ class Cells:
         return [self._unit_sums[subtype, name] for name in columns]
 
     def scale(self, side: int) -> float:
-        """What movements of a model are divided by."""
+        """The divisor of a model's movements."""
         return (self.runs[side].spread or np.nan) if self.unit == "spread" else 1.0
 
     def total(self, name: str, subtype: str = "") -> int:
@@ -317,7 +317,7 @@ def _contestant(
 
 
 def standing(share: Estimate, guess: float) -> Standing:
-    """Where a share of lies believed stands against that of guessing: by its whole interval."""
+    """Compare the share of wrong captions preferred with that of guessing, by its whole interval."""
     if np.isnan([share.low, share.high, guess]).any():
         return "unknown"
     if share.high < guess:
@@ -394,7 +394,7 @@ def sides_of(cells: Cells, subtype: str, side: int) -> tuple[Measure, Measure]:
 
 
 def row_verdict(difference: float, p: float) -> RowVerdict:
-    """What an adjusted p says of a model whose share is so far from the baseline's."""
+    """Return the verdict of an adjusted p on a model with this distance from the baseline's share."""
     if np.isnan(p) or np.isnan(difference):
         return "unknown"
     if p >= SIGNIFICANCE:

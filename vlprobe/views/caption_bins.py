@@ -1,4 +1,4 @@
-"""Cases by their caption: how long it is, and how often its rarest word comes in the captions that were asked about.
+"""Cases by their caption: its length, and how often its rarest word occurs in the captions of the question set.
 
 Nothing of it is stored: both follow from the texts of the cases, so that older runs have these slices, too.
 The caption of a case is its first text. A bin is named by NAME=VALUE, as a filter and an address have it:
@@ -130,7 +130,7 @@ def _judged(store: Store, question_set: QuestionSet, run: RunRow, binned_by: str
 
 
 def _rows(table: pa.Table, units: np.ndarray) -> pd.DataFrame:
-    """What metrics are computed from, a row a case: see `Judge.add`."""
+    """The input of the metrics, one row per case: see `Judge.add`."""
     rows = pd.DataFrame({name: table[name].to_pandas() for name in ("kind", "subtype", "rule")})
     rows["item_code"] = units[table["case"].to_numpy()]
     rows["group_code"] = pd.factorize(table["group"].to_pandas())[0]

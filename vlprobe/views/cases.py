@@ -21,7 +21,7 @@ from vlprobe.views.runs import QuestionSet
 
 # Columns of answers that repeat the question, or are the same for all answers of a run.
 QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")
-# Of questions: for resampling and averaging alone.
+# Of the question set: used only for resampling and averaging.
 MOST_FILES = 50_000  # whose being there is looked up
 INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
@@ -71,7 +71,7 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
     """Return how right each answer is: float64 from 0 to 1, shape (n,).
 
-    A tie is wrong. Of a model that was asked in both orders of the captions, a margin of 0 is an
+    A tie is wrong. For a model that ran with both orders of the captions, a margin of 0 is an
     answer that changes with the order: it is half right.
     """
     is_right = (margins > 0).astype(np.float64)
@@ -79,7 +79,7 @@ def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
 
 
 def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
-    """How many models each case fools, ties included and controls not: int64 of shape (n,)."""
+    """Count how many models each case fools, ties included and controls not: int64 of shape (n,)."""
     run_keys = [question_set.run(model).key for model in question_set.rated_models]
     return np.sum([margins_of(store, key, numbers) <= 0 for key in run_keys], axis=0)
 
@@ -123,7 +123,7 @@ def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -
 
 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
-    """How many cases of a kind have all their pictures on this machine, and how many cases there
+    """Count how many cases of a kind have all their pictures on this machine, and how many cases there
     are; (0, 0) where they have more than MOST_FILES pictures, which are not looked for.
     """
     rows = _cases_of_pictures(store, question_set, kind)
@@ -142,7 +142,7 @@ def count_pictures(store: Store, question_set: QuestionSet) -> tuple[int, int]:
 
 
 def keeps_unpictured(question_set: QuestionSet) -> bool:
-    """Whether the dataset has questions without their pictures: it was read with that option, or is
+    """Return whether the dataset has questions without their pictures: it was read with that option, or is
     bundled.
     """
     dataset = question_set.runs[0].dataset
@@ -194,7 +194,7 @@ def _located(store: Store, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def are_here(names: Sequence[str]) -> bool:
-    """Whether each picture can be shown: its file is there, it is bundled, or it is drawn."""
+    """Return whether each picture can be shown: its file exists, it is bundled, or it is drawn."""
     paths = [Picture.from_name(name).path for name in names]
     return bool(paths) and all(
         bundled.is_bundled(path) or containers.is_file(path) or drawn.scene_of(path)
@@ -213,7 +213,7 @@ def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | 
 
 
 def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the
+    """Count how many cases pass a filter with each outcome, whatever outcome it names; ties are among the
     fooled, too.
     """
     matches = matching(store, question_set, case_filter)
@@ -227,7 +227,7 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
 def answers(
     store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """What stored models said to these cases: case, margin, scores, what else the probe stores, the
+    """The stored answers of models to these cases: case, margin, scores, the other columns that the probe stores, the
     model, and whether its answers are scored.
 
     Args:
@@ -246,7 +246,7 @@ def answers(
 
 
 def _answers(store: Store, run_key: str, numbers: Sequence[int]) -> pd.DataFrame:
-    """What one run stores of these cases, but for what the questions say, too."""
+    """The columns that only the run stores for these cases, without those of the question set."""
     return views_rows.read_rows(
         store,
         store.files([run_key], "scores")[0],

@@ -9,7 +9,7 @@ _WORD = re.compile(r"\w")
 _SENTENCE_END = re.compile(r"[.!?\s]+$")
 _MARKS = ' .,;:!?"()'
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
-COMPARED = 400  # words of a caption; the comparison is quadratic, and nobody reads beyond
+COMPARED = 400  # words of a caption; the comparison is quadratic, and no one reads further
 
 
 def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
@@ -63,7 +63,7 @@ def changed_words(before: str, after: str) -> tuple[str, str]:
     """The words that were taken out and those that were put in; several runs of them are joined by
     commas.
 
-    An article that becomes "a" or "an" because of the word after it is no change.
+    An article that becomes "a" or "an" because of the word after it is not a change.
 
     >>> changed_words("A dog and a blue bus by trees", "An owl and a red bus by two trees")
     ('dog, blue', 'owl, red, two')

@@ -49,7 +49,7 @@ def compare(
         only: Metrics that are compared; without any, all.
 
     Returns:
-        The columns of `DifferenceRow`, a row a metric and model: base (the baseline's value on
+        The columns of `DifferenceRow`, one row per metric and model: base (the baseline's value on
         these items), value (the model's), difference (value minus base), low, high (95 %), p
         (two-sided), p_holm (adjusted for all rows), verdict (of the model: "better", "worse",
         "differs" where no direction is better, "tied", or "" where nothing is known), n_items (that
@@ -154,7 +154,7 @@ def _counting_metrics(metrics: Mapping[str, Metric], names: Sequence[str]) -> di
 
 
 def _answer_counts(measure: Measure, n_items: int) -> np.ndarray:
-    """How many cases of each item were answered, shape (n_items,), by a micro mean's measure."""
+    """Count how many cases of each item were answered, shape (n_items,), by a micro mean's measure."""
     return np.bincount(measure.item, measure.weight, n_items)
 
 
@@ -186,9 +186,7 @@ def _mean(measure: Measure) -> float:
 
 
 def verdict(metric: Metric, difference: float, p: float) -> str:
-    """What an adjusted p says of a model that is so far from the baseline: one of the words of
-    `compare`.
-    """
+    """Return the verdict of an adjusted p on a model at this distance from the baseline: a word of `compare`."""
     if np.isnan(p):
         return ""
     if p >= SIGNIFICANCE:

@@ -22,14 +22,14 @@ COLUMNS = [*_COLUMNS, "n_items", "n_cases", "ties"]
 
 
 def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
-    """Whether any run of the question set stored them: runs of before they were did not."""
+    """Return whether any run of the question set stored them: older runs did not."""
     return question_set.probe == PROBE and any(
         store.run(run.key).has_table(TABLE) for run in question_set.runs
     )
 
 
 def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
-    """Means and intervals of every comparison that was asked, of each model.
+    """Means and intervals of every comparison in the question set, for each model.
 
     A query counts once, whatever its versions; queries of one unit are resampled together.
 
@@ -62,10 +62,10 @@ def _of_run(
 
     Args:
         store: Where results are.
-        key: Of the run.
+        key: Key of the run.
         model: Its model.
         units: Codes of the units of resampling, by the number of the case.
-        counted: Which cases count, likewise.
+        counted: The cases that count, in the same format.
     """
     columns = ["case", "comparison", *(f"comparison_{measure}" for measure in MEASURES)]
     lists = pq.read_table(store.files([key], TABLE)[0], columns=columns).to_pandas()
@@ -89,7 +89,7 @@ def _of_run(
 
 
 def grouped_by(store: Store, question_set: QuestionSet) -> str:
-    """The tag by whose values each query ranked the pictures of its own group alone; "" where all
+    """The tag by whose values each query ranked the pictures of only its own group; "" where all
     queries ranked all pictures.
     """
     run = store.run(question_set.runs[0].key).manifest()["run"]

@@ -1,9 +1,8 @@
 """Both answers to one triplet: the text side (t2t) against the picture side (i2t).
 
 VISLA's figure 9 shows triplets that a model gets wrong both ways (in the paper the false caption is
-nearer than both true ones; here than one of them), its figure 10 those that it gets wrong by the
-texts alone. A case of one kind and its counterpart of another have
-ids that differ in the kind at their end alone.
+nearer than both true ones; here than one of them), its figure 10 those that it gets wrong by only the texts. A case of
+one kind and its counterpart of another have ids that differ only in the kind at their end.
 """
 
 import itertools
@@ -45,7 +44,7 @@ def check(crossed: str) -> tuple[str, str]:
 
 
 def crossing(store: Store, question_set: QuestionSet) -> Crossing:
-    """The triplets of a question set that were asked of both sides, in its order."""
+    """The triplets of a question set that are in both sides, in its order."""
     with store.cursor() as cursor:
         table = cursor.execute(
             'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
@@ -74,7 +73,7 @@ def members(store: Store, question_set: QuestionSet, run_key: str, crossed: str)
 
 
 def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """How many triplets each model gets right on both sides, on one, on none.
+    """Count how many triplets each model gets right on both sides, on one, on none.
 
     Returns:
         model, slice (a subset; "": all), texts and pictures ("held" or "fooled", a tie is a

@@ -1,4 +1,4 @@
-"""How long a run will take, judging by the runs that are stored."""
+"""Estimates of a run's duration from the stored runs."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Duration:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything like it was done before."""
+        """Return whether anything like it was done before."""
         return not math.isnan(self.high)
 
 
@@ -32,19 +32,18 @@ def expected(
 ) -> Duration:
     """The time that these models need for one probe on one dataset.
 
-    A model that was asked before takes as long as last time, a case at a time. One that is new takes as long as the
-    quickest to the slowest of the other models did.
+    A model that ran before is expected to take the same time per case as last time. One that is new takes as long as
+    the quickest to the slowest of the other models did.
 
     Args:
         runs: Stored runs, newest first.
         models: Names of models.
         dataset: The name of a dataset.
         probe: The name of a probe.
-        limit: Items that are asked about; 0: all.
+        limit: Number of items to evaluate; 0: all.
 
     Returns:
-        Seconds, the models one after the other; UNKNOWN where nobody was asked this before, or only about a part of
-        what is asked about now.
+        Seconds, the models one after the other; UNKNOWN if no stored run has these questions, or only a part of them.
     """
     alike = [
         run
@@ -63,9 +62,9 @@ def expected(
 
 
 def _scaled(run: RunRow, limit: int) -> float:
-    """The seconds of a run, as if it had asked about `limit` items; 0: about as many as it did."""
+    """The seconds of a run, scaled to `limit` items; 0: as many as it had."""
     items = max(run.n_items, 1)
-    if not (run.limit or run.selection):  # which asked about all that there are
+    if not (run.limit or run.selection):  # which covered all items
         limit = min(limit, items)
     return run.seconds * (limit / items if limit else 1.0)
 

@@ -117,7 +117,7 @@ def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataF
 
 
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
-    """Whether macro and micro means differ anywhere: they do not where each group is one case."""
+    """Return whether macro and micro means differ anywhere: they do not where each group is one case."""
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
     table = _stored(store, question_set, "all")
     table = table.loc[table["metric"].isin(of_both)]
@@ -129,7 +129,7 @@ def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
 
 
 def slices(store: Store, question_set: QuestionSet) -> list[str]:
-    """What the estimates of a question set can be broken down by."""
+    """The breakdowns available for the estimates of a question set."""
     with store.cursor() as cursor:
         files = store.files([question_set.runs[0].key], "estimates")
         rows = cursor.execute(
@@ -153,7 +153,7 @@ def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def subtype_counts(store: Store, question_set: QuestionSet, kind: str) -> dict[str, int]:
-    """How many cases of a kind each subtype has, by name."""
+    """Count how many cases of a kind each subtype has, by name."""
     counts: dict[str, int] = {}
     for case_kind, subtype, _, n_cases in _counted(store, question_set):
         if case_kind == kind:
@@ -164,7 +164,7 @@ def subtype_counts(store: Store, question_set: QuestionSet, kind: str) -> dict[s
 def rule_counts(
     store: Store, question_set: QuestionSet, kind: str, subtype: str = ""
 ) -> dict[str, int]:
-    """How many cases of a kind, and of one subtype of it where one is named, each rule has, by name."""
+    """Count how many cases of a kind, and of one subtype of it where one is named, each rule has, by name."""
     counts: dict[str, int] = {}
     for case_kind, of_subtype, rule, n_cases in _counted(store, question_set):
         if case_kind == kind and subtype in ("", of_subtype):
@@ -173,7 +173,7 @@ def rule_counts(
 
 
 def _counted(store: Store, question_set: QuestionSet) -> list[tuple[str, str, str, int]]:
-    """The rows of `choices`; what has no name is called ""."""
+    """The rows of `choices`; an unnamed one is called ""."""
     table = choices(store, question_set).fillna({"subtype": "", "rule": ""})
     columns = (table[name].tolist() for name in ("kind", "subtype", "rule", "n_cases"))
     return list(zip(*columns, strict=True))

@@ -2,7 +2,7 @@
 
 The tables are `runs`, `cases`, `scores`, `estimates`, those that probes store beside their scores,
 and `annotations`, the tags and notes of people;
-`export_schema` says what is in them, and goes with every export: as the tables `schema_about` and
+`export_schema` describes them and is part of every export: as the tables `schema_about` and
 `schema_columns` of a DuckDB file, as `schema.json` in a folder.
 """
 
@@ -43,7 +43,7 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
     Args:
         store: Whose results.
         output: A file (duckdb) or a folder (parquet, csv) that does not exist.
-        form: Of the files.
+        form: Form of the files.
         with_bundled: Whether results that came with vlprobe are included.
 
     Raises:
@@ -114,7 +114,7 @@ def _files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str
 
 
 def _annotations(store: Store, case_keys: Iterable[str]) -> "pa.Table":
-    """Return the tags and notes of these question sets, a row a case."""
+    """Return the tags and notes of these question sets, one row per case."""
     import pyarrow as pa
 
     rows = [
@@ -196,7 +196,7 @@ def _write(
 def _write_csv(
     connection: "duckdb.DuckDBPyConnection", query: str, path: Path, described: list[tuple]
 ) -> None:
-    """A table as CSV: lists and maps as JSON, what is unknown empty, nothing that a spreadsheet would run."""
+    """A table as CSV: lists and maps as JSON, unknown values empty, nothing that a spreadsheet would run."""
     cells = [
         f'CAST(to_json("{name}") AS VARCHAR) AS "{name}"' if kind[-1] in "])" else f'"{name}"'
         for name, kind, *_ in described

@@ -1,4 +1,4 @@
-"""What the tables of an export hold: the version of their layout, and a meaning a column."""
+"""The schema of an export: the version of its layout, and the meaning of each column."""
 
 SCHEMA_VERSION = (
     1  # raised when a table or column goes, moves or changes its meaning; not when one is added
@@ -110,7 +110,7 @@ OF_PROBE = "a column of the probe {probe}, as its file in vlprobe/probes documen
 
 
 def meaning(table: str, column: str, probes: str) -> str:
-    """What a column holds.
+    """The meaning of a column.
 
     Args:
         table: Its table.

@@ -15,7 +15,7 @@ from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import ANSWER_BODIES, texts_of
 
 COLUMNS = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
-# Of a search for a picture: what the model ranked first, and the pictures that it is made of.
+# For a picture search: the candidate that the model ranked first, and the pictures it consists of.
 FIRST_COLUMNS = ["first", "first_image", "first_partner"]
 PICTURE_COLUMNS = ("image", "first_image", "first_partner")
 

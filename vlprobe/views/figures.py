@@ -1,4 +1,4 @@
-"""What the papers' figures show, of a user's runs: severity curves, edit distances, shared words,
+"""The data of the papers' figures, for a user's runs: severity curves, edit distances, shared words,
 overlap by depth.
 """
 
@@ -91,7 +91,7 @@ def _run_description(store: Store, question_set: QuestionSet) -> dict:
 
 
 def _fixed_conditions(run: Mapping) -> tuple:
-    """All that a question set rests on but what was altered, and the versions of its metrics."""
+    """The inputs of a question set other than the alteration, and the versions of its metrics."""
     options = {name: value for name, value in run["options"].items() if name not in EDIT_OPTIONS}
     names = ("dataset_digest", "probe", "probe_version", "seed", "limit")
     selected = sorted(run.get("selection", {}).items(), key=str)
@@ -100,7 +100,7 @@ def _fixed_conditions(run: Mapping) -> tuple:
 
 
 def published_severity(edit: str, metric: str) -> pd.DataFrame:
-    """What RoCOCO prints of an edit at its strengths (tables 3, 4, 6, 7): model, slice, value; a
+    """The values that RoCOCO prints for an edit at its strengths (tables 3, 4, 6, 7): model, slice, value; a
     loss is positive.
     """
     if edit in ("mix", "patch"):
@@ -123,7 +123,7 @@ def published_severity(edit: str, metric: str) -> pd.DataFrame:
 
 
 def published_depths(setting: str) -> pd.DataFrame:
-    """What PRSM prints of CLIP in one setting, of all its versions of a query: model, slice
+    """The values that PRSM prints for CLIP in one setting, for all versions of a query: model, slice
     (depth), value.
     """
     splits = {name: f"{name.lower()}/{versions}" for name, versions in prsm_table.SETS.items()}
@@ -149,7 +149,7 @@ def published_depths(setting: str) -> pd.DataFrame:
 
 
 def published_comparisons(metric: str) -> pd.DataFrame:
-    """What PRSM's table 1 prints of CLIP under one metric of top overlaps: model, slice (a comparison,
+    """The values that PRSM's table 1 prints for CLIP under one metric of top overlaps: model, slice (a comparison,
     or P1, P2, P3 of all versions), value; nothing of another metric.
     """
     measure = metric.removeprefix("prsm_")
@@ -180,7 +180,7 @@ def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def published_boundaries() -> pd.DataFrame:
-    """What EqBen's table 12 prints: model, slice (threshold in seconds), value."""
+    """The values that EqBen's table 12 prints: model, slice (threshold in seconds), value."""
     cells = tradeoff.published_values("eqben", 12, "boundary_accuracy")
     slices = [f"{float(split.removesuffix('s')):g}" for split in cells["slice"]]
     columns = {"model": cells["model"].tolist(), "slice": slices, "value": cells["value"].tolist()}
@@ -199,7 +199,7 @@ def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """How far an edit moves the order of candidates: model, moved (mean of shares, 0 to 1), people
+    """Compute how far an edit moves the order of candidates: model, moved (mean of shares, 0 to 1), people
     (the same of people's orders; NaN where they were not asked), n_cases.
     """
     table = estimates.estimates(store, question_set, "all")
@@ -264,7 +264,7 @@ def edit_distances(
     subset: str = "",
     bins: int = 30,
 ) -> pd.DataFrame:
-    """How many letters must change to turn one caption of a triplet into another, spread over the
+    """Count how many letters must change to turn one caption of a triplet into another, spread over the
     triplets.
 
     Returns:
@@ -299,7 +299,7 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     the true one's.
 
     The lure is the larger Jaccard index of N with a true caption minus that of the two true
-    captions, -1 to 1: from 0 on, whoever counts shared words is wrong.
+    captions, -1 to 1: from 0 on, counting shared words gives the wrong answer.
 
     Returns:
         model, slice (a bin of `lure_bins`, its lower edge included), value, low, high, n_items,

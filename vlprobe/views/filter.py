@@ -1,4 +1,4 @@
-"""Which cases to look at: a condition on the questions in SQL, and one on the answers."""
+"""Filters for cases: a condition on the questions in SQL, and one on the answers."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import numpy as np
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.views import bins, caption_bins, crossed
 
-# Margins of cases to whether each has the outcome; what is unknown has none.
+# Margins of cases to whether each has the outcome; an unknown margin has none.
 OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "fooled": lambda margin: margin <= 0,
     "tied": lambda margin: margin == 0,
@@ -36,7 +36,7 @@ MOST_PAIRS = 100
 
 @dataclass(frozen=True)
 class Filter:
-    """Which cases of one model to look at. Empty means any."""
+    """A filter for the cases of one model. Empty means any."""
 
     model: str
     kind: str = "flip"
@@ -46,7 +46,7 @@ class Filter:
     contains: str = ""  # words in a caption
     outcome: str = "fooled"
     sort: str = "worst"
-    other: str = ""  # another model that was asked the same
+    other: str = ""  # another model with the same questions
     other_outcome: str = ""  # fooled (or tied) or held
     # Corners of a polygon: margin of the model, margin of the other.
     within: tuple[tuple[float, float], ...] = ()
@@ -66,7 +66,7 @@ class Filter:
 
     @property
     def paired(self) -> bool:
-        """Whether the other model's margins decide which cases pass, or in which order."""
+        """Return whether the other model's margins decide which cases pass, or in which order."""
         return bool(self.other_outcome or self.within or self.sort == "difference")
 
 
@@ -74,9 +74,9 @@ class Matches(NamedTuple):
     """Cases whose questions pass a filter, and what sorts them; arrays of shape (n,).
 
     Attributes:
-        numbers: Of the cases, int32, rising.
-        margins: Of the filter's model, float32.
-        second_margins: Of its second model, float32, where the filter is `paired`.
+        numbers: Numbers of the cases, int32, rising.
+        margins: Margins of the filter's model, float32.
+        second_margins: Second margins of its second model, float32, where the filter is `paired`.
         n_fooled: Models that are fooled, where the filter sorts by `models`.
         is_pictured: Whether the pictures of each case are on this machine; None where all are.
     """
@@ -164,7 +164,7 @@ def condition(case_filter: Filter) -> tuple[str, list[object]]:
 
 
 def passing(case_filter: Filter, matches: Matches) -> np.ndarray:
-    """Whether the answers to each case pass the filter: bool of shape (n,)."""
+    """Return whether the answers to each case pass the filter: bool of shape (n,)."""
     margins, second_margins = matches.margins, matches.second_margins
     is_passing = OUTCOMES[case_filter.outcome](margins)
     if second_margins is not None:
@@ -206,7 +206,7 @@ def sort_keys(case_filter: Filter, matches: Matches) -> np.ndarray:
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Whether points lie in the polygon: a ray from the point crosses its sides an odd number of
+    """Return whether points lie in the polygon: a ray from the point crosses its sides an odd number of
     times.
     """
     sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))

@@ -1,4 +1,4 @@
-"""Which models can be believed: what failed in their examinations, on which pictures."""
+"""The models with reliable results: the failed checks of their examinations, and on which pictures."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,13 +38,13 @@ class ModelFitness:
 
     @property
     def n_judged(self) -> int:
-        """How many checks passed or failed."""
+        """Count how many checks passed or failed."""
         return sum(check.outcome != "unjudged" for check in self.checks.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """What to know of a model before its numbers on one question set are believed."""
+    """The results of a model's checks that bear on its numbers on one question set."""
 
     model: str
     is_control: bool

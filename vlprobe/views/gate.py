@@ -1,4 +1,4 @@
-"""Whether a run keeps what was promised of it against another one: for training pipelines and CI."""
+"""Regression checks of a run against another one, for training pipelines and CI."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -40,7 +40,7 @@ class Promise:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it counts as broken; what is unknown does."""
+        """Return whether it counts as broken; an unknown one does."""
         return self.outcome in ("broken", "unknown") or (self.is_strict and self.outcome == "open")
 
     @property
@@ -62,14 +62,14 @@ def promises(
     averaging: str = POOLED,
     is_strict: bool = False,
 ) -> list[Promise]:
-    """What became of each promise, in their order.
+    """Evaluate each condition, in their order.
 
     Args:
         store: Where results are.
         question_set: Two runs: the one that is compared with, then the one that is judged.
         max_drops: By metric, how much worse it may be, 0 or more.
         averaging: "macro" or "micro".
-        is_strict: What the interval leaves open counts as broken.
+        is_strict: Count a condition that the interval leaves undecided as broken.
 
     Raises:
         NotFound: a metric is not one of the probe's.
@@ -94,7 +94,7 @@ def promises(
 
 
 def _promise(row: DifferenceRow, up_is_better: bool, limit: float, is_strict: bool) -> Promise:
-    """Of one difference, the run minus the other one."""
+    """One difference: the run minus the other one."""
     drop, low, high = (
         (-row.difference, -row.high, -row.low)
         if up_is_better

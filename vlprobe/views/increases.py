@@ -1,4 +1,4 @@
-"""How much larger a metric is on some slices of a run than on others, with its interval."""
+"""The relative increase of a metric on some slices of a run over others, with its interval."""
 
 from collections.abc import Sequence
 
@@ -22,13 +22,13 @@ def increase(
     slices: Sequence[str],
     base: Sequence[str],
 ) -> Estimate:
-    """By what share the mean by group of a metric on some subtypes exceeds that on others.
+    """Compute the share by which the mean by group of a metric on some subtypes exceeds that on others.
 
     Args:
         store: Where results are.
-        question_set: The questions that were asked.
-        run: Of one model.
-        metric: Computed from the margin alone, unweighted.
+        question_set: The question set of the run.
+        run: Run of one model.
+        metric: Computed from only the margin, unweighted.
         slices: Names of subtypes.
         base: Names of the subtypes that they are compared with.
     """

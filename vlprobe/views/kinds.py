@@ -1,4 +1,4 @@
-"""Kinds of cases that a question set has, and the one to show when no one names a kind."""
+"""Kinds of cases that a question set has, and the one to show if the user names none."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which model leads at a metric, if any: nobody is named where the order, or the value itself, may
+"""The model that leads at a metric, if any: none is named where the order, or the value itself, may
 be chance.
 """
 
@@ -96,12 +96,12 @@ def leader(
 
 
 def _above_chance(contender: Contender, chance: float, sign: float) -> bool:
-    """Whether the whole interval is better than guessing; not if it is unknown."""
+    """Return whether the whole interval is better than guessing; not if it is unknown."""
     return contender.low > chance if sign > 0 else contender.high < chance
 
 
 def credible_models(store: Store, question_set: QuestionSet) -> set[str]:
-    """Models of a question set that are no controls and failed no check of being better than chance
+    """Models of a question set that are not controls and failed no check of being better than chance
     on its dataset.
     """
     guessing = examine.models_at_chance(store)

@@ -62,7 +62,7 @@ def bucket(case_filter: Filter, name: str) -> Filter:
 
 
 def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """How many cases that pass a filter fool both of its models, one or none, whatever outcomes it
+    """Count how many cases that pass a filter fool both of its models, one or none, whatever outcomes it
     names; and "all".
     """
     counts = {
@@ -133,7 +133,7 @@ def paired_outcomes(
 
 
 def _is_independent(answered: np.ndarray) -> bool:
-    """Whether no item has two cases: then McNemar's exact test holds."""
+    """Return whether no item has two cases: then McNemar's exact test holds."""
     return bool((answered == 1).all())
 
 
@@ -145,7 +145,7 @@ def paired_differences(
     Args:
         pairs: Two models' shares of lies believed, or movements, a row an item that both answered;
             the weight is the number of its cases.
-        n_items: How many items were asked about.
+        n_items: Number of items in the question set.
         are_rates: Whether the values are shares.
     """
     if not n_items:

@@ -38,7 +38,7 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
 
     Args:
         store: Where results are.
-        question_set: Of the paper's probe.
+        question_set: Question set of the paper's probe.
         number: The table's number in the paper.
 
     Returns:
@@ -116,7 +116,7 @@ _UNKNOWN: _Numbers = (math.nan, math.nan, math.nan, 0, 0)
 
 
 def _of_column(rows: pd.DataFrame, column: Column) -> _Numbers:
-    """What belongs in a column, of the estimates of its model, metric and breakdown.
+    """Return the value of a column from the estimates of its model, metric and breakdown.
 
     A mean of slices has no interval.
     """
@@ -131,8 +131,8 @@ def _of_column(rows: pd.DataFrame, column: Column) -> _Numbers:
 def _increase(
     store: Store, question_set: QuestionSet, rows: pd.DataFrame, column: Column
 ) -> _Numbers:
-    """What belongs in a column that is relative to another slice, of the estimates of its model and
-    metric; unknown where either slice is.
+    """Return the value of a column that is relative to another slice, from the estimates of its model and metric;
+    unknown where either slice is.
 
     The interval comes from the stored answers. A run of an older version may have counted them
     otherwise: where they do not give the number of its estimates, there is none.
@@ -171,7 +171,7 @@ def _known(table: pd.DataFrame, model: str, metric: str) -> pd.DataFrame:
 
 
 def belongs(name: str, slices: tuple[str, ...]) -> bool:
-    """Whether a slice has one of the names, or a word of its name is one: a file
+    """Return whether a slice has one of the names, or a word of its name is one: a file
     `eqkubric_counting` is `counting`.
     """
     return (
@@ -207,7 +207,7 @@ def _published_cells(probe: str, number: int) -> list[Cell]:
 
 
 def _published_value(of_model: pd.DataFrame, column: Column, split_start: str) -> tuple[float, str]:
-    """What is printed of a model in a column, and its note; NaN where the paper has no cell for it."""
+    """Return the printed value of a model in a column, and its note; NaN where the paper has no cell for it."""
     dataset, split, metric = column.published
     split = f"{split_start}/{split}" if split_start else split
     datasets = column.datasets or (dataset,)
@@ -227,8 +227,8 @@ def _published_value(of_model: pd.DataFrame, column: Column, split_start: str) -
 def deviations(
     store: Store, question_set: QuestionSet, unit: str = "cosine", subset: str = "", bins: int = 40
 ) -> pd.DataFrame:
-    """How EqBen's equivariance deviation is spread over the pairs (of a subset), in bins that all
-    models share.
+    """Return the histogram of EqBen's equivariance deviation over the pairs (of a subset), in bins that all models
+    share.
 
     Returns:
         model, left, right, share (of the model's pairs; the last bin has all beyond); empty without
@@ -256,7 +256,7 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
 
     Args:
         values_by_name: Each of shape (n,), n > 0.
-        edges: Of the bins, rising, shape (bins + 1,).
+        edges: Edges of the bins, rising, shape (bins + 1,).
     """
     columns = ["model", "left", "right", "share"]
     tables = []
@@ -270,7 +270,7 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
 
 
 def gallery_size(store: Store, question_set: QuestionSet) -> float:
-    """How many pictures PRSM's queries were asked of; NaN where galleries differ in size."""
+    """Count the pictures in the galleries of PRSM's queries; NaN where galleries differ in size."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT min(gallery_size), max(gallery_size) FROM read_parquet(?)",
@@ -281,7 +281,7 @@ def gallery_size(store: Store, question_set: QuestionSet) -> float:
 
 
 def chances(store: Store, question_set: QuestionSet) -> dict[str, float]:
-    """What guessing gets on each metric of a question set, by name; NaN where that is not defined."""
+    """Return the value of guessing on each metric of a question set, by name; NaN where that is not defined."""
     levels = {name: metric.chance for name, metric in question_set.metrics.items()}
     if question_set.probe == "prsm":
         size = gallery_size(store, question_set)

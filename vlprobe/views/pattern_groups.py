@@ -1,4 +1,4 @@
-"""Which cases belong to which pattern: cases in which the same words were exchanged, or of the same
+"""Groups of cases by pattern: cases in which the same words were exchanged, or of the same
 type or tag.
 
 A pattern is named by its key, as the filter and the parameter `pair` of an address have it:
@@ -10,7 +10,7 @@ A pattern is named by its key, as the filter and the parameter `pair` of an addr
 
 The words of an edit are stored with the case, and its type is a pattern, too. Where whole captions
 are stored, one run of at most three words is compared; question sets with more than MOST_TEXTS of
-such cases have types and tags alone.
+such cases have only types and tags.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ class PatternGroups:
         return self.cases.nbytes + self.codes.nbytes + 100 * len(self.keys)
 
     def rows_of(self, keys: Sequence[str]) -> np.ndarray:
-        """Whether each row is of one of the patterns with these keys."""
+        """Return whether each row is of one of the patterns with these keys."""
         is_chosen = np.isin(np.array(self.keys, dtype=object), list(keys))
         return is_chosen[self.codes] if len(self.keys) else np.empty(0, dtype=bool)
 
@@ -54,10 +54,10 @@ NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
 
 
 def answers(store: Store, groups: PatternGroups, run_key: str) -> tuple[np.ndarray, np.ndarray]:
-    """What a model said to the members of patterns, a row each.
+    """The answers of a model to the members of patterns, one row per member.
 
-    A case of a search for captions that was lost to another altered caption says nothing of this
-    one, and is no member.
+    A case of a search for captions that was lost to another altered caption carries no information about this one, and
+    is not a member.
 
     Returns:
         Whether the row counts, bool of shape (n_rows,): the model answered; and whether the model
@@ -84,7 +84,7 @@ def members(store: Store, groups: PatternGroups, run_key: str, keys: Sequence[st
 def _ranked_first(
     store: Store, groups: PatternGroups, captions: np.ndarray, run_key: str
 ) -> np.ndarray:
-    """Whether a model ranks each altered caption first among the altered ones of its case."""
+    """Return whether a model ranks each altered caption first among the altered ones of its case."""
     path = store.files([run_key], "scores")[0]
 
     def read() -> np.ndarray:
@@ -121,13 +121,13 @@ def words_of(key: str) -> tuple[str, str]:
 
 
 def pattern_groups(store: Store, case_key: str, probe: str, kind: str) -> PatternGroups:
-    """The patterns of one kind of cases; NONE where nobody can be fooled.
+    """The patterns of one kind of cases; NONE if no model can be fooled.
 
     Args:
         store: Where results are.
         case_key: The key of a question set.
         probe: The name of its probe.
-        kind: Of its cases.
+        kind: Kind of its cases.
     """
     presentation = registry.load_probe(probe).presentation.kind(kind)
     if presentation.is_movement:
@@ -241,8 +241,8 @@ def _altered_captions(store: Store, path: str, kind: str) -> PatternGroups:
 
 
 def _exchanges(texts: Sequence[str], roles: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
-    """The words that were exchanged in each altered caption, and the caption. They stand in the
-    order of those that they were made of, of which some may be missing.
+    """The words that were exchanged in each altered caption, and the caption. They are in the order of the cases that
+    they were made of, of which some may be missing.
     """
     true_texts = [text for text, role in zip(texts, roles, strict=True) if role != "different"]
     start = 0

@@ -1,12 +1,12 @@
 """Patterns: words that a model believes far more often than other edits of the same type.
 
-A pattern was asked at least ASKED times and believed at least LIFT times as often as the average
-edit of the same type (a type itself: as the average of its kind), and that is no accident: q at
+A pattern has at least ASKED answers and fooled models at least LIFT times as often as the average
+edit of the same type (a type itself: as the average of its kind), and that is not an accident: q at
 most Q, of a one-sided test whose cases count by the pictures that they are about
 (`metrics.clustered`: several lies about one picture agree, so they are not as many observations),
-corrected over all patterns that were asked so often (Benjamini and Hochberg). That the cases of a
-picture agree is estimated and not left to a normal limit, so that the test holds where a pattern
-was asked of three pictures. `views.pattern_groups` says what can be a pattern.
+corrected over all patterns with that many answers (Benjamini and Hochberg). That the cases of a
+picture agree is estimated and not left to a normal limit, so that the test holds if a pattern has only three pictures.
+`views.pattern_groups` says what can be a pattern.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Pattern:
     base: float  # rate of the average edit of the same type, in the mix of types of these cases
     excess: float  # how many more were believed than the base rate explains
     lift: float  # rate by base rate
-    low: float  # of the lift, 95 %, clustered by picture; NaN where it is no pattern
+    low: float  # of the lift, 95 %, clustered by picture; NaN if it is not a pattern
     high: float
     p: float  # one-sided, clustered by picture
     q: float
@@ -53,7 +53,7 @@ class Patterns:
 
     patterns: tuple[Pattern, ...]  # largest excess first; () where there is none
     n_groups: int  # asked at least ASKED times
-    average: float  # rate of the average lie of the kind; NaN where nobody can be fooled
+    average: float  # rate of the average lie of the kind; NaN if no model can be fooled
     n_lies: int  # of the kind
     n_chosen: int  # cases with an answer among the questions of the filter
 
@@ -92,7 +92,7 @@ def _is_clear(pattern: Pattern) -> bool:
 
 
 def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
-    """As `patterns`, with all that was asked at least ASKED times, believed or not."""
+    """Return `patterns` with every pattern of at least ASKED answers, whether it fooled a model or not."""
     groups = views_groups.pattern_groups(
         store, question_set.key, question_set.probe, case_filter.kind
     )
@@ -146,7 +146,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
 
 
 def _mask(store: Store, question_set: QuestionSet, question_filter: Filter) -> np.ndarray:
-    """Whether each case passes a filter, whatever was answered: bool of shape (n_cases,)."""
+    """Return whether each case passes a filter, whatever was answered: bool of shape (n_cases,)."""
     numbers = views_cases.matching(store, question_set, question_filter).numbers
     is_matching = np.zeros(len(views_rows.unit_codes(store, question_set.key)), dtype=bool)
     is_matching[numbers] = True

@@ -1,8 +1,6 @@
-"""Every number that the five papers print, each beside the number of one run where both mean the
-same.
+"""Every number that the five papers print, each with the number of one run if both mean the same.
 
-What stands in `published.csv` is shown, whatever it is; a run's number stands beside a cell that a
-column of `paper_tables` names.
+Every row of `published.csv` is shown; a run's number is next to a cell if a column of `paper_tables` names it.
 """
 
 import math
@@ -22,7 +20,7 @@ COLUMNS = [
     *("paper", "table", "dataset", "split", "model", "metric", "unit"),
     *("printed", "run", "low", "high", "same_weights", "mark", "note"),
 ]
-FACTS = "none"  # the dataset of cells that are about a model alone
+FACTS = "none"  # the dataset of cells that are about only a model
 MARKS = {  # what a note says of its cell; the first that fits
     "doubted": "the number itself is doubted",
     "differs": "another table, or the text, says otherwise",
@@ -38,7 +36,7 @@ FAMILIES = {"rococo-clip": "rococo"}  # of presets whose prefix is not the name 
 
 
 def mark(note: str) -> str:
-    """Which of the MARKS a note is; "" where there is none.
+    """Return the one of the MARKS that a note is; "" if it is none.
 
     >>> mark("suspect: too low"), mark("table 3 prints 0.009"), mark("gallery not stated"), mark("")
     ('doubted', 'differs', 'remark', '')
@@ -81,7 +79,7 @@ def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "")
 
     Args:
         store: Where results are.
-        question_set: The questions that were asked.
+        question_set: The question set of the run.
         model: Whose run.
         paper: One of `papers_of` the question set's probe; "": the probe's own.
 
@@ -119,8 +117,8 @@ def _by_cell(
     """Value and interval of a run by the place of the printed cell; a column of several datasets has
     no cell of its own in print.
 
-    Of several groups of rows the run is the first, all items; where its questions were asked of the
-    pictures of each group alone, it is the others.
+    Of several groups of rows the run is the first, all items; if its questions were limited to the pictures of each
+    group, it is the others.
     """
     grouped = comparisons.grouped_by(store, question_set) if paper_table.groups else ""
     if any(tag.partition("=")[0] == grouped for tag in paper_table.groups.values()):
@@ -152,7 +150,7 @@ def _of_group(
     start: str,
     tag: str,
 ) -> dict[_Place, _Interval]:
-    """As `_by_cell`, of the items with a tag NAME=VALUE, for the rows whose split begins so.
+    """Return `_by_cell` of the items with a tag NAME=VALUE, for the rows whose split begins with it.
 
     A whole is known where all questions are of one kind: slices of slices are not stored.
     """
@@ -178,13 +176,13 @@ def _of_group(
 
 
 def _place(paper_table: PaperTable, column: Column, start: str) -> _Place:
-    """Where a column's cell is printed, in the rows whose split begins so."""
+    """Return the printed position of a column's cell, in the rows whose split begins with it."""
     dataset, split, metric = column.published
     return paper_table.number, dataset, f"{start}/{split}" if start else split, metric
 
 
 def printed_names(paper: str, model: str) -> set[str]:
-    """What the tables of a paper call a model: of its presets, in one spelling."""
+    """Return a model's name in the tables of a paper: from its presets, in one spelling."""
     names = {
         preset.printed
         for family in presets.FAMILIES
@@ -202,9 +200,7 @@ def plain(name: str) -> str:
 
 
 def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]:
-    """What the doctor read of these weights: parameters (millions) and embedding_dimension; NaN
-    where nothing tells.
-    """
+    """Return the doctor's findings for these weights: parameters (millions) and embedding_dimension; NaN if unknown."""
     passport: Mapping[str, str] = {}
     for examination in runs.examinations(store):
         if (examination.model, examination.model_digest) == (model, digest):

@@ -1,5 +1,4 @@
-"""Every number in the result tables of the five papers, as printed, to draw beside a run of one's
-own.
+"""Every number in the result tables of the five papers, as printed, to draw next to a user's run.
 
 `published.csv`: one row a printed cell. Cells printed as a dash, and columns of words, have no row.
 
@@ -23,7 +22,7 @@ Metrics (units: percent where none is named):
     eqben    text_score, image_score, group_score, avg; group_accuracy (split: the order of the captions in the
              question); min_pc_pf and acc (VALSE); i2t_r1 to t2i_r10 (retrieval); boundary_accuracy (splits are
              thresholds in seconds)
-    visla    t2t_accuracy, i2t_accuracy, p1_n, p2_n (split: what is compared with the captions, text or image);
+    visla    t2t_accuracy, i2t_accuracy, p1_n, p2_n (split: the side compared with the captions, text or image);
              parameters, embedding_dimension, pretraining_samples, finetuning_samples (units in the
              row)
     prsm     global (rank correlation); local_100, local_1000 (share); n (count).
@@ -42,7 +41,7 @@ _CSV = Path(__file__).with_name("published.csv")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a paper's numbers come from."""
+    """The source of a paper's numbers."""
 
     title: str
     authors: str
@@ -102,7 +101,7 @@ def load() -> "pd.DataFrame":
 
 
 def texts() -> "pd.Series":
-    """The values of `load` as they are printed: 0.010, not 0.01."""
+    """The values of `load` in their printed form: 0.010, not 0.01."""
     import pandas as pd
 
     cells = pd.read_csv(_CSV, dtype="str", keep_default_na=False, encoding="utf-8")

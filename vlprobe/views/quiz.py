@@ -1,7 +1,7 @@
 """Questions for people: a picture, a true caption and a lie; and how people do beside the models.
 
-A question is what the models were asked, too: what the picture's first caption scores against the
-false one. Kinds in which a model ranks a whole gallery have no such question.
+A question is the same one that the models answered: the score of the picture's first caption against the false one.
+Kinds in which a model ranks a whole gallery have no such question.
 """
 
 import math
@@ -30,10 +30,10 @@ Segments = tuple[
     tuple[str, bool], ...
 ]  # parts of a caption, and whether the other one differs there
 N_QUESTIONS = 10
-BODIES = ("captions", "edit", "pair")  # of kinds that are asked with one picture and two captions
+BODIES = ("captions", "edit", "pair")  # of kinds with one picture and two captions
 FOOLED_SHARE = 2 / 3  # of the models, in a hard question: four of six
 CANDIDATES = 100  # cases that ten questions are picked from
-MIN_CASES = 30  # of fewer, nothing is said of people
+MIN_CASES = 30  # with fewer, no result for people is reported
 _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 'different')"
 
 
@@ -55,7 +55,7 @@ class Question:
 
     @property
     def n_fooled(self) -> int:
-        """How many models score the lie at least as high, ties included."""
+        """Count how many models score the lie at least as high, ties included."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
@@ -68,14 +68,14 @@ class QuizRound:
     draw: Draw
     questions: tuple[Question, ...]
     models: tuple[str, ...]  # all that answered, but for controls
-    n_cases: int  # that can be asked
+    n_cases: int  # that are eligible
     n_fooled: int  # models that each question fooled at least; 0 of a fair draw
     shares: tuple[float, ...]  # of all these cases each model is right in, see `cases.rights`
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """What one person said first to one question of a fair draw."""
+    """One person's first answer to one question of a fair draw."""
 
     person: int
     case: int
@@ -96,7 +96,7 @@ class ModelBesidePeople:
 
 @dataclass(frozen=True, slots=True)
 class HumanBaseline:
-    """How often people are right, and beside whom."""
+    """The share of correct answers of people, and of the models to compare them with."""
 
     n_people: int
     n_votes: int
@@ -107,12 +107,12 @@ class HumanBaseline:
 
     @property
     def says_something(self) -> bool:
-        """Whether there are enough cases for a sentence."""
+        """Return whether there are enough cases for a sentence."""
         return self.n_cases >= MIN_CASES
 
 
 def quiz_kinds(probe: str) -> tuple[str, ...]:
-    """The kinds of a probe that people can be asked, too."""
+    """The kinds of a probe that people can also answer."""
     presentation = registry.load_probe(probe).presentation
     return tuple(name for name, kind in presentation.kinds.items() if _is_asked(kind))
 
@@ -127,7 +127,7 @@ def quiz_round(
 ) -> QuizRound:
     """Questions of one kind, the same for the same seed.
 
-    A fair draw takes cases by lot, each as likely as any other. A hard one takes only those that
+    A fair draw samples cases uniformly at random. A hard one takes only those that
     fooled two models in three, one a picture and of as many types as there are; where too few did,
     those that fooled fewer.
 
@@ -136,8 +136,8 @@ def quiz_round(
         question_set: The models and their runs.
         kind: One of `quiz_kinds`.
         draw: How questions are chosen.
-        seed: Of the choice and of the order of captions.
-        count: Questions, at most.
+        seed: Seed of the choice and of the order of captions.
+        count: Maximum number of questions.
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
     numbers = views_rows.case_numbers(store, question_set.key, f"kind = ? AND {_ASKED}", [kind])
@@ -193,7 +193,7 @@ def quiz_margins(
     models: Sequence[str],
     numbers: np.ndarray,
 ) -> np.ndarray:
-    """What the first caption scores above the false one, with the first picture: float64, shape
+    """Return the score of the first caption minus that of the false one, with the first picture: float64, shape
     (n_models, n_cases).
 
     Where a case makes several comparisons, its margin is that of the worst of them: then the
@@ -227,7 +227,7 @@ def _drawn(
     generator: np.random.Generator,
     count: int,
 ) -> tuple[np.ndarray, int]:
-    """Positions of cases that may be asked, in the order of the draw; and how many models each
+    """Positions of eligible cases, in the order of the draw; and how many models each
     fooled at least.
     """
     order = generator.permutation(len(numbers))
@@ -300,7 +300,7 @@ def _question(
 
 
 def _varied(questions: Sequence[Question], count: int) -> list[Question]:
-    """So many of them, of types that were taken least often; what comes earlier goes first."""
+    """So many of them, of types that were taken least often; earlier ones go first."""
     left, taken = list(questions), []
     while left and len(taken) < count:
         uses = [question.subtype for question in taken]
@@ -318,12 +318,12 @@ def human_baseline(
     ballots: Sequence[Ballot],
     models: Sequence[str],
 ) -> HumanBaseline:
-    """How often people are right, and how much more often than each model on the same questions.
+    """Compute how often people are right, and how much more often than each model on the same questions.
 
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        kind: Of the questions.
+        kind: Kind of the questions.
         ballots: First votes on questions of fair draws; a second one of a person on a case does
             not count.
         models: Those that are compared with people.

@@ -51,12 +51,12 @@ class RunRow:
     selection: Mapping[str, object] = field(default_factory=dict, hash=False)
     metrics: tuple[str, ...] = field(default=(), hash=False)  # names of those it was judged by
     score_type: str = "cosine"  # of `Capabilities`
-    n_orders: int = 1  # in which the model was asked: 2 counts as two answers to a case
+    n_orders: int = 1  # in which the model ran: 2 counts as two answers to a case
     publication: Publication | None = None  # of answers that were not computed here
 
     @property
     def is_scored(self) -> bool:
-        """Whether margins have a size; else answers are right or wrong only."""
+        """Return whether margins have a size; else answers are right or wrong only."""
         return self.score_type != "verdict"
 
 
@@ -68,7 +68,7 @@ class QuestionSetRow:
     label: str
     dataset: str
     probe: str
-    models: list[str]  # the one that was asked last first
+    models: list[str]  # the newest one first
     n_items: int
     n_cases: int
     shipped: bool  # all its runs came with vlprobe
@@ -196,7 +196,7 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class MoveRow:
-    """How far two models of a fine-tuning are apart, as `views.repair.repair_moves` has it."""
+    """The difference of two models of a fine-tuning, in the form of `views.repair.repair_moves`."""
 
     probe: str
     metric: str
@@ -290,7 +290,7 @@ class CellRow:
     ties: int
     note: str  # "": none
     sd: float  # over the draws
-    n_seeds: int  # how many draws there are; 0: one alone
+    n_seeds: int  # how many draws there are; 0: only one
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +346,7 @@ def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
 
 
 def answer_records(answers: pd.DataFrame) -> dict[int, dict[str, AnswerRow]]:
-    """What `views.cases.answers` returns, by case and model."""
+    """The rows that `views.cases.answers` returns, by case and model."""
     by_case: dict[int, dict[str, AnswerRow]] = {}
     for columns in answers.to_dict("records"):
         case, model = int(columns["case"]), str(columns["model"])

@@ -26,7 +26,7 @@ def by_released_file(
 
     Args:
         store: Where results are.
-        question_set: Of the probe rococo.
+        question_set: Question set of the probe rococo.
         by_subtype: Its estimates by subtype. All captions of a released file have the subtype
             "released"; which file it is, its tag `subset` says.
 
@@ -81,9 +81,7 @@ def _siblings(store: Store, question_set: QuestionSet) -> Iterator[QuestionSet]:
 
 
 def _identity(store: Store, question_set: QuestionSet) -> tuple[object, ...]:
-    """What two files' question sets share where they belong into one table: how they were asked, and of which
-    pictures.
-    """
+    """The key that two files' question sets share if they belong in one table: their options and pictures."""
     run = store.run(question_set.runs[0].key).manifest()["run"]
     with store.cursor() as cursor:
         items = cursor.execute(
@@ -95,8 +93,7 @@ def _identity(store: Store, question_set: QuestionSet) -> tuple[object, ...]:
 
 
 def file_of(stem: str, names: Collection[str]) -> str:
-    """Which of the released files a file's name without its ending means; "" where that is none or
-    not certain.
+    """Return the released file that a file's name without its ending means; "" if it is none or not certain.
 
     >>> names = ["rand_voca", "danger"]
     >>> [file_of(stem, names) for stem in ("danger", "RoCOCO-Rand-Voca", "danger_rand_voca", "endangered")]

@@ -1,4 +1,4 @@
-"""What a fine-tuning changed on all probes: before, a control that was only trained on, and after;
+"""Effects of a fine-tuning on all probes: before, a control that was only trained on, and after;
 and its losses.
 
 Training longer changes a model too, whatever the loss. So what a loss did is how far its model is
@@ -42,7 +42,7 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """By probe, the key of the most complete question set that all these models answered; probes
+    """Return by probe the key of the most complete question set that all these models answered; probes
     without one are absent.
     """
     keys: dict[str, str] = {}
@@ -58,7 +58,7 @@ def repair_levels(
     numbers: Numbers,
     unit: str = "spread",
 ) -> pd.DataFrame:
-    """Where each model stands: the means of these metrics with their 95 % intervals.
+    """Return the means of these metrics for each model, with their 95 % intervals.
 
     Args:
         store: Where results are.
@@ -85,14 +85,14 @@ def repair_levels(
 def repair_moves(
     store: Store, before: str, control: str, after: str, numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """How far apart the three models are, item by item: what the loss did, and what training alone
-    did.
+    """Compute how far apart the three models are, item by item: the effect of the loss, and the effect of only
+    training.
 
     Args:
         store: Where results are.
         before: The model that both of the others were tuned from.
-        control: What it became without the loss in question.
-        after: What it became with it.
+        control: The model trained without the loss in question.
+        after: The model trained with it.
         numbers: Which probes and metrics, in order.
         unit: As of `repair_levels`.
 
@@ -161,8 +161,8 @@ def _in_order(
 
 
 def training_differences(before: str, control: str, after: str) -> list[str]:
-    """In what the trainings of the control and of the model after differ but for the loss, by the
-    cards beside them.
+    """Return the differences other than the loss between the trainings of the control and of the model after, by the
+    cards next to them.
 
     Returns:
         Such as "steps: 240 in the control, 200 after"; nothing where all is alike, or a card is
@@ -187,7 +187,7 @@ def _setting(value: object) -> str:
 
 
 def _training_card(model: str) -> dict:
-    """How a demo model or a checkpoint was tuned; empty where nothing says so."""
+    """Return the training settings of a demo model or a checkpoint; empty if none are recorded."""
     name, _, checkpoint = model.partition("@")
     path = Path(checkpoint) if checkpoint else FOLDER / f"{name.removeprefix('demo:')}.safetensors"
     try:
@@ -227,12 +227,11 @@ def seconds_per_step(path: Path) -> float:
 def repair_seeds(
     store: Store, pairs: tuple[tuple[str, str], ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """What the loss did in trainings that differ by their seed alone, and how much the seeds
-    disagree.
+    """Return the effect of the loss in trainings that differ only by their seed, and how much the seeds disagree.
 
     Args:
         store: Where results are.
-        pairs: Of each seed the control and the model after; only questions that all of them
+        pairs: For each seed, the control and the model after; only questions that all of them
             answered count.
         numbers: Which probes and metrics, in order.
         unit: As of `repair_levels`.

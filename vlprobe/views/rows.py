@@ -45,7 +45,7 @@ def _bytes(value: Any) -> int:
 
 
 _cache = SingleFlightCache(KEPT_BYTES, _bytes)
-# Path, bytes and time of the last change: a repaired file is read anew.
+# Path, bytes and time of the last change: a repaired file is read again.
 FileVersion = tuple[str, int, int]
 
 
@@ -135,7 +135,7 @@ def _numbers(
 
 @readable()
 def picture_codes(store: Store, case_key: str) -> np.ndarray:
-    """Which cases of a question set are about the same picture: int32 of shape (n_cases,), by the
+    """Return the picture number of each case of a question set: int32 of shape (n_cases,), by the
     case's number.
 
     A case with one picture is about that, any other about its item.
@@ -189,7 +189,7 @@ def _picture_codes(
 
 @readable()
 def unit_codes(store: Store, case_key: str) -> np.ndarray:
-    """Which cases of a question set are resampled together, as those about one picture: int32 of
+    """Return the resampling cluster of each case of a question set, such as its picture: int32 of
     shape (n_cases,), by the case's number.
     """
     files = store.files([case_key], "cases")
@@ -208,13 +208,13 @@ def unit_codes(store: Store, case_key: str) -> np.ndarray:
 
 @readable()
 def cases_version(store: Store, case_key: str) -> FileVersion:
-    """What changes with the file that has the cases of a question set."""
+    """Return a value that changes with the file that has the cases of a question set."""
     return _file_version(store.files([case_key], "cases")[0])
 
 
 @readable()
 def answers_version(store: Store, run_key: str) -> FileVersion:
-    """What changes with the file that has the answers of a run."""
+    """Return a value that changes with the file that has the answers of a run."""
     return _file_version(store.files([run_key], "scores")[0])
 
 
@@ -300,7 +300,7 @@ def subtype_codes(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
 
 @readable()
 def group_codes(store: Store, case_key: str) -> np.ndarray:
-    """Which cases of a question set count once in a macro mean: int32 of shape (n_cases,), by number."""
+    """Return the group of each case that counts once in a macro mean: int32 of shape (n_cases,), by number."""
     return _dictionary_codes(store.files([case_key], "cases")[0], "group")[0]
 
 
@@ -327,7 +327,7 @@ def _dictionary_codes(path: str, column: str) -> tuple[np.ndarray, list[str]]:
 def unit_expression(store: Store, case_key: str) -> str:
     """The unit of resampling of a question set's cases, as an SQL expression on its `cases` table.
 
-    Question sets of before the column `cluster` have units of several items in triplets only: the
+    Question sets older than the column `cluster` have units of several items only in triplets: the
     tag `picture`.
     """
     has_clusters = "cluster" in store.cases(case_key).columns("cases")
@@ -346,7 +346,7 @@ def read_rows(
     Args:
         store: Where the table is.
         path: The table's file, as `Store.files` names it.
-        numbers: Of the rows: numbers of cases.
+        numbers: Numbers of the rows: numbers of cases.
         excluded: Columns that are left out, whether the table has them or not.
     """
     version = _file_version(path)

@@ -1,4 +1,4 @@
-"""Which runs and question sets are stored, and the question set that all other views are about."""
+"""The stored runs and question sets, and the question set that all other views are about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -54,7 +54,7 @@ class QuestionSet:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name; of those that only some options bring, what the runs have."""
+        """The probe's metrics by name; of those that only some options add, the ones that the runs have."""
         optional = {metric.name for metric in registry.load_probe(self.probe).optional_metrics}
         stored = {name for run in self.runs for name in run.metrics}
         return {
@@ -65,17 +65,17 @@ class QuestionSet:
 
     @property
     def shipped(self) -> bool:
-        """Whether all its runs came with vlprobe."""
+        """Return whether all its runs came with vlprobe."""
         return all(run.shipped for run in self.runs)
 
     @property
     def is_scored(self) -> bool:
-        """Whether any model has scores; else all answers are right or wrong only."""
+        """Return whether any model has scores; else all answers are right or wrong only."""
         return any(run.is_scored for run in self.runs)
 
     @property
     def label(self) -> str:
-        """What people pick it by: dataset, probe, size and options."""
+        """The fields that people select it by: dataset, probe, size and options."""
         newest = self.runs[0]
         size = extent(newest.n_items, newest.n_units)
         label = _label(newest.dataset, newest.probe, size, newest.options, newest.older)
@@ -103,7 +103,7 @@ def kinds(probe: str) -> dict[str, str]:
 def known_manifests(store: Store) -> list[dict]:
     """Manifests of the stored runs whose probe is known here, oldest first.
 
-    A stored run lets no plug-in be imported: those of a plug-in that nobody named are in `unread`.
+    A stored run never causes a plug-in to be imported: runs of a plug-in that the user did not name are in `unread`.
     """
     return list(store.listing_fact("known_manifests", lambda: _known_manifests(store)))
 
@@ -124,7 +124,7 @@ def _manifests_by_case_key(store: Store) -> dict[str, list[dict]]:
 
 
 def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:
-    """Why runs are left out of all views, by the name of their probe."""
+    """Return the reasons why runs are left out of all views, by the name of their probe."""
     errors: dict[str, VlprobeError] = {}
     for probe in dict.fromkeys(str(manifest["run"]["probe"]) for manifest in store.runs()):
         if not registry.has_probe(probe):
@@ -150,7 +150,7 @@ def runs(store: Store) -> pd.DataFrame:
 
 
 def n_cases_by_model(store: Store) -> dict[str, int]:
-    """How many cases each model was asked, of all question sets: those of its newest run over each."""
+    """Count the cases of each model over all question sets: those of its newest run over each."""
     counts: dict[str, int] = {}
     newest = {(run["case_key"], run["run"]["model"]): run for run in known_manifests(store)}
     for (_, model), manifest in newest.items():
@@ -190,7 +190,7 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
 
 
 def _publication(manifest: dict) -> Publication | None:
-    """Where a run's answers were published, None where they were computed here."""
+    """Return where a run's answers were published, None if they were computed here."""
     stored = manifest.get("publication")
     if not isinstance(stored, dict):
         return None
@@ -199,7 +199,7 @@ def _publication(manifest: dict) -> Publication | None:
 
 def unread(store: Store) -> list[VlprobeError]:
     """The error of each stored run or examination that cannot be read, and of each probe that is not
-    known here: what other views leave out.
+    known here: the ones that other views leave out.
     """
     unknown = _of_unknown_probes(store).values()
     return [*store.read_runs()[1].values(), *examine.read_errors(store), *unknown]
@@ -325,7 +325,7 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
 
     Raises:
         NotFound: no run has this key.
-        InvalidInput: what is no key, or no run with it can be read.
+        InvalidInput: the text is not a key, or no run with it can be read.
     """
     manifests = _manifests(store, key)
     selected = versions.same_version(manifests, version_of)
@@ -350,7 +350,7 @@ def _manifests(store: Store, key: str) -> list[dict]:
     """The manifests of all runs over one question set, oldest first. Raises NotFound where there is
     none.
     """
-    store.cases(key)  # refuses what is no key
+    store.cases(key)  # rejects a text that is not a key
     by_key = store.listing_fact("manifests_by_case_key", lambda: _manifests_by_case_key(store))
     manifests = by_key.get(key, [])
     if not manifests:
@@ -384,9 +384,7 @@ def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
 
 
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
-    """Sentences on versions: that these runs are of an older one, and which runs do not stand
-    beside them.
-    """
+    """Sentences on versions: that these runs are of an older one, and which runs are not shown with them."""
     notes = [
         f"{run.model} was asked by an {run.older}. Ask it again for the numbers of today."
         for run in question_set.runs
@@ -404,14 +402,14 @@ def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def examinations(store: Store) -> list[examine.Examination]:
-    """What the doctor found, latest first: passport, checks and erased edits of each model on each
+    """The doctor's findings, latest first: passport, checks and erased edits of each model on each
     dataset.
     """
     return examine.load(store)
 
 
 class Defect(TypedDict):
-    """How often a defect was found in a dataset."""
+    """The number of times that a defect was found in a dataset."""
 
     meaning: str
     count: int
@@ -419,7 +417,7 @@ class Defect(TypedDict):
 
 
 class QuestionFacts(TypedDict):
-    """What a manifest says of its questions."""
+    """Return the manifest's description of its questions."""
 
     n_items: int
     n_cases: int
@@ -429,11 +427,11 @@ class QuestionFacts(TypedDict):
 
 
 def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
-    """The manifest of the questions: sizes, what was dropped and why, defects of the data, notes."""
+    """The manifest of the questions: sizes, dropped items with reasons, defects of the data, notes."""
     return cast(QuestionFacts, store.cases(question_set.key).manifest())
 
 
 def published(probe: str) -> pd.DataFrame:
-    """What the probe's paper prints, one row a cell; see `vlprobe.views.published` for the columns."""
+    """The numbers that the probe's paper prints, one row per cell; see `vlprobe.views.published` for the columns."""
     table = published_csv.load()
     return table.loc[table["paper"] == probe].reset_index(drop=True)

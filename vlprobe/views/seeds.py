@@ -1,4 +1,4 @@
-"""How far numbers move from one draw of altered captions or mixed pictures to another (RoCOCO, tables 4, 6
+"""The spread of numbers between draws of altered captions or mixed pictures (RoCOCO, tables 4, 6
 and 7: means over three).
 """
 

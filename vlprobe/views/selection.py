@@ -18,14 +18,14 @@ def select(
 ) -> QuestionSet:
     """The named runs as one question set, in the order of the names.
 
-    Two runs of one model, such as two states of a training, are told apart by the beginning of their
+    Two runs of one model, such as two states of a training, are distinguished by the beginning of their
     key after its name.
 
     Args:
         store: Where the runs are.
         names: Keys of runs or beginnings of them, or names of models. A model stands for its newest
-            run: over the questions of the first key, else over the questions that were last asked of
-            all of these models.
+            run: over the questions of the first key, else over the newest question set that all of these models
+                answered.
         probes: Whose questions models are looked up in; None: any.
 
     Raises:

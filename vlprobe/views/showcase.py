@@ -1,8 +1,8 @@
 """Failures that Home shows, and how often each model believes which lie.
 
-A failure is worth showing where many models are fooled at once; one case a picture, drawn by lot
-among those that fool equally many. Of published questions, whose labels may be wrong, cases that
-strong models reject are left out, and those that fool the model that is looked at come first.
+A failure is worth showing where many models are fooled at once; one case per picture, drawn at random among those that
+fool equally many. Of published questions, whose labels may be wrong, cases that strong models reject are left out, and
+those that fool the model that is looked at come first.
 """
 
 import itertools
@@ -23,8 +23,8 @@ from vlprobe.views.leaders import credible_models
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
-COUNT = 60  # failures, at most
-LEAST_ANSWERS = 30  # of a type of edit, before a number is said of it
+COUNT = 60  # maximum number of failures
+LEAST_ANSWERS = 30  # of a type of edit, before a number is shown for it
 _WITH_PICTURES = "kind = ? AND len(images) > 0"
 
 
@@ -39,11 +39,11 @@ class Showcase:
 
 @dataclass(frozen=True, slots=True)
 class LieCount:
-    """How one model did on the lies of one type; of kinds that only move, nothing is believed."""
+    """The result of one model on the wrong captions of one type; in kinds that only move, none can fool it."""
 
     model: str
     subtype: str
-    n_lies: int  # answers, two to a case of a model that was asked in both orders
+    n_lies: int  # answers, two per case if the model ran in both orders
     n_believed: int  # ties included
     moved: float  # mean movement, of kinds that only move; else NaN
 
@@ -103,10 +103,10 @@ def showcases(
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        kind: Of the cases.
+        kind: Kind of the cases.
         model: The one that is looked at, whose answer a card has.
-        seed: Of the lot.
-        count: Of cases, at most.
+        seed: Seed of the draw.
+        count: Maximum number of cases.
     """
     models = headline_models(store, question_set)
     numbers = views_rows.case_numbers(store, question_set.key, _WITH_PICTURES, [kind])
@@ -148,8 +148,8 @@ def _one_a_picture(
     is_shown: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """Positions of the cases that are shown, the strongest of each picture, strongest first; by lot
-    among those that are equally strong.
+    """Positions of the cases that are shown, the strongest of each picture, strongest first; at random among those that
+    are equally strong.
     """
     candidates = np.flatnonzero(is_shown)
     if not len(candidates):
@@ -180,7 +180,7 @@ def _n_fooled(showcase: Showcase) -> int:
 
 
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
-    """How often every model believes the lies of each type of a kind; types in no order."""
+    """Compute how often every model believes the lies of each type of a kind; types in no order."""
     is_movement = registry.load_probe(question_set.probe).presentation.kind(kind).is_movement
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 takes isnan() of a Parquet column for false wherever the
@@ -228,7 +228,7 @@ def furthest_models(
 
 
 def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:
-    """How many pictures have a lie of this kind that the model believes."""
+    """Count how many pictures have a lie of this kind that the model believes."""
     numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
     margins = views_rows.margins(store, question_set.run(model).key)[numbers]
     codes = views_rows.picture_codes(store, question_set.key)[numbers[margins <= 0]]

@@ -1,8 +1,8 @@
 """VISLA's accuracies over what a model is: how many parameters it has, and how many pairs it was
 trained on.
 
-Parameters of a run's model are those of its passport, what it was trained on those that a paper
-prints of the same weights; what neither tells is NaN.
+Parameters of a run's model are those of its passport, its training samples are those that a paper prints of the same
+weights; what neither tells is NaN.
 """
 
 import math
@@ -33,7 +33,7 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
 
     Returns:
         source ("run" or "published"), model, parameters and samples (millions, of weights and of
-        pairs of pre-training; NaN where nobody tells), value, low, high (shares), note.
+        pairs of pre-training; NaN if unknown), value, low, high (shares), note.
     """
     for name, names in ((metric, ACCURACIES), (subset, TABLES)):
         if name not in names:

@@ -1,4 +1,4 @@
-"""What is known of a run while it goes on: its finished parts."""
+"""Partial results of a run in progress: its finished parts."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ class SoFar(NamedTuple):
 
 
 def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
-    """How many cases of a kind fool a model whose run is not complete yet.
+    """Count how many cases of a kind fool a model whose run is not complete yet.
 
     Parts are read where they are on this machine; one that is being written, was removed because
     the run is complete, or is damaged counts as not answered.

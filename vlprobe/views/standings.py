@@ -1,4 +1,4 @@
-"""Who believes fewest lies of one kind: every pair of the models, corrected together.
+"""The ranking of models by wrong captions of one kind: every pair of the models, corrected together.
 
 Shares, differences and p-values are those of `views.believed`; only Holm's correction is over all
 pairs. Controls, and models that failed a check of being better than chance, are in no pair.
@@ -47,7 +47,7 @@ class PairedModels:
 
 @dataclass(frozen=True, slots=True)
 class SubtypeShare:
-    """One type of edit, over all models that are fit; unknown numbers are NaN."""
+    """One type of edit, over all models that passed their checks; unknown numbers are NaN."""
 
     subtype: str
     n_answers: int
@@ -69,19 +69,19 @@ class Standings:
     unit: str  # of shares and differences: "rate", "cosine" or "spread"
     is_movement: bool
     contestants: tuple[Contestant, ...]  # in the order of the pages: by name, controls last
-    pairs: tuple[PairedModels, ...]  # of the contestants that are fit
+    pairs: tuple[PairedModels, ...]  # of the contestants that passed their checks
     subtypes: tuple[SubtypeShare, ...]  # that have a name, those with the most answers first
     n_cases: int
     n_units: int  # of resampling: mostly pictures
 
     @property
     def fit(self) -> tuple[Contestant, ...]:
-        """Those that may be compared, whoever believes fewest first."""
+        """Those that may be compared, those with the fewest wrong captions preferred first."""
         fit = [contestant for contestant in self.contestants if contestant.is_fit]
         return tuple(sorted(fit, key=_fewest_first))
 
     def verdict(self, model: str, base: str) -> RowVerdict:
-        """What is known of a model beside another; "unknown" of a pair that was not compared."""
+        """Return the verdict on a model against another; "unknown" for a pair that was not compared."""
         for pair in self.pairs:
             if (pair.model, pair.base) == (model, base):
                 return pair.verdict
@@ -91,12 +91,12 @@ class Standings:
 
 
 def standings(store: Store, question_set: QuestionSet, kind: str) -> Standings:
-    """Every model's share of lies believed, and every pair of those that are fit.
+    """Every model's share of lies believed, and every pair of those that passed their checks.
 
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        kind: Of the cases.
+        kind: Kind of the cases.
     """
     runs = [question_set.run(model) for model in question_set.ordered_models]
     presented = registry.load_probe(question_set.probe).presentation.kind(kind)

@@ -1,4 +1,4 @@
-"""What a talk about stored results is made of: one case to begin with, who is better, a mixture."""
+"""The content of a talk about stored results: one case to begin with, the better model, a mixture."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ class MixedStory:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that slides are made of."""
+    """The content of the slides."""
 
     probe: str
     dataset: str
@@ -72,13 +72,13 @@ class Story:
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
-    """What is told of one kind of question.
+    """The content about one kind of question.
 
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        kind: Of the cases.
-        case_id: Of the case that is shown first; "": the worst that fools most models.
+        kind: Kind of the cases.
+        case_id: Case id of the case that is shown first; "": the worst that fools most models.
     """
     presentation = registry.load_probe(question_set.probe).presentation
     is_search = presentation.kind(kind).body == "picture_search"
@@ -196,8 +196,8 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
 
     Args:
         store: Where results are.
-        dataset: Of the talk: a search in other pictures is no part of it.
-        models: Of the talk. A search that others were asked is left out.
+        dataset: Dataset of the talk: a search in other pictures is not part of it.
+        models: Models of the talk. A search that other models ran is left out.
 
     Returns:
         None where nothing of the kind is stored, or no model loses one.
@@ -239,7 +239,7 @@ def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | 
 def _lost_search(
     store: Store, searched: QuestionSet, subtype: str, n_fooled: int, model: str
 ) -> MixedStory | None:
-    """The search that most models lose; of several models that lose it, the first tells the ranks."""
+    """The search that most models lose; of several models that lose it, the first gives the ranks."""
     models = headline_models(store, searched)
     number = int(mixed_searches.order(store, searched, model, subtype, models)[0][0])
     case = mixed_case(store, searched, number, model)

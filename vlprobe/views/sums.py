@@ -1,4 +1,4 @@
-"""What a run's means rest on: the sums that it stores, a row a metric, averaging and item."""
+"""The basis of a run's means: the sums that it stores, one row per metric, averaging and item."""
 
 from collections.abc import Collection
 

@@ -28,7 +28,8 @@ VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TA
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How often a model is right: ties are wrong, an answer that changes with the order is half right.
+    """The share of cases in which a model is right: ties are wrong, an answer that changes with the order is half
+    right.
 
     Attributes:
         model: Its name.
@@ -70,7 +71,7 @@ class Suspects:
         strong: The models whose rejections count, best first.
         suspects: Cases that at least two strong models and two thirds of them reject, those with most
             rejections first; with equal numbers those with a picture first, then by number.
-        accuracies: Of every model that is not a control, best first.
+        accuracies: Accuracies of every model that is not a control, best first.
     """
 
     strong: tuple[str, ...]
@@ -86,7 +87,7 @@ def suspects(
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        kind: Of the cases.
+        kind: Kind of the cases.
         least_accuracy: From which a model is strong, a share of the cases that it answered.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
@@ -135,7 +136,7 @@ def are_suspect(
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        kind: Of the cases.
+        kind: Kind of the cases.
         numbers: Of cases of the kind.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
@@ -153,8 +154,8 @@ def _rejections(
     """Return how many strong models reject each case, and from which number a case is suspect.
 
     Args:
-        margins: Of each run, shape (n_runs, n_cases).
-        runs: Of the models.
+        margins: Margins of each run, shape (n_runs, n_cases).
+        runs: Runs of the models.
         least_accuracy: From which a model is strong.
     """
     is_strong = [

@@ -96,7 +96,7 @@ class Comparison:
     """A run's numbers with those that are published for its checkpoint.
 
     Attributes:
-        benchmark: What was asked.
+        benchmark: The question set.
         published: The published values, shares from 0 to 1, in the order of the benchmark's metrics.
         measured: The run's values.
         agrees: Whether each published value is in the run's 95 % interval.
@@ -249,13 +249,13 @@ def of_questions(
 
     Args:
         store: Where results are.
-        question_set: What was asked.
-        kind: Of the cases.
+        question_set: The question set.
+        kind: Kind of the cases.
         model: The model that the totals are shown with.
 
     Returns:
-        Every model with a published total on the same questions, the least fooled first; () where the
-        questions are no benchmark with totals, or the model did not answer all of them.
+        Every model with a published total on the same questions, the least fooled first; () where the question set is
+        not a benchmark with totals, or the model did not answer all of them.
     """
     for benchmark in benchmarks_of(question_set.probe, question_set.runs[0].dataset):
         name, published_metric = list(benchmark.metrics[question_set.probe].items())[-1]

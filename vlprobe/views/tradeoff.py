@@ -28,11 +28,11 @@ PUBLISHED_COMBINED = 3  # table of the paper
 def trade_off(
     store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """How steady each model is under rewording against how alert it is to wrong captions.
+    """The invariance error of each model under rewording against its positive rate on wrong captions.
 
     Args:
         store: Where results are.
-        question_set: Of a probe with a trade-off.
+        question_set: Question set of a probe with a trade-off.
         up: The metric that should be high.
         averaging: "macro" or "micro".
         unit: "cosine" or "spread".
@@ -76,7 +76,7 @@ def trade_off_sides(probe: str) -> TradeOff:
 
 
 def published_trade_off(up: str) -> pd.DataFrame:
-    """What LGIP's table 2 prints of its models: model, x (invariance error), y, note; cosines and
+    """The values that LGIP's table 2 prints for its models: model, x (invariance error), y, note; cosines and
     shares.
     """
     cells = runs.published("lgip")
@@ -99,8 +99,7 @@ def trade_off_by_type(
     the same in all.
 
     Returns:
-        type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types that nobody was asked are
-        left out.
+        type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types without questions are left out.
     """
     down = trade_off_sides("lgip").down
     whole = estimates.estimates(store, question_set, "all", averaging, unit)
@@ -122,7 +121,7 @@ def trade_off_by_type(
 
 
 def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
-    """What one table of a paper prints of one metric: model, slice (its split), value, note; shares
+    """The values that one table of a paper prints for one metric: model, slice (its split), value, note; shares
     and cosines.
     """
     cells = runs.published(probe)
@@ -132,7 +131,7 @@ def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
 
 
 def published_by_type(up: str) -> pd.DataFrame:
-    """What LGIP prints by type of flip (tables 6, 7) and of flips of reworded captions (3): type,
+    """The values that LGIP prints by type of flip (tables 6, 7) and of flips of reworded captions (3): type,
     model, x, y, note.
     """
     trade_offs = published_trade_off(up)

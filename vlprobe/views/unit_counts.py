@@ -1,9 +1,9 @@
-"""How many cases of each type and unit of resampling models answered, believed, tied and moved on.
+"""Counts of cases by type and unit of resampling that models answered, were fooled by, tied and moved on.
 
 Counted from margins that are in memory (`views.rows`), each model and each pair of models once, so
 that another choice of models costs no reading, no grouping and hardly any counting again.
 
-A model that was asked in both orders of the captions has two answers to a case: `answered` and
+A model that ran with both orders of the captions has two answers per case: `answered` and
 `fooled` count answers, and a case in which the order decides adds one to each side. Its share of
 wrong answers is the mean of both orders, whose chance level is that of a model asked once. The
 BUCKETS count cases, in which one wrong answer is enough to be fooled.
@@ -62,10 +62,10 @@ Counts = Mapping[str, np.ndarray | pd.Categorical]  # what `unit_counts` returns
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model said of the cases of one kind, in their order."""
+    """The answers of a model to the cases of one kind, in their order."""
 
     states: np.ndarray  # int8 of shape (n,)
-    movements: np.ndarray | None  # float64 of shape (n,); None where nobody asks
+    movements: np.ndarray | None  # float64 of shape (n,); None if not requested
     n_orders: int  # answers to each case
 
     @property
@@ -86,9 +86,9 @@ def unit_counts(
 
     Args:
         store: Where results are.
-        case_key: Of the question set.
-        runs: Of the models, the first one compared with each other.
-        kind: Of the cases.
+        case_key: Case key of the question set.
+        runs: Runs of the models, the first one compared with each other.
+        kind: Kind of the cases.
         with_movements: Whether movements are summed: the columns with `moved`.
 
     Returns:
@@ -130,7 +130,7 @@ def unit_counts(
 
 
 def _of_model(cells: Cells, answers: Answers) -> Columns:
-    """How many answers of each cell a model gave, believed and tied; and how far it moved."""
+    """Count how many answers of each cell a model gave, believed and tied; and how far it moved."""
     counts = _counted(cells, [answers.states])
     columns = {
         "answered": answers.n_orders * counts[STATES["answered"]].sum(axis=0),
@@ -168,22 +168,22 @@ def _believed(answers: Answers, counts: np.ndarray) -> np.ndarray:
     """Cases of each cell that a model believes; of two answers to a case each is half a case.
 
     Args:
-        answers: Of the model.
-        counts: Of the states from 1 on, shape (N_STATES - 1, n_cells).
+        answers: Answers of the model.
+        counts: Counts of the states from 1 on, shape (N_STATES - 1, n_cells).
     """
     believed = answers.believed[1:] @ counts
     return believed if answers.n_orders == 1 else believed / answers.n_orders
 
 
 def _states(margin: np.ndarray) -> np.ndarray:
-    """What each margin means, int8."""
+    """Return the outcome of each margin, int8."""
     state = np.zeros(len(margin), dtype=np.int8)
     state[margin < 0], state[margin == 0], state[margin > 0] = 1, 2, 3
     return state
 
 
 def _counted(cells: Cells, states: Sequence[np.ndarray]) -> np.ndarray:
-    """How many cases of each cell have each state, or pair of states: (N_STATES or its square,
+    """Count how many cases of each cell have each state, or pair of states: (N_STATES or its square,
     n_cells).
     """
     state, n_cells = np.zeros(len(cells.cell), dtype=np.int64), len(cells.units)

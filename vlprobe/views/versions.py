@@ -1,5 +1,4 @@
-"""Which stored runs may stand beside each other: those whose probe and metrics have the same
-versions.
+"""Comparable stored runs: those whose probe and metrics have the same versions.
 
 Versions rise when numbers move. A run of an older version stays in the store and is listed, marked
 as such; no table has it beside a run of another version. `same_version` is that rule, and nothing
@@ -18,8 +17,7 @@ LISTED_METRICS = 3  # metrics that are listed by name before the others are coun
 def version(run: Mapping) -> tuple[int, frozenset[str]]:
     """The versions of a run's probe and metrics; equal versions can be compared.
 
-    Metrics of the order of captions do not count: a model that was asked in both orders stands
-    next to one that was asked once.
+    Metrics of the order of captions do not count: a model that ran in both orders is compared with one that ran once.
 
     Args:
         run: The `run` of a manifest.
@@ -42,7 +40,7 @@ def _named(metrics: Sequence[Metric]) -> frozenset[str]:
 
 
 def describe_older(run: Mapping) -> str:
-    """In what a run is of another version than today's code, in words: "" where in nothing."""
+    """Describe how a run's versions differ from those of the current code; "" if they do not."""
     probe_version, metrics = _current(run)
     changed = sorted(version(run)[1] - metrics)
     words = (
@@ -59,7 +57,7 @@ def describe_older(run: Mapping) -> str:
 
 
 def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
-    """Of the runs of one question set those that are shown together, in the order given.
+    """Return the runs of one question set that are shown together, in the order given.
 
     Args:
         manifests: Oldest first.

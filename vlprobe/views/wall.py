@@ -1,4 +1,4 @@
-"""The wall of Explore: cases that pass a filter, one card a picture, with every model's verdict.
+"""The wall of Explore: cases that pass a filter, one card per picture, with every model's verdict.
 
 A question set's margins are in memory, so that a changed filter costs a few passes over arrays;
 texts are read of the cards of one page only.
@@ -25,7 +25,7 @@ from vlprobe.views.records import AnswerRow, CaseRow, answer_records, records
 from vlprobe.views.runs import QuestionSet
 
 Verdict = Literal["fooled", "tied", "held", "unknown"]
-# Bodies of cards whose wrong side is told by the model's answer, not by the question.
+# Bodies of cards whose wrong side comes from the model's answer, not by the question.
 ANSWER_BODIES = ("caption_search", "picture_search", "rankings", "series")
 SAME_PICTURE = 24  # other cases of a picture that the drawer lists
 
@@ -70,13 +70,13 @@ class WallCard:
 
     @property
     def n_believed(self) -> int:
-        """How many models score what is wrong at least as high, ties included."""
+        """Count how many models score what is wrong at least as high, ties included."""
         return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Where a case stands on the wall; ids of cases, "" where there is none."""
+    """The position of a case on the wall; ids of cases, "" if there is none."""
 
     place: int  # of its picture, from 1; 0: the case does not pass the filter
     total_pictures: int
@@ -99,7 +99,7 @@ class Disagreements:
 
 
 def verdict_of(margin: float) -> Verdict:
-    """What a margin says: ties are told apart from fooled here, and count as fooled elsewhere."""
+    """The outcome of a margin: ties are separate from fooled here, and count as fooled elsewhere."""
     if math.isnan(margin):
         return "unknown"
     return "tied" if margin == 0 else "fooled" if margin < 0 else "held"
@@ -174,10 +174,10 @@ def neighbours(
     Args:
         store: Where results are.
         question_set: The models and their runs.
-        case_filter: Of the wall.
+        case_filter: Case filter of the wall.
         case: The number of any case; one that does not pass the filter has no place.
         grouped: As on the wall.
-        n_same: How many other cases of the picture, at most.
+        n_same: Maximum number of other cases of the picture.
     """
     passing = _passing(store, question_set, case_filter)
     heads = passing.heads if grouped else np.arange(len(passing.matches.numbers))
@@ -246,7 +246,7 @@ def cards(
         question_set: The models and their runs.
         case_filter: Its model is the one whose margin and answer a card has.
         numbers: Of cases of the question set.
-        n_more: Of each, other cases of the picture; without any, 0.
+        n_more: Number of other cases of the picture for each; 0 if there are none.
     """
     if not numbers:
         return ()
@@ -326,8 +326,8 @@ def texts_of(row: CaseRow, body: CardBody, top: str) -> tuple[str, str]:
 
     Args:
         row: The case.
-        body: Of its kind.
-        top: What the model ranked first, as the probe stores it.
+        body: Body of its kind.
+        top: The candidate that the model ranked first, in the form that the probe stores.
     """
     texts, roles = list(row.texts), list(row.roles)
     if body == "picture_search":
@@ -365,7 +365,7 @@ def _passing(store: Store, question_set: QuestionSet, case_filter: Filter) -> _P
 def first_of_each(
     codes: np.ndarray, sort_keys: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of rows with the same code the one with the smallest key, and of several such the earliest.
+    """Return for each code the row with the smallest key, the earliest if there are several.
 
     Args:
         codes: Integers from 0, shape (n,).

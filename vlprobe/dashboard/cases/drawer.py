@@ -130,7 +130,7 @@ def _step(case_id: str, page: int) -> None:
 
 
 def _has_words(card: WallCard) -> bool:
-    """Whether the picture can be asked about in words of one's own."""
+    """Return whether the picture can be asked about in words of one's own."""
     return views.cases.are_here(card.images[:1])
 
 

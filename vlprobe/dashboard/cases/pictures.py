@@ -72,7 +72,7 @@ def _rank_label(card: WallCard) -> str:
 
 
 def _is_mixed(card: WallCard) -> bool:
-    """Whether what stands against the right picture is a mixed one."""
+    """Return whether what stands against the right picture is a mixed one."""
     return bool(card.wrong_image and Picture.from_name(card.wrong_image).edit)
 
 

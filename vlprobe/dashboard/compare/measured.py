@@ -88,7 +88,7 @@ def _draw_rows(contest: Contest, comparison: Comparison) -> None:
 
 
 def parted_in_words(outcomes: PairedOutcomes, baseline: str, rival: str) -> str:
-    """How often only one of the two is fooled, and whether that may be chance."""
+    """Compute how often only one of the two is fooled, and whether that may be chance."""
     only_first, only_second = outcomes.counts["only_first"], outcomes.counts["only_second"]
     if math.isnan(outcomes.p):
         return ""

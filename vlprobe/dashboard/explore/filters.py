@@ -184,7 +184,7 @@ def _crossed(about: Subject) -> str:
 
 
 def _pictured(about: Subject) -> str:
-    """Whether cases without a picture here are left out; not asked where all have one."""
+    """Return whether cases without a picture here are left out; not asked where all have one."""
     keeps_unpictured = views.cases.keeps_unpictured(about.questions.question_set)
     if not keeps_unpictured and "pictured" not in st.query_params:
         return ""

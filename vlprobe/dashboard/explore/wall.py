@@ -35,7 +35,7 @@ PAIRS_PAGE_SIZE = 30  # cards with two pictures
 
 
 def is_grouped() -> bool:
-    """Whether there is one card a picture; else one a case."""
+    """Return whether there is one card a picture; else one a case."""
     return st.query_params.get("cards", "") != "every"
 
 
@@ -74,7 +74,7 @@ def draw_wall(stored: Questions, case_filter: Filter) -> None:
 
 
 def _note(stored: Questions, case_filter: Filter) -> str:
-    """How often it is fooled, what the cards are, and what narrows them."""
+    """Compute how often it is fooled, what the cards are, and what narrows them."""
     layout = "every case" if not is_grouped() else "one card a picture"
     if is_grouped() and case_filter.sort == "worst" and case_filter.outcome in ("fooled", "tied"):
         layout += ", its worst lie shown"
@@ -84,7 +84,7 @@ def _note(stored: Questions, case_filter: Filter) -> str:
 
 
 def _rate(stored: Questions, case_filter: Filter) -> str:
-    """How many of the lies that were asked fool the model; nothing where nobody can be fooled."""
+    """Count how many of the lies that were asked fool the model; nothing where nobody can be fooled."""
     counted = dict(counts(stored, case_filter))
     if case_filter.lost_to:  # it names an outcome: the searches that are not lost count as asked
         counted["all"] = counts(stored, replace(case_filter, lost_to=""))["all"]
@@ -135,7 +135,7 @@ def _draw_cards(
 
 
 def _pictures_here(stored: Questions, case_filter: Filter) -> str:
-    """How many of the questions have a picture that can be shown, where some have not."""
+    """Count how many of the questions have a picture that can be shown, where some have not."""
     n_pictured, n_cases = view(views.cases.with_pictures, stored.question_set, case_filter.kind)
     if n_pictured == n_cases:
         return ""

@@ -109,7 +109,7 @@ def _missing(stored: Questions, edit: str, steps: dict[str, str], answered: set[
 
 
 def has_deviations(stored: Questions) -> bool:
-    """Whether there are cases with two pictures, and so an equivariance deviation."""
+    """Return whether there are cases with two pictures, and so an equivariance deviation."""
     return not view(views.papers.deviations, stored.question_set, "cosine", "").empty
 
 

@@ -203,7 +203,7 @@ def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, fl
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 33 ms with a demo model, the smallest
 def _occlusion(name: str, picture: str, changed: tuple[int, ...]) -> np.ndarray:
-    """How far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is
+    """Compute how far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is
     its files' times.
     """
     player = loaded(name)

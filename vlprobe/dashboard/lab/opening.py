@@ -119,11 +119,11 @@ def draw_cards(
     """A row of cards; a press opens the case in Explore.
 
     Args:
-        cards: Of one kind.
+        cards: Cards of one kind.
         kind: How it is presented.
         label: What the row is, for those who do not see it.
         query: What Explore's address says beside the case.
-        key: Of the component.
+        key: Key of the component.
     """
     names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
     sources = addresses(store().root, names)

@@ -109,7 +109,7 @@ def _about(name: str) -> str:
 
 
 def _is_published(models: Three) -> bool:
-    """Whether one of them has published answers, so that no more questions can be asked."""
+    """Return whether one of them has published answers, so that no more questions can be asked."""
     return any(name.startswith(f"{PREFIX}:") for name in models)
 
 

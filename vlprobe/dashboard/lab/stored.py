@@ -246,7 +246,7 @@ def _mend(damages: tuple[Damage, ...]) -> None:
 
 
 def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
-    """Whether a job may be at it. Which runs a job makes is known once it has loaded them: the same
+    """Return whether a job may be at it. Which runs a job makes is known once it has loaded them: the same
     probe counts.
     """
     if _place(damage)[0] not in ("runs", "cases"):

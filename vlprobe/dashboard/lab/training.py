@@ -278,7 +278,7 @@ def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
 
 
 def _progress(training: Training) -> str:
-    """How many steps are done, how long one takes, and how long all will take."""
+    """Count how many steps are done, how long one takes, and how long all will take."""
     job = training.job
     since = f"{span(time.time() - job.created)} since it was started"
     seconds = seconds_per_step(training.request.path)

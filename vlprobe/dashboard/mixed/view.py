@@ -48,7 +48,7 @@ class Current:
 
 
 def is_shown(stored: Questions, kind: str) -> bool:
-    """Whether the address asks for this view: searches for a picture, and
+    """Return whether the address asks for this view: searches for a picture, and
     nothing that is about the wall.
     """
     return (

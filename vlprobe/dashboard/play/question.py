@@ -31,12 +31,12 @@ def draw_question(
     Args:
         stored: Whose looks models have.
         quiz: The round.
-        index: Of the question, from 0.
+        index: Index of the question, from 0.
         own_vote: The caption that was voted for; None: none.
         is_told: Whether the truth is shown.
-        votes: Of a room, for each caption.
+        votes: Votes of a room, for each caption.
         extra_values: What else the component is told; comes before what is made here.
-        key: Of the component.
+        key: Key of the component.
     """
     question = quiz.questions[index]
     names = sentence_names(quiz.models, {model: model_name(model) for model in quiz.models})

@@ -36,7 +36,7 @@ class Solo:
 
     @property
     def rights(self) -> tuple[bool | None, ...]:
-        """Whether each vote so far was right; a missed one is wrong."""
+        """Return whether each vote so far was right; a missed one is wrong."""
         return tuple(
             vote == question.true_index
             for vote, question in zip(self.votes, self.quiz.questions, strict=False)

@@ -132,7 +132,7 @@ class Rooms:
 
         Args:
             code: As somebody typed it.
-            secret: Of the person.
+            secret: Secret of the person.
         """
         _check_secret(secret)
         code = parse_code(code)
@@ -161,8 +161,8 @@ class Rooms:
         """A person's first and only vote on the question that is asked.
 
         Args:
-            code: Of the room.
-            secret: Of the person.
+            code: Code of the room.
+            secret: Secret of the person.
             round_number: Which round is meant, from 0.
             question: Which question is meant, from 0.
             caption: The one that is taken for true, 0 or 1.
@@ -368,7 +368,7 @@ def new_secret() -> str:
 
 
 def is_secret(text: object) -> bool:
-    """Whether a browser may have got this from `new_secret`."""
+    """Return whether a browser may have got this from `new_secret`."""
     return isinstance(text, str) and bool(_SECRET.fullmatch(text))
 
 

@@ -80,7 +80,7 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
 
 
 def _is_stored(name: str, value: str) -> bool:
-    """Whether a link's value is there, only not to be asked: it is about results that are here."""
+    """Return whether a link's value is there, only not to be asked: it is about results that are here."""
     if name == "set":
         return value in set(view(views.runs.question_sets)["case_key"])
     return any(value in presentation.kinds for presentation in presentations().values())
@@ -105,7 +105,7 @@ def new_seed() -> None:
 
 
 def attempted(action: Callable[..., object], *arguments: object) -> bool:
-    """Whether an action of a room came off; what went wrong is kept for the page to say."""
+    """Return whether an action of a room came off; what went wrong is kept for the page to say."""
     try:
         action(*arguments)
     except VlprobeError as error:

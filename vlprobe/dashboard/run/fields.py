@@ -29,10 +29,10 @@ def draw_fold(
     """A fold with a field for each option.
 
     Args:
-        name: Of the fold, in the URL.
+        name: Name of the fold, in the URL.
         label: Its title; where values are not the defaults, it says how many.
         groups: Options of a probe, or of runs; each group begins a new row.
-        prefix: Of the keys of the fields.
+        prefix: Prefix of the keys of the fields.
 
     Returns:
         What is in the fields by the options' names. Those that nobody has looked at are left out:
@@ -85,7 +85,7 @@ def keep(
     """Draw the field with this key. It begins with what it held last, on an earlier visit of the page too.
 
     Args:
-        key: Of the field.
+        key: Key of the field.
         default: What it holds at first.
         draw: Draws it, and returns what is in it.
         choices: Of which it can hold one; empty: anything.

@@ -238,7 +238,7 @@ def _servers(requests: Sequence[Request]) -> str:
 
 
 def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
-    """How many pictures are asked about; 0 where nobody has read them yet, or they
+    """Count how many pictures are asked about; 0 where nobody has read them yet, or they
     differ from probe to probe.
     """
     sizes = set()
@@ -250,5 +250,5 @@ def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
 
 
 def _at_most(request: Request) -> int:
-    """How many pictures a request leaves at most, without a look at the data; 0: all."""
+    """Count how many pictures a request leaves at most, without a look at the data; 0: all."""
     return min(filter(None, (request.limit, request.sample, len(request.item))), default=0)

@@ -62,7 +62,7 @@ class ModelProgress:
 
 
 def panel(job: Job) -> None:
-    """How far a job is, told anew every second while it runs."""
+    """Compute how far a job is, told anew every second while it runs."""
     every = None if job.ended else EVERY_SECONDS
     st.fragment(_panel, run_every=every)(job.id, job.ended, len(stored_runs(job)))
 
@@ -95,7 +95,7 @@ def stored_runs(job: Job) -> list[RunRow]:
 
 
 def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
-    """Whether a stored run answers a request of a job; once it is done, the
+    """Return whether a stored run answers a request of a job; once it is done, the
     job names its runs itself.
     """
     if keys:
@@ -113,7 +113,7 @@ def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
 
 
 def _place(job: Job) -> int:
-    """How many models are done; which one is being asked is told by the label."""
+    """Count how many models are done; which one is being asked is told by the label."""
     if job.state == "done":
         return len(job.models)
     positions = [position for position, model in enumerate(job.models) if model in job.label]
@@ -121,7 +121,7 @@ def _place(job: Job) -> int:
 
 
 def overall_fraction(job: Job) -> float:
-    """How much of a job is done, 0 to 1; models count equally."""
+    """Compute how much of a job is done, 0 to 1; models count equally."""
     return min((_place(job) + _fraction(job)) / len(job.models), 1.0)
 
 
@@ -151,7 +151,7 @@ def stage(job: Job) -> str:
 
 
 def in_one_line(job: Job) -> str:
-    """How far a job is, for the bar at the bottom of other pages."""
+    """Compute how far a job is, for the bar at the bottom of other pages."""
     if job.state == "queued":
         return f"{_what(job)}: waiting for its turn"
     model = model_name(job.models[min(_place(job), len(job.models) - 1)])
@@ -226,7 +226,7 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
 
 
 def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
-    """How far a job is with each of its models."""
+    """Compute how far a job is with each of its models."""
     asking = _place(job)
     every = []
     for position, name in enumerate(job.models):
@@ -240,7 +240,7 @@ def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
 
 
 def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
-    """How far one model is with each probe, which is named where there are several."""
+    """Compute how far one model is with each probe, which is named where there are several."""
     for probe_position, probe in enumerate(job.probes or ("",)):
         if probe in rows:
             line = _believed(rows[probe])
@@ -261,7 +261,7 @@ def _asking(job: Job) -> str:
 
 
 def _believed_so_far(job: Job) -> str:
-    """How many lies the current model believed in the finished parts of its run; nothing before the
+    """Count how many lies the current model believed in the finished parts of its run; nothing before the
     first part, and where nobody can be fooled.
     """
     if not job.run_key or not job.probes:
@@ -284,7 +284,7 @@ def _believed_so_far(job: Job) -> str:
 
 
 def _believed(row: RunRow) -> str:
-    """How many lies a finished run believed, and in what time."""
+    """Count how many lies a finished run believed, and in what time."""
     question_set = view(views.runs.question_set, row.case_key)
     kind = view(views.kinds.default_kind, question_set, (row.model,))
     presentation = presentations()[row.probe].kind(kind)
@@ -298,7 +298,7 @@ def _believed(row: RunRow) -> str:
 
 
 def _pace(job: Job) -> str:
-    """How much is done, how fast, and how long it will take; nothing before that is known."""
+    """Compute how much is done, how fast, and how long it will take; nothing before that is known."""
     spent = job.updated - job.started
     if job.state != "running" or not _is_counted(job) or job.done <= 0 or spent <= 0.5:
         return ""

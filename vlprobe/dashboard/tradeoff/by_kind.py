@@ -181,7 +181,7 @@ def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -
 
 
 def _draw_wordings(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
-    """How far the score moves under simple and under advanced rewordings."""
+    """Compute how far the score moves under simple and under advanced rewordings."""
     down = measured.down
     table = view(
         views.estimates.estimates,

@@ -57,7 +57,7 @@ def draw_measured(about: Field) -> Measured:
 
 
 def _pick_printed(stored: Questions, unit: str) -> bool:
-    """Whether the paper's models are shown, which give cosines alone; they
+    """Return whether the paper's models are shown, which give cosines alone; they
     never stretch the frame. Beside kinds of edit that the paper does not ask they are hidden at first.
     """
     if unit != "cosine":

@@ -68,7 +68,7 @@ def chance(p: float) -> str:
 
 
 def _same_side(written: str, p: float) -> bool:
-    """Whether a rounded p-value leads to the same verdict as the p-value itself."""
+    """Return whether a rounded p-value leads to the same verdict as the p-value itself."""
     return (float(written) < SIGNIFICANCE) == (p < SIGNIFICANCE)
 
 

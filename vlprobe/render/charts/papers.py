@@ -32,7 +32,7 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
 
 
 def agreement(table: pd.DataFrame) -> go.Figure:
-    """How many encoders name the same word of a caption: bars, and a mark for chance (RoCOCO, figure 11 a).
+    """Count how many encoders name the same word of a caption: bars, and a mark for chance (RoCOCO, figure 11 a).
 
     Args:
         table: `agreement` of `runs.consensus.consensus`.
@@ -58,7 +58,7 @@ def agreement(table: pd.DataFrame) -> go.Figure:
 
 
 def source_words(table: pd.DataFrame, most: int) -> go.Figure:
-    """How often each word does least, most frequent first (RoCOCO, figure 11 b).
+    """Compute how often each word does least, most frequent first (RoCOCO, figure 11 b).
 
     Args:
         table: `source_words` of `runs.consensus.consensus`.

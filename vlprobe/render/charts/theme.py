@@ -74,7 +74,7 @@ def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
 
     Args:
         figure: Gets the axis.
-        labels: Of the rows.
+        labels: Labels of the rows.
         width: Letters of a label before it is broken.
     """
     divided(figure, len(labels))
@@ -100,9 +100,9 @@ def stepped_line(
 
     Args:
         figure: Gets the line.
-        bins: Of one model, from left to right.
-        color: Of the line.
-        dash: Of the line, as Plotly names it.
+        bins: Bins of one model, from left to right.
+        color: Color of the line.
+        dash: Dash of the line, as Plotly names it.
         hover_bin: What is said of a bin, a Plotly template.
     """
     model = safe(bins[0].model)

@@ -190,7 +190,7 @@ def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], unit: 
         figure: What `dots` returned.
         printed: model, slice, value.
         rows: The slices of the figure, top to bottom.
-        unit: Of the values, as `render.numbers.number` takes it.
+        unit: Unit of the values, as `render.numbers.number` takes it.
     """
     drawn = [row for row in records(PrintedSliceRow, printed) if row.slice in rows]
     figure.add_scatter(

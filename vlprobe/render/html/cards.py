@@ -66,7 +66,7 @@ def card(
 
     Args:
         case: Which one.
-        presentation: Of the case's probe.
+        presentation: Presentation of the case's probe.
         answers: To the case, by model.
         models: In order; the verdict is the first one's.
         styles: What `charts.styles` returns.

@@ -77,7 +77,7 @@ def body(
 
     Args:
         case: Which one.
-        presentation: Of its probe.
+        presentation: Presentation of its probe.
         answer: The model's.
         picture: Gives the `src` of a small picture by its name.
         everything: All there is, for the details; else what a card has room for.
@@ -175,7 +175,7 @@ def _matching(score: float) -> str:
 
 
 def _held(gap: float) -> str:
-    """Whether what belongs together scores higher."""
+    """Return whether what belongs together scores higher."""
     if gap > 0:
         return tag("td", "✓ held", class_="vp-held")
     if gap < 0:
@@ -266,7 +266,7 @@ def ranked_words(position: int, name: str, right: str, query: Set[str]) -> tuple
 
     Args:
         position: From 1.
-        name: Of the picture.
+        name: Name of the picture.
         right: The query's own picture.
         query: Pictures that the first wording ranks first; others are new.
     """

@@ -120,7 +120,7 @@ def _sentence(row: DifferenceRow, metric: Metric, unit: str, model: str, baselin
 
 
 def _count(verdicts: Sequence[str], model: str) -> str:
-    """How often each verdict was given, ties last."""
+    """Compute how often each verdict was given, ties last."""
     counts = Counter(verdicts)
     phrases = [
         f"{word} at {counts[name]}"

@@ -90,7 +90,7 @@ class _Drawing:
 
     @property
     def are_rates(self) -> bool:
-        """Whether all numbers are per cents, which then stand without their sign: they are many."""
+        """Return whether all numbers are per cents, which then stand without their sign: they are many."""
         return all(unit == "rate" for unit in self.units)
 
 

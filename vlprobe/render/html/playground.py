@@ -80,8 +80,8 @@ def glance(
     """A line a model: all edits around the caption's own score, each line on its own scale.
 
     Args:
-        edits: Of the caption.
-        answers: Of the models.
+        edits: Edits of the caption.
+        answers: Answers of the models.
         styles: What `charts.styles` returns.
         names: What models are called, where that is not their stored name.
     """
@@ -154,7 +154,7 @@ def _number(score: float) -> str:
 
 
 def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
-    """How many wrong captions fool a model, and the colour class of that."""
+    """Count how many wrong captions fool a model, and the colour class of that."""
     verdicts = [
         verdict(True, margin)
         for edited, margin in zip(edits, margins.tolist(), strict=True)
@@ -197,8 +197,8 @@ def table(
 
     Args:
         caption: What was edited.
-        edits: Of the caption.
-        answers: Of the models.
+        edits: Edits of the caption.
+        answers: Answers of the models.
         styles: What `charts.styles` returns.
         only_fooling: Only wrong captions that fool one of the models; "" where there are none.
         names: What models are called, where that is not their stored name.

@@ -176,7 +176,7 @@ def held_out(
 
     Args:
         losses: What `views.repair.loss_curves` returns.
-        weights: Of the terms that are trained.
+        weights: Weights of the terms that are trained.
         meanings: All terms in words.
     """
     logged = losses.loc[losses["side"] == "held out"]

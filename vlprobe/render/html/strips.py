@@ -21,7 +21,7 @@ def before_and_after(
         lists: Of items.
         picture_of: Names of pictures by item.
         source: Thumbnails as data addresses by these names.
-        names: Of the models before and after.
+        names: Names of the models before and after.
     """
     rows: list[htpy.Node] = [htpy.p(dir="auto")[htpy.strong[lists.caption]]]
     for name, items in zip(names, (lists.before, lists.after), strict=True):

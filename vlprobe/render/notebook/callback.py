@@ -35,7 +35,7 @@ class Callback:
         probe: What is asked.
         dataset: A name, or what `load_dataset` returns; "": the probe's demo data.
         limit: Only the first so many items; 0: all.
-        options: Of the probe.
+        options: Options of the probe.
         name: By which results are kept, as NAME@STEP.
         encode_image: Pictures to embeddings [`module.encode_image`].
         encode_text: Tokens to embeddings [`module.encode_text`].

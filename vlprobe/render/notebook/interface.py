@@ -68,7 +68,7 @@ def edits(
             "attribute-swap", "word-order", "case", "punctuation" and "typo".
         k_same: Rewordings a caption, at most.
         k_diff: Flips a caption, at most.
-        seed: Of the draws, together with `item`.
+        seed: Seed of the draws, together with `item`.
         item: The picture's id.
 
     Raises:
@@ -140,7 +140,7 @@ def run(
         models: Names, or objects that have what `vlprobe.types.Model` describes; one or several.
         dataset: A name, or what `load_dataset` returns; "": the probe's own demo data.
         probe: "lgip", "rococo", "eqben", "visla", "prsm", or a plug-in's.
-        options: Of the probe, by name.
+        options: Options of the probe, by name.
         cache: Where results are kept.
         progress: Called with a label, what is done, and how much there is; may raise to stop.
         settings: `seed`, `limit`, `item`, `where`, `sample`, `device`, `precision`, `batch_size`, `workers`, `memory`,
@@ -192,7 +192,7 @@ def results(key: str = "", cache: Cache = None, *, models: str | Sequence[str] =
     Bundled results are included, after your own.
 
     Args:
-        key: Of a question set or a run, or the beginning of one.
+        key: Key of a question set or a run, or the beginning of one.
         cache: The folder of results.
         models: Only questions that all these models answered, by stored or display name.
 
@@ -252,7 +252,7 @@ def compare(
         of: What `run` or `results` returned, or a key.
         model: The one that is compared with [the first].
         other: The other one [the second].
-        kind: Of the cases that are shown [the first that both answered].
+        kind: Kind of the cases that are shown [the first that both answered].
         cache: Where a key is looked up.
     """
     stored = results(of, cache) if isinstance(of, str) else of

@@ -55,7 +55,7 @@ def rows(
         groups: By the group's name in words, top to bottom: model, value, low, high.
         metric: Which one.
         unit: "cosine" or "spread".
-        styles: Of the models.
+        styles: Styles of the models.
         chances: What guessing gets in each group; NaN or none where that is not defined.
     """
     value_unit = render_numbers.unit_of(metric, unit)
@@ -74,9 +74,9 @@ def shares(
 
     Args:
         groups: By the group's name in words, top to bottom; "" for one alone: model, value, low, high.
-        title: Of the axis.
+        title: Title of the axis.
         value_unit: "rate", "cosine" or "spread".
-        styles: Of the models.
+        styles: Styles of the models.
         chances: What guessing gets in each group; NaN or none where that is not defined.
         names: What models are called, where that is not their stored name.
     """
@@ -175,7 +175,7 @@ def scatter(
         across: The metric of the x axis.
         up: The metric of the y axis.
         unit: "cosine" or "spread".
-        styles: Of the models.
+        styles: Styles of the models.
     """
     model_points = records(PointRow, points.dropna(subset=["x", "y"]))
     if not model_points:

@@ -246,7 +246,7 @@ def _cards(
     """A grid of cases.
 
     Args:
-        subject: Of the report.
+        subject: Subject of the report.
         cases: The columns of `CaseRow`.
         models: In order; the verdict is the first one's.
         annotated: Tags and notes by the number of the case.

@@ -234,7 +234,7 @@ def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
     """Whose the pictures of a case are; "" where nothing is said of it.
 
     Args:
-        tags: Of the case, as its dataset has them.
+        tags: Tags of the case, as its dataset has them.
         lines: What the files of the dataset say of its pictures.
     """
     tagged = [

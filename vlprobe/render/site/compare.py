@@ -51,7 +51,7 @@ class Columns:
         return self._places[key]
 
     def columns(self, subtypes: Sequence[str]) -> Values:
-        """How many cases a column stands for, and its cards, by "MODEL>RIVAL:TYPE"."""
+        """Count how many cases a column stands for, and its cards, by "MODEL>RIVAL:TYPE"."""
         keys = self.subject.keys
         return {
             f"{keys[model]}>{keys[rival]}:{subtypes.index(subtype)}": column

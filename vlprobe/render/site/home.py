@@ -26,7 +26,7 @@ def home_values(
 
     Args:
         subject: The question set.
-        kind_name: Of the cases.
+        kind_name: Kind name of the cases.
         pages: The other pages that the site has of this kind, by what they are called.
     """
     store, question_set = subject.store, subject.question_set

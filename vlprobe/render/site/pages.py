@@ -43,7 +43,7 @@ def files(title: str, pages: Sequence[Page]) -> dict[str, str]:
     """Every page, script and style sheet but the data, by its path in the site.
 
     Args:
-        title: Of the site; plain text.
+        title: Title of the site; plain text.
         pages: Those that it has.
     """
     components = {names[0]: names[1:] for page in pages for names in page.components}

@@ -27,7 +27,7 @@ class Shelf:
 
     @property
     def n_held_back(self) -> int:
-        """How many pictures stay here because nobody said that they may go out."""
+        """Count how many pictures stay here because nobody said that they may go out."""
         return len(self._held_back)
 
     @property
@@ -38,7 +38,7 @@ class Shelf:
 
     @property
     def n_pictures(self) -> int:
-        """How many pictures go out."""
+        """Count how many pictures go out."""
         return sum(map(len, self._chunks))
 
     @property
@@ -75,12 +75,12 @@ class Shelf:
 
 
 def _is_file(name: str) -> bool:
-    """Whether there is a file of a picture; one that is absent is not held back."""
+    """Return whether there is a file of a picture; one that is absent is not held back."""
     return containers.is_file(Picture.from_name(name).path)
 
 
 def is_drawn(name: str) -> bool:
-    """Whether vlprobe drew the picture, and what is mixed into it: their files show the scenes that
+    """Return whether vlprobe drew the picture, and what is mixed into it: their files show the scenes that
     their names say.
     """
     picture = Picture.from_name(name)

@@ -229,7 +229,7 @@ def _triplet(card: WallCard) -> tuple[Slide, Slide]:
 
 
 def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
-    """How many models are fooled, as a sentence; ties count.
+    """Count how many models are fooled, as a sentence; ties count.
 
     >>> answers = [ModelVerdict(name, -1.0, "fooled") for name in ("a", "b")]
     >>> believing(KindPresentation(label=""), answers)
@@ -350,7 +350,7 @@ def _said(
 
 
 def _stayed(card: WallCard, kind: KindPresentation, answers: Sequence[ModelVerdict]) -> list[Slide]:
-    """How many of the first pictures stayed: of one model all, of each model the share."""
+    """Count how many of the first pictures stayed: of one model all, of each model the share."""
     shared = wall.stayed(card)
     heading = "The same wish finds other pictures."
     if shared:

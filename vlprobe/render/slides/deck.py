@@ -187,7 +187,7 @@ def _apart(
 def _headline(
     contestants: Sequence[Contestant], standings: Standings, kind: KindPresentation
 ) -> str:
-    """How often the models together are fooled."""
+    """Compute how often the models together are fooled."""
     if standings.is_movement:
         mean = sum(contestant.share for contestant in contestants) / len(contestants)
         if standings.unit == "rate":
@@ -308,7 +308,7 @@ def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide
 
 
 def _part(percent: int) -> str:
-    """How much of another picture.
+    """Compute how much of another picture.
 
     >>> _part(10), _part(25)
     ('A tenth of another picture', '25 % of another picture')

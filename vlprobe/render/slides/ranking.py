@@ -39,7 +39,7 @@ def ranking(standings: Standings, names: Mapping[str, str]) -> str:
     """Who is better.
 
     Args:
-        standings: Of all models.
+        standings: Standings of all models.
         names: What each is called.
     """
     fit = [contestant for contestant in standings.fit if not math.isnan(contestant.share)]
@@ -123,7 +123,7 @@ def leaders(standings: Standings, names: Mapping[str, str]) -> str:
 
 
 def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
-    """How often something happened, as a heading.
+    """Compute how often something happened, as a heading.
 
     >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "lies", "believed")
     ('One lie in eight is believed.', '61 % of the lies are believed.')

@@ -30,8 +30,8 @@ def talk_values(
 
     Args:
         slides: In order.
-        model_looks: Of every model that is on them.
-        addresses: Of every picture by its name, a data address; "" where it cannot be read.
+        model_looks: Model looks of every model that is on them.
+        addresses: Addresses of every picture by its name, a data address; "" where it cannot be read.
         names: What each model is called.
         heading: Above the slides on the page.
         detail: Below it.

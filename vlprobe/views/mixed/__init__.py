@@ -1,4 +1,4 @@
-"""Searches for a picture among mixed ones: what is lost to a mixture, and one search at a time."""
+"""Searches for a picture among mixed ones: the searches lost to a mixture, and one search at a time."""
 
 from vlprobe.views.mixed import case, outcomes, searches, shares
 

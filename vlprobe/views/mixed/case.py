@@ -26,22 +26,22 @@ class Candidate:
     """A picture of a gallery."""
 
     item: str
-    picture: str  # name of the picture as it is; "" where no case tells it
-    caption: str  # likewise
-    partner: str  # the item that is mixed in; "" of a picture as it is
-    partner_picture: str  # name of that item's picture; likewise
-    mixture: str  # name of the mixed picture; likewise
+    picture: str  # name of the unmixed picture; "" if no case names it
+    caption: str  # "" in the same case
+    partner: str  # the item that is mixed in; "" for an unmixed picture
+    partner_picture: str  # name of that item's picture; "" in the same case
+    mixture: str  # name of the mixed picture; "" in the same case
     score: float
 
     @property
     def is_mixture(self) -> bool:
-        """Whether another picture is mixed in."""
+        """Return whether another picture is mixed in."""
         return bool(self.partner)
 
 
 @dataclass(frozen=True, slots=True)
 class Fronts:
-    """What one model ranks first, best first, in both galleries: up to one more than is SHOWN."""
+    """The candidates that one model ranks first, best first, in both galleries: up to one more than is SHOWN."""
 
     clean: tuple[Candidate, ...]
     whole: tuple[Candidate, ...]
@@ -51,7 +51,7 @@ class Fronts:
 
 @dataclass(frozen=True, slots=True)
 class ModelRanks:
-    """Where one model ranks the right picture; 0: unknown, beyond what was looked up."""
+    """The rank of the right picture for one model; 0: unknown, beyond the stored candidates."""
 
     model: str
     clean: int
@@ -72,14 +72,14 @@ class MixedCase:
     edit: PictureEdit | None  # of the own mixture; None: the partner is not known
     right: str  # name of the right picture
     partner: str  # name of its partner; "" where that is not known
-    mixture: str  # name of its mixture; likewise
+    mixture: str  # name of its mixture; "" in the same case
     partner_item: str
     partner_caption: str
     n_pictures: int  # in the clean gallery
     n_mixtures: int  # hidden among them
     ranks: tuple[ModelRanks, ...]  # in `QuestionSet.ordered_models`
-    is_lost_to_own: bool  # for the model that was asked for
-    fronts: Fronts | None  # of that model; None: its run is of before they were stored
+    is_lost_to_own: bool  # for the requested model
+    fronts: Fronts | None  # of that model; None: its run is older than this column
 
     @property
     def share(self) -> int:
@@ -95,7 +95,7 @@ class ItemPicture(NamedTuple):
     """The picture of an item."""
 
     name: str
-    caption: str  # the first that it is asked about
+    caption: str  # its first case
 
 
 NO_PICTURE = ItemPicture("", "")
@@ -119,7 +119,7 @@ class _Gallery:
 def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -> MixedCase:
     """One search with what it is mixed with, every model's ranks, and what one model ranks first.
 
-    Raises InvalidInput where the case is no search for a picture.
+    Raises InvalidInput where the case is not a search for a picture.
     """
     row = views_cases.questions(store, question_set, [case]).iloc[0]
     if row["kind"] != KIND:
@@ -169,7 +169,7 @@ def _rank(value: float) -> int:
 
 
 def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | None:
-    """What a run stores of what stood first in a search; None where it stores nothing of it."""
+    """The stored first candidates of a search; None if the run stores none."""
     if not store.run(run_key).has_table(rococo_fronts.TABLE):
         return None
     path = store.files([run_key], rococo_fronts.TABLE)[0]
@@ -184,7 +184,7 @@ def first_candidates(
     """Return the picture that a model ranks first in each of these searches for a picture, mixed
     pictures included.
 
-    A mixture is known from the scores; a picture as it is only if the run stored its first
+    A mixture is known from the scores; an unmixed picture only if the run stored its first
     candidates, else the result is NO_CANDIDATE.
     """
     key = question_set.run(model).key
@@ -213,7 +213,7 @@ def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rul
     Args:
         row: The columns by name.
         pictures: By item.
-        rule: Of the mixtures: KIND:LAM:seedN.
+        rule: Rule of the mixtures: KIND:LAM:seedN.
     """
 
     def candidate(item: str, partner: str, score: float) -> Candidate:
@@ -239,7 +239,7 @@ def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rul
 
 
 def _partner_item(item: str, rule: str, gallery: _Gallery, front: Mapping[str, Any] | None) -> str:
-    """Whose picture is mixed in: as it is stored, else drawn again where all pictures are known."""
+    """The item whose picture is mixed in: the stored one, else drawn again if all pictures are known."""
     if front is not None:
         return str(front["partner"])
     if not gallery.is_complete:
@@ -286,7 +286,7 @@ def _read_gallery(store: Store, question_set: QuestionSet) -> _Gallery:
 def stored_wins(
     store: Store, question_set: QuestionSet, case: MixedCase, models: Sequence[str]
 ) -> dict[str, dict[int, bool]]:
-    """Whether the right picture scores higher than its own mixture, at the shares that were asked.
+    """Return whether the right picture scores higher than its own mixture, at the evaluated shares.
 
     Args:
         store: Where results are.

@@ -1,6 +1,6 @@
-"""What a model did in every search for a picture among mixed ones.
+"""Outcomes of a model's searches for a picture among mixed ones.
 
-A search is found where its right picture comes first among the pictures as they are, and lost to its
+A search is found where its right picture comes first among the unmixed pictures, and lost to its
 own mixture where that comes first of all once mixtures are among them.
 """
 
@@ -21,7 +21,7 @@ KIND = "t2i"  # of the cases: searches for a picture
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What one model did in every search for a picture; arrays of one length, by the search."""
+    """The outcomes of one model's searches for a picture; arrays of one length, by the search."""
 
     numbers: np.ndarray  # of the cases, rising
     is_found: np.ndarray  # bool: the right picture comes first without mixtures
@@ -47,7 +47,7 @@ def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
 
 
 def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
-    """What a model did in every search for a picture."""
+    """Return the outcomes of a model's searches for a picture."""
     run_key = question_set.run(model).key
     versions = (
         views_rows.cases_version(store, question_set.key),
@@ -59,7 +59,7 @@ def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
 
 
 def _read_outcomes(store: Store, case_key: str, run_key: str) -> Outcomes:
-    """By the first candidate that is stored; where a run has none, by the best mixture's path."""
+    """Decide by the first stored candidate; if a run has none, by the best mixture's path."""
     has_fronts = store.run(run_key).has_table(rococo_fronts.TABLE)
     tables = [store.files([case_key], "cases"), store.files([run_key], "scores")]
     first, join = "NULL::BOOLEAN", ""

@@ -16,7 +16,7 @@ from vlprobe.views.runs import QuestionSet
 
 @dataclass(frozen=True, slots=True)
 class SearchCounts:
-    """How often one model's searches are found and lost, of one strength."""
+    """Counts of one model's searches found and lost, at one strength."""
 
     n_searches: int
     n_found: int
@@ -26,8 +26,8 @@ class SearchCounts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a search stands among those that are lost to their own mixture, those that fool most
-    models first; ids of cases, "" where there is none.
+    """The position of a search among those that are lost to their own mixture, those that fool most models first; ids
+    of cases, "" if there is none.
     """
 
     place: int  # from 1; 0: it is not among them
@@ -39,7 +39,7 @@ class Place:
 
 
 def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """The mixtures that were asked about: blends before patches, those that change least first."""
+    """The mixtures in the question set: blends before patches, those that change least first."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
@@ -54,7 +54,7 @@ def _mildest_first(subtype: str) -> tuple[str, float]:
 
 
 def counts(store: Store, question_set: QuestionSet, model: str, subtype: str) -> SearchCounts:
-    """How many searches of one strength a model finds and loses."""
+    """Count how many searches of one strength a model finds and loses."""
     of_model = outcomes(store, question_set, model)
     asked = np.isin(of_model.numbers, _numbers(store, question_set, subtype))
     columns = (asked, of_model.is_found, of_model.is_lost, of_model.is_own)
@@ -110,7 +110,7 @@ def order(
 
 
 def real_models(question_set: QuestionSet) -> tuple[str, ...]:
-    """The models that are no controls; all, where there are no others."""
+    """The models that are not controls; all, if there are no others."""
     models = question_set.ordered_models
     return tuple(name for name in models if not registry.is_control(name)) or models
 
@@ -118,7 +118,7 @@ def real_models(question_set: QuestionSet) -> tuple[str, ...]:
 def place(
     store: Store, question_set: QuestionSet, model: str, subtype: str, case: int | None
 ) -> Place:
-    """Where a search stands, and its neighbours; without a case, the first is next."""
+    """Return the position of a search and its neighbors; without a case, the first is next."""
     numbers, n_fooled = order(store, question_set, model, subtype)
     n_models = len(real_models(question_set))
     at = int(np.flatnonzero(numbers == case)[0]) if case in numbers else -1

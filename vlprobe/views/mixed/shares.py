@@ -26,7 +26,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """Where one model begins to prefer the right picture."""
+    """The share from which one model prefers the right picture."""
 
     model: str
     wins: tuple[bool | None, ...]  # by share, in the order of SHARES; None: not asked
@@ -45,17 +45,17 @@ def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
 def standings(
     case: MixedCase, model: str, fronts: Fronts | None, scores: ShareScores | None
 ) -> tuple[Standing, ...]:
-    """What one model answers at each share.
+    """Return the answers of one model at each share.
 
     Args:
         case: The search.
         model: Whose answers.
-        fronts: What it ranks first at the run's strength; None: unknown.
+        fronts: The candidate that it ranks first at the run's strength; None: unknown.
         scores: Its similarities at every share; None: only the run's own share is known.
 
     Returns:
-        One for each of SHARES, or that of the run's share alone. The stored answer stands at the
-        run's share, whatever is asked anew.
+        One for each of SHARES, or only that of the run's share. The stored answer is kept at the run's share, even if
+        new scores exist.
     """
     ranks = case.ranks_of(model)
     own_scores = {} if scores is None else _shifted(scores, ranks.score)
@@ -70,8 +70,8 @@ def standings(
 
 
 def _shifted(scores: ShareScores, right: float) -> dict[int, float]:
-    """Scores of the mixtures by share, moved so that the right picture has the stored score: what
-    is asked anew differs from it in the last bits.
+    """Scores of the mixtures by share, moved so that the right picture has the stored score: newly computed scores
+    differ from it in the last bits.
     """
     return {
         share: right + (mixture - scores.right)
@@ -107,7 +107,7 @@ def _standing(
 
 
 def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
-    """How many of the first few stand before the own mixture: as stored, or by its score."""
+    """Count how many of the first few stand before the own mixture: as stored, or by its score."""
     if is_stored:
         for place, candidate in enumerate(fronts.whole):
             if candidate.item == case.item and candidate.is_mixture:
@@ -117,7 +117,7 @@ def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
 
 
 def _precedes(candidate: Candidate, item: str, own: float) -> bool:
-    """Whether a candidate stands before the item's mixture: the right picture comes after its
+    """Return whether a candidate stands before the item's mixture: the right picture comes after its
     equals.
     """
     is_right = candidate.item == item and not candidate.is_mixture
@@ -127,14 +127,13 @@ def _precedes(candidate: Candidate, item: str, own: float) -> bool:
 def model_turn(
     model: str, scores: ShareScores | None, stored: Mapping[int, bool], share: int
 ) -> ModelTurn:
-    """Where a model begins to prefer the right picture.
+    """Return the share from which a model prefers the right picture.
 
     Args:
         model: Its name.
-        scores: Its similarities at every share; None: it was not asked anew.
-        stored: Whether the right picture wins, by share, of runs; what is stored of the share that
-            is shown stands.
-        share: Of the run that is shown.
+        scores: Its similarities at every share; None: they were not computed again.
+        stored: Whether the right picture wins, by share, of runs; the stored value of the displayed share is kept.
+        share: Share of the run that is shown.
     """
     if scores is None:
         known: dict[int, bool | None] = {**stored, SHARES[0]: None}

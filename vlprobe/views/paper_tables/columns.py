@@ -1,4 +1,4 @@
-"""What a table of a paper is: its columns, and what of a run belongs in each."""
+"""The layout of a paper's table: its columns, and the value of a run that belongs in each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -8,7 +8,7 @@ _MEASURES = {"global": "Spearman", "local_100": "Top 100", "local_1000": "Top 1,
 
 
 def _columns() -> tuple[Column, ...]:
-    """Of the ten rows in print: the two or three comparisons of each setting, then all versions."""
+    """The ten printed rows: the two or three comparisons of each setting, then all versions."""
     columns = []
     for setting, pairs in COMPARISONS.items():
         rows = {"-".join(pair): ("comparison", "-".join(pair)) for pair in pairs}
