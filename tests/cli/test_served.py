@@ -258,6 +258,15 @@ def test_without_a_sign_in_everybody_who_reaches_the_dashboard_uploads_and_a_sig
         ended(served, signal.SIGTERM)
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc")
+def test_the_server_has_two_heaps_unless_the_environment_says_otherwise(tmp_path, guarded):
+    with serving(tmp_path, MALLOC_ARENA_MAX="5") as served:
+        served.wait()
+        for each, expected in ((guarded, b"2"), (served, b"5")):
+            variables = Path(f"/proc/{each.process.pid}/environ").read_bytes().split(b"\0")
+            assert b"MALLOC_ARENA_MAX=" + expected in variables
+
+
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_the_guarded_dashboard_or_leaves_no_server_on_its_port(tmp_path, number):
     with serving(tmp_path, "--sign-in", "*") as served:
