@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from vlprobe.cli.main import main
-from vlprobe.storage import access
+from vlprobe.storage import access, downloads
 
 NAMES = [f"{number:012}.jpg" for number in range(6)]
 
@@ -142,3 +142,31 @@ def test_pictures_that_are_not_cocos_are_counted(tmp_path: Path, coco: str):
         tmp_path, f"triplets:{tmp_path}/pairs.json@{tmp_path}/mine+unpictured", "--from", coco
     )
     assert "1 missing pictures are not COCO's" in result.output and Coco.requested == []
+
+
+def test_without_an_answer_to_the_first_sizes_no_others_are_asked_for(
+    coco: str, monkeypatch: pytest.MonkeyPatch
+):
+    names = [f"{number:012}.jpg" for number in range(100)]
+    Coco.gone, asked = set(names), []
+    monkeypatch.setattr(
+        Coco, "do_HEAD", lambda self: (asked.append(self.path), self.send_error(404))
+    )
+    urls = [f"{coco}/val2017/{name}" for name in names]
+    assert downloads.total_bytes(urls) == (0, 100)
+    assert len(asked) == downloads.PARALLEL
+
+
+def test_no_more_photographs_are_requested_at_a_time_than_there_are_connections(
+    tmp_path: Path, coco: str
+):
+    urls = {tmp_path / f"{n:012}.jpg": f"{coco}/val2017/{n:012}.jpg" for n in range(40)}
+
+    def stop(n_handled: int, n_total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        downloads.download(urls, lambda content: None, stop)
+    assert 1 <= len(Coco.requested) <= downloads.PARALLEL + 1
+    report = downloads.download(urls, lambda content: None, lambda n_handled, n_total: None)
+    assert report.n_written >= 30 and sorted(tmp_path.iterdir()) == sorted(urls)

@@ -12,6 +12,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.state import Questions, model_name, quiet, view
+from vlprobe.datasets import bundled
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import elements, tables
@@ -125,6 +126,8 @@ def about(question_set: QuestionSet) -> None:
     if views.cases.keeps_unpictured(question_set):
         n_pictures, n_here = view(views.cases.count_pictures, question_set)
         sizes += [f"{n_pictures:,} pictures, {n_here:,} of them here"]
+        notes = [note for note in facts["notes"] if not note.endswith(bundled.PICTURED_NOTE)]
+        facts = {**facts, "notes": notes}  # what was here when the questions were stored
     if facts["n_cases"] != facts["n_items"]:
         sizes += [f"{facts['n_cases']:,} cases"]
     with st.expander(f"About the questions: {', '.join(sizes)}"):

@@ -35,6 +35,7 @@ NOTES = {  # what a reader of their numbers must know
 }
 PICTURES = Path("pictures")  # below a cache: what names of pictures begin with
 COCO = PICTURES / "coco" / "val2017"
+PICTURED_NOTE = "questions have their photograph here."  # the end of a note, of the time of a run
 PHOTOGRAPHS = "photographs"  # folder of the bundled results
 
 
@@ -121,7 +122,7 @@ def with_pictures(
     n_pictured = sum(not (item.image and item.image.absent) for item in here)
     notes = list(NOTES[name.partition(":")[2]])
     if n_pictured < len(here):
-        notes.append(f"{n_pictured:,} of {len(here):,} questions have their photograph here.")
+        notes.append(f"{n_pictured:,} of {len(here):,} {PICTURED_NOTE}")
     option = f"+{sources.AVAILABLE}" if is_available else ""
     dataset = validated(f"{name}{option}", here, cache, notes)
     return replace(dataset, digest=dataset_digest(known, cache))

@@ -5,10 +5,11 @@ are refused: the address is the one that the person was shown.
 """
 
 import contextlib
+import itertools
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
@@ -59,13 +60,17 @@ def missing(downloads: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def total_bytes(urls: Iterable[str], timeout_s: float = TIMEOUT_S) -> tuple[int, int]:
-    """Ask for the sizes of files.
+    """Ask for the sizes of files; where none of the first PARALLEL is known, no others are asked for.
 
     Returns:
         The sum of the sizes in bytes, and the number of files whose size is not known.
     """
+    every = list(urls)
     with ThreadPoolExecutor(PARALLEL) as pool:  # waits for servers side by side
-        sizes = list(pool.map(lambda url: _size(url, timeout_s), urls))
+        sizes = list(pool.map(lambda url: _size(url, timeout_s), every[:PARALLEL]))
+        if sizes.count(None) == len(sizes):  # no network: all others would wait for the timeout
+            return 0, len(every)
+        sizes += pool.map(lambda url: _size(url, timeout_s), every[PARALLEL:])
     return sum(size or 0 for size in sizes), sizes.count(None)
 
 
@@ -87,16 +92,24 @@ def download(
     report = Report()
     pool = ThreadPoolExecutor(PARALLEL)  # waits for servers side by side
     wanted = missing(downloads)
+    waiting = iter(wanted.items())
+    pending: dict[Future[int], Path] = {}
+
+    def submit(count: int) -> None:
+        for path, url in itertools.islice(waiting, count):
+            pending[pool.submit(_fetch, url, path, verify, timeout_s)] = path
+
     try:
-        pending = {
-            pool.submit(_fetch, url, path, verify, timeout_s): path for path, url in wanted.items()
-        }
-        for n_handled, future in enumerate(as_completed(pending), 1):
+        submit(PARALLEL)  # no more at a time: a process that ends waits for what is submitted
+        for n_handled in range(1, len(wanted) + 1):
+            future = next(as_completed(pending))
+            path = pending.pop(future)
+            submit(1)
             try:
                 report.n_bytes += future.result()
                 report.n_written += 1
             except FAILURES as error:
-                report.failures[pending[future]] = _reason(error)
+                report.failures[path] = _reason(error)
             on_progress(n_handled, len(wanted))
     finally:
         pool.shutdown(cancel_futures=True)

@@ -141,8 +141,8 @@ class Quiz {
     this.clock = make("span", "clock number");
     foot.append(this.clock);
     if (data.keys) foot.append(this.keys(data));
-    side.append(foot, creditOf(data.credit));
-    grid.append(this.photo(data), side);
+    side.append(foot);
+    grid.append(make("figure", "", this.photo(data), creditOf(data.credit)), side);
     return grid;
   }
 
