@@ -2,7 +2,6 @@
 
 import threading
 import tracemalloc
-import weakref
 
 import numpy as np
 import pytest
@@ -82,18 +81,13 @@ class Blind(DualEncoder):
     name, digest = "blind", "b" * 32
     capabilities = Capabilities(embeds_texts=True, embeds_images=True, dim=4, image_dim=4)
 
-    def __init__(self) -> None:
-        self.opened = threading.Event()
-
     def tokenize(self, texts):
         return np.array([[len(text), 1] for text in texts], dtype=np.int64)
 
     def encode_texts(self, tokens):
-        assert self.opened.wait(PATIENCE)  # a picture is opened while the texts are encoded
         return np.ones((len(tokens), 4), np.float32) / 2
 
     def preprocess(self, image):
-        self.opened.set()
         return np.float32([*image.size, 0, 1])
 
     def encode_images(self, pixels):
@@ -108,24 +102,6 @@ def shown(tmp_path) -> list[Picture]:
     for n in range(9):
         Image.new("RGB", (4 + n, 5)).save(tmp_path / f"{n}.png")
     return [Picture(tmp_path / f"{n}.png") for n in range(9)]
-
-
-def test_expected_pictures_are_opened_while_texts_are_encoded(shown):
-    plain, encoder = Encoder(Blind(), batch_size=2), Encoder(Blind(), batch_size=2)
-    encoder.prefetch(shown)
-    encoder.texts(["a", "bb"])
-    np.testing.assert_array_equal(encoder.images(shown), plain.images(shown))
-    encoder.close()
-
-
-def test_pictures_that_were_expected_in_vain_change_nothing(shown):
-    before = set(threading.enumerate())
-    plain, encoder = Encoder(Blind(), batch_size=2), Encoder(Blind(), batch_size=2)
-    encoder.prefetch(shown[:4])
-    encoder.prefetch(shown[:7])
-    np.testing.assert_array_equal(encoder.images(shown[5:]), plain.images(shown[5:]))
-    encoder.close()
-    assert set(threading.enumerate()) <= before
 
 
 def test_pictures_with_the_same_bytes_are_encoded_once(shown, tmp_path):
@@ -177,12 +153,3 @@ def test_pictures_that_wait_take_no_more_than_the_memory(tmp_path, batch_size, a
     assert max(model.sizes) == at_once
     assert {size % 16 for size in model.sizes} == {0}
     assert peak < 1.1 * memory
-
-
-def test_pictures_that_were_expected_in_vain_are_let_go(shown):
-    encoder = Encoder(Blind(), batch_size=2)
-    encoder.prefetch(shown[:4])
-    opened = weakref.ref(encoder._prefetched)
-    encoder.images(shown[5:])
-    assert opened() is None
-    encoder.close()

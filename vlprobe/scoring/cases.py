@@ -56,7 +56,6 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         texts, text_of, n_texts = distinct_strings(cases["texts"])
         first_image, first_text = _starts(n_images), _starts(n_texts)
         pictures = [Picture.from_name(name) for name in images]
-        encoder.prefetch(pictures)
         if encoder.embeds_texts:
             encoder.texts(
                 [texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True

@@ -88,7 +88,6 @@ class Encoder:
         self.scores_pairs = capabilities.scores_pairs
         self.embeds_texts = capabilities.embeds_texts
         self.embeds_images = capabilities.embeds_images
-        self.takes_pictures = capabilities.takes_pictures
         self.dim, self.image_dim = capabilities.dim, capabilities.image_dim
         self.similarity = model.similarity if looks_up(model) else similarity_matrix
         model_folder = folder / model.digest if folder else None
@@ -99,7 +98,6 @@ class Encoder:
         # The pairs of a picture span several batches and probes; it is encoded once for all of them.
         self._encoded_pictures = SingleFlightCache(memory // 2, lambda encoded: encoded.nbytes)
         self._content_keys: dict[Picture, bytes] = {}
-        self._prefetched: Prefetcher[Picture, OpenedPicture] | None = None
         self._pixel_bytes = 0  # of one preprocessed picture; 0 until the first one is
         self._overlap = (
             capabilities.device != "cpu"
@@ -190,7 +188,9 @@ class Encoder:
         if looks_up(self.model):
             return self.model.image_vectors(images)
         distinct = list(dict.fromkeys(images))
-        with contextlib.closing(self._open_all(distinct)) as opened:
+        with contextlib.closing(
+            Prefetcher(self._open, distinct, self.workers, self._prefetch_depth)
+        ) as opened:
             batches = PixelBatches(self, distinct, opened)
             with contextlib.closing(
                 pipelined(self._encode_images, iter(batches), self._overlap)
@@ -212,27 +212,6 @@ class Encoder:
         return self._device.run_checked(
             "images", model.encode_images, (len(pixels), self.image_dim), pixels
         )
-
-    def prefetch(self, images: Sequence[Picture]) -> None:
-        """Begins to open pictures that `images` will be called with next, while the model is busy."""
-        if embeds_images(self.model) and not self.scores_pairs:
-            self._drop_prefetched()
-            self._prefetched = self._open_all(list(dict.fromkeys(images)))
-
-    def _drop_prefetched(self) -> None:
-        if self._prefetched:
-            self._prefetched.close()
-            self._prefetched = None
-
-    def _open_all(self, images: Sequence[Picture]) -> Prefetcher[Picture, OpenedPicture]:
-        """The pictures opened in their order: what was prefetched where these are the same, else
-        from here on.
-        """
-        if self._prefetched and self._prefetched.sources == images:
-            prefetched, self._prefetched = self._prefetched, None
-            return prefetched
-        self._drop_prefetched()
-        return Prefetcher(self._open, images, self.workers, self._prefetch_depth)
 
     def _prefetch_depth(self, latest: OpenedPicture | None) -> int:
         """Two batches, or as many pictures as the memory holds; as many as workers before the
@@ -360,6 +339,5 @@ class Encoder:
 
     def close(self) -> None:
         """Writes embeddings that wait to be stored; the encoder is of no use afterwards."""
-        self._drop_prefetched()
         self._images.close()
         self._texts.close()

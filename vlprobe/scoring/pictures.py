@@ -196,19 +196,9 @@ def compose(picture: Picture, contents: tuple[bytes, ...]) -> Image.Image:
 
 def content_key(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
     """16 bytes that identify the picture: the files' bytes and the edit, not their paths."""
-    return key_of_digests(picture, [content_digest(content) for content in contents])
-
-
-def content_digest(content: bytes) -> bytes:
-    """The 64 bytes that stand for a file in `key_of_digests`."""
-    return hashlib.blake2b(content).digest()
-
-
-def key_of_digests(picture: Picture, digests: Sequence[bytes]) -> bytes:
-    """The `content_key` of a picture from its file's digest and, where it is edited, its partner's."""
     hasher = hashlib.blake2b(digest_size=16)
-    for file_digest in digests:
-        hasher.update(file_digest)
+    for content in contents:
+        hasher.update(hashlib.blake2b(content).digest())
     if picture.edit:
         hasher.update(f"{picture.edit.kind} {picture.edit.lam!r} {picture.edit.seed}".encode())
     return hasher.digest()

@@ -70,7 +70,7 @@ class Prefetcher(Generic[Source, Output]):
         workers: int,
         depth: Callable[[Output | None], int],
     ) -> None:
-        self.sources, self._process, self._depth = sources, process, depth
+        self._process, self._depth = process, depth
         self._pool = ThreadPoolExecutor(workers)
         self._remaining = iter(sources)
         self._waiting: deque[Future[Output]] = deque()

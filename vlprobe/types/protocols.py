@@ -283,7 +283,6 @@ class Encoder(Protocol):
     scores_pairs: bool  # whether the model is a PairScorer
     embeds_texts: bool
     embeds_images: bool
-    workers: int  # threads that may be used
     memory: int  # bytes that may be taken
     progress: Callable[
         [str, int, int], None
@@ -299,10 +298,6 @@ class Encoder(Protocol):
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
         """Embeddings of the pictures, float32 of shape (len(images), image_dim)."""
-        ...
-
-    def prefetch(self, images: Sequence[Picture]) -> None:
-        """Begins to open the pictures that `images` will be called with next."""
         ...
 
     def pairs(
