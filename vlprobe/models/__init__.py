@@ -1,1 +1,1 @@
-"""Ways in for models: one file a family."""
+"""Adapters for models, one file per family."""

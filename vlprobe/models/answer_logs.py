@@ -6,11 +6,11 @@
     .eval    inspect_ai: a zip archive with samples/ID_epoch_N.json; .json of the same log
     .json    mteb: TASK_predictions.json of image-text pairs, by subset and split
 
-Every reader yields one `Answer` per question. A chosen caption has the score 1 and the other 0; a
-model that says that neither fits gives both 0, which is a tie and counts as a failure. A reply that
-`parse_choice` does not understand is NaN: it is counted and reported, never guessed.
+Every reader yields one `Answer` per question. A chosen caption has the score 1 and the other 0; a model that answers
+"neither" gives both 0, which is a tie and counts as a failure. A reply that `parse_choice` does not understand is NaN:
+it is counted and reported, never guessed.
 
-A file is hostile until it is read: sizes are checked before memory is allocated for them.
+Files are untrusted: sizes are checked before memory is allocated for them.
 """
 
 import io
@@ -60,7 +60,7 @@ REPLIES = ("filtered_resps", "resps")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One question of a log, and what the model said."""
+    """One question of a log with the model's answer."""
 
     texts: tuple[
         str, ...
@@ -82,14 +82,14 @@ def parse_choice(reply: str, options: Sequence[str]) -> int:
       1. The reply is one of the options, apart from case, quotes and the final period.
       2. The reply is a number or a letter, as in "(2)" or "B", or begins with one, as in "B. A dog".
       3. The reply names one option, as in "(2)", "Output 2", "the answer is B", "the first caption";
-         what follows "neither" up to "nor" is left out. If it names several, it is unknown, or
-         rejects all where it also says "neither" or "none of the captions".
-      4. The reply says "neither" or "none of the captions".
+         the text from "neither" to "nor" is ignored. If it names several, it is unknown, or rejects all if it also
+         contains "neither" or "none of the captions".
+      4. The reply contains "neither" or "none of the captions".
       5. The reply contains the text of one option; where one option is part of another, the longer
          one counts.
 
     Args:
-        reply: The model's words.
+        reply: The model's reply.
         options: The captions in the order in which the model saw them.
 
     Returns:
@@ -396,7 +396,7 @@ def _chosen(options: Sequence[str], true: int, reply: str, key: str, picture: st
 
 
 def _refuse_bomb(file: Path, content: bytes) -> None:
-    """Raise InvalidInput where a zip archive is damaged or claims to unpack to more than MAX_BYTES."""
+    """Raise InvalidInput if a zip archive is damaged or claims to unpack to more than MAX_BYTES."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(info.file_size for info in archive.infolist())

@@ -1,20 +1,20 @@
-"""Models that a server answers for, OpenAI-compatible: http:URL#MODEL, options after plus signs.
+"""Models behind an OpenAI-compatible server: http:URL#MODEL, options after plus signs.
 
     http:URL#MODEL           embeddings of texts: POST URL/embeddings
-    +pictures                embeddings of pictures, too, as data URLs
-    +normalise               vectors may have any length; else those that are not 1 are refused
-    +dimensions=N            of an embedding, where the server lets one choose
-    +chat                    "Does this picture show ...?", by the probabilities of its first word:
+    +pictures                embeddings of pictures too, sent as data URLs
+    +normalise               accept vectors of any length; without it, a length other than 1 is rejected
+    +dimensions=N            of an embedding, if the server allows a choice
+    +chat                    "Does this picture show ...?", from the probabilities of its first word:
                              log p(yes) - log p(no): POST URL/chat/completions
-    +probability             that of yes against no, in place of its log-odds
-    +top=N                   how many of the most probable words the server names [20]
-    +side=PIXELS             of a picture's longer side, at most [512]
-    +fingerprint=TEXT        which model or system_fingerprint every answer must have [that of the first]
+    +probability             probability of yes against no, instead of its log-odds
+    +top=N                   number of most probable words that the server returns [20]
+    +side=PIXELS             maximum of a picture's longer side [512]
+    +fingerprint=TEXT        model or system_fingerprint that every answer must have [that of the first]
     +timeout=SECONDS +parallel=N
-                             how long a server may be silent [120], requests at the same time [4]
+                             timeout without data [120], concurrent requests [4]
     +as=NAME                 its display name: up to 60 letters, all but "+"
 
-Which servers may be asked, and whose keys go where: `registry.endpoints`.
+`registry.endpoints` decides which servers are allowed and which key each receives.
 """
 
 from vlprobe.models.endpoint import chat, embeddings
@@ -26,7 +26,7 @@ PREFIX = "http"
 
 
 def names() -> list[str]:
-    """The form of a name; URL and MODEL stand for those of a server."""
+    """The form of a name, with the placeholders URL and MODEL."""
     return ["http:URL#MODEL"]
 
 
@@ -36,13 +36,13 @@ def check_name(name: str) -> None:
 
 
 def named_capabilities(name: str) -> Capabilities:
-    """What a model of that name can be asked, by its options alone."""
+    """Capabilities of a model of that name, derived only from its options."""
     parsed = parse(name)
     return (chat if parsed.is_chat else embeddings).capabilities_of(parsed)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> ServedModel:
-    """The model of that name, which nobody has asked anything yet. Raises InvalidInput."""
+    """Return the model of that name without sending a request. Raises InvalidInput."""
     check_name(name)
     parsed = parse(name)
     return chat.ServedJudge(parsed) if parsed.is_chat else embeddings.ServedEmbeddings(parsed)

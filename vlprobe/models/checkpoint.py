@@ -30,13 +30,12 @@ DAMAGED = (
 
 
 def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]":
-    """The tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more
-    than tensors.
+    """Load the tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more than tensors.
 
     Args:
-        path: A .safetensors file, or what torch.load reads.
-        confined: Whether it must lie under the roots of the dashboard, with all links followed; not
-            for published weights, which lie in the cache of the hub.
+        path: A .safetensors file, or a file that torch.load reads.
+        confined: Require that it is under the roots of the dashboard, with all links followed; not for published
+        weights, which are in the cache of the hub.
     """
     import safetensors
     import safetensors.torch
@@ -48,7 +47,7 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
         with warnings.catch_warnings():
-            # that a file is of an unusual form; what is wrong with it is said below
+            # that a file has an unusual form; the error below names the problem
             warnings.simplefilter("ignore")
             loaded = torch.load(path, map_location="cpu", weights_only=True)
     except (*DAMAGED, safetensors.SafetensorError) as error:
@@ -102,9 +101,9 @@ def without_draws() -> Iterator[None]:
 
 
 def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True) -> None:
-    """Fills a model that OpenCLIP built with the weights of a file, as `read_weights` reads it.
+    """Fill a model that OpenCLIP built with the weights of a file, as `read_weights` reads it.
 
-    Raises InvalidInput where a tensor does not fit.
+    Raises InvalidInput if a tensor does not fit.
     """
     from open_clip.convert import convert_state_dict
     from open_clip.model import CustomTextCLIP, convert_to_custom_text_state_dict

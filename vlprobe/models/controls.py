@@ -1,8 +1,8 @@
-"""Encoders that know nothing: what a metric must give them is known in advance.
+"""Control encoders that know nothing, so the correct value of each metric is known in advance.
 
-`control:random` gives every picture and every text a direction of its own, so it scores chance.
+`control:random` gives every picture and every text a separate direction, so it scores at chance.
 `control:constant` gives all of them the same one: every comparison is a tie, a tie is a failure,
-and a harness that breaks ties in favour of what comes first would give it full marks.
+and a harness that breaks ties in favor of the first option would give it full marks.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound where there is no control of that name."""
+    """Raise NotFound if no control has that name."""
     if name.partition(":")[2] not in NOTES:
         raise NotFound("model", name, names())
 

@@ -1,6 +1,4 @@
-"""The demo world's own models: tiny CLIPs trained on drawn scenes, shipped with the package. Toys
-with real scores.
-"""
+"""Bundled models of the demo world: tiny CLIPs trained on drawn scenes. Toys with real scores."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,14 +26,12 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where there is no model of that name, or its checkpoint is
-    none.
-    """
+    """Raise NotFound or InvalidInput if no model has that name, or its checkpoint is not valid."""
     _config(_path(name))
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
-    """The shipped model of that name or, as demo:NAME@CHECKPOINT, what it was fine-tuned to.
+    """Load the bundled model of that name or, with demo:NAME@CHECKPOINT, its fine-tuned version.
 
     Raises NotFound or InvalidInput.
     """
@@ -43,7 +39,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
     path, device = _path(name), pick_device(device)
     config = _config(path)
-    check_settings(name, path.name, config)  # OpenCLIP builds what they say
+    check_settings(name, path.name, config)  # OpenCLIP builds whatever they request
     try:
         model, preprocess, tokenizer = load_checkpoint(path)
     except (*DAMAGED, MemoryError) as error:
@@ -58,14 +54,14 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
 
 def save_tuned(name: str, model: TorchModel, path: Path, described: dict) -> None:
-    """Writes what the model of that name was fine-tuned to: `demo:NAME@PATH`."""
+    """Write what the model of that name was fine-tuned to: `demo:NAME@PATH`."""
     from vlprobe.models.demo_weights import save_whole
 
     save_whole(path, model, _config(_path(name)), described)
 
 
 def export_local_dir(name: str, folder: Path) -> None:
-    """Writes OpenCLIP's folder layout: `openclip:local-dir:FOLDER` and plain OpenCLIP load it.
+    """Write OpenCLIP's folder layout: `openclip:local-dir:FOLDER` and plain OpenCLIP load it.
     Raises NotFound.
     """
     from vlprobe.models import demo_weights

@@ -1,4 +1,4 @@
-"""What the digest of a checkpoint of transformers covers beside the bytes of its weights."""
+"""Inputs of the digest of a transformers checkpoint, other than the bytes of its weights."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,12 +26,12 @@ def described(config: Mapping) -> dict:
 def description(
     config: Mapping, processor: ImageProcessor, tokens: Sequence[Sequence[int]], precision: str
 ) -> dict[str, object]:
-    """All but the weights that can change a number, for `frozen.digest`.
+    """Collect everything except the weights that can change a number, for `frozen.digest`.
 
     Args:
-        config: What the folder says of the model.
-        processor: How its pictures are prepared.
-        tokens: Ids of `FINGERPRINT_TEXTS`, a row a text.
+        config: The config in the folder of the model.
+        processor: The image processor.
+        tokens: Ids of `FINGERPRINT_TEXTS`, one row per text.
         precision: "fp32", "fp16" or "bf16".
     """
     return {

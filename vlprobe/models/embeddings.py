@@ -1,15 +1,15 @@
-"""Embeddings that were computed elsewhere, as a model: embeddings:FILE, options after plus signs.
+"""Imported embeddings as a model: embeddings:FILE, options after plus signs.
 
-    embeddings:FILE          vectors of pictures and texts; `from_files.vectors` says in which files
-    embeddings:FOLDER        pictures.npy and texts.npy, beside what `vlprobe ask` wrote
-    +normalise               vectors may have any length; else those that are not 1 are refused
-    +partial                 cases without a vector are unknown; else they are refused
+    embeddings:FILE          vectors of pictures and texts; see `from_files.vectors` for the file formats
+    embeddings:FOLDER        pictures.npy and texts.npy, next to the files of `vlprobe ask`
+    +normalise               accept vectors of any length; without it, a length other than 1 is rejected
+    +partial                 cases without a vector are unknown; without it, they are rejected
     +key=COLUMN +vector=COLUMN +pictures=ARRAY +texts=ARRAY +picture_ids=ARRAY +text_ids=ARRAY
-                             which column or array is what
+                             names of columns and arrays
     +as=NAME                 its display name: up to 60 letters, all but "+"
 
 A picture or text is found by the keys of `scoring.inputs`; rows without keys are in the order in
-which `vlprobe ask` writes them. A text is the same wherever it stands, and so is a picture.
+which `vlprobe ask` writes them. A text has one embedding wherever it occurs, and so does a picture.
 """
 
 import json
@@ -35,17 +35,17 @@ EXPECTED = "normalise, partial, as=NAME, key=COLUMN, vector=COLUMN or texts=ARRA
 
 
 def names() -> list[str]:
-    """The form of a name; FILE stands for a path."""
+    """The form of a name, with the placeholder FILE for a path."""
     return ["embeddings:FILE"]
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where there is no such file, or an option is none."""
+    """Raise InvalidInput if there is no such file, or an option is none."""
     vector_file.check(parse_options(name, OPTION, EXPECTED)[0])
 
 
 def named_capabilities(name: str) -> Capabilities | None:
-    """What embeddings of that name can be asked, where that can be seen: a folder has its files."""
+    """Capabilities of embeddings of that name, if they can be derived: a folder shows its files."""
     file = parse_options(name, OPTION, EXPECTED)[0]
     if not file.is_dir():
         return None
@@ -65,7 +65,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Embedding
 
 
 class EmbeddingFile(BoundLookup):
-    """A model that looks its embeddings up, and can be asked about nothing else."""
+    """A model that looks up its embeddings in a file and knows nothing else."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class EmbeddingFile(BoundLookup):
         )
 
     def facts(self) -> dict[str, str]:
-        """What the file has."""
+        """Describe the contents of the file, by subject."""
         return {
             "architecture": "none: embeddings from a file",
             "parameters": "unknown",

@@ -1,12 +1,10 @@
-"""What the files of a model folder may ask of the libraries that load them: tensors and
-vocabularies, nothing else.
+"""Limits on the files of a model folder: the libraries that load them may only read tensors and vocabularies.
 
-A folder is untrusted input. Its JSON files reach transformers, sentence-transformers, OpenCLIP and
-timm, which, where a file asks for it, import Python from the folder, fetch repositories from the
-hub, run kernels from there, unpickle, or open paths outside of the folder. `check_folder` reads
-every JSON file of a folder before any of these libraries does, and refuses what asks for more than
-a built-in architecture with its weights. `trust_remote_code=False` is passed beside it: neither
-relies on the other.
+A folder is untrusted input. Its JSON files reach transformers, sentence-transformers, OpenCLIP and timm, which import
+Python from the folder, fetch repositories from the hub, run kernels from there, unpickle, or open paths outside of the
+folder if a file requests it. `check_folder` reads every JSON file of a folder before any of these libraries does, and
+rejects any that needs more than a built-in architecture with its weights. `trust_remote_code=False` is passed as well:
+neither relies on the other.
 """
 
 import os
@@ -25,7 +23,7 @@ MOST_FILES = 10_000  # of a folder; a model has some dozens
 CODE = "asks to run code that comes with its weights"
 KERNELS = "asks to run kernels of a repository"
 ELSEWHERE = "asks for files of another place"
-# Vocabularies: large, read by parsers of tokens alone, and no settings
+# Vocabularies: large, read only by token parsers, and not settings
 VOCABULARIES = ("tokenizer.json", "vocab.json", "added_tokens.json", "data_config.json")
 LABELS = ("id2label", "label2id")  # any word may be a key there
 FORBIDDEN_FILES = {"adapter_config.json": ELSEWHERE, "audio_tokenizer_config.json": ELSEWHERE}
@@ -44,7 +42,7 @@ FORBIDDEN = {
     "tokenizer_name_or_path": ELSEWHERE,  # sentence-transformers
     "audio_tokenizer": ELSEWHERE,
     "audio_tokenizer_name_or_path": ELSEWHERE,
-    "backbone": ELSEWHERE,  # transformers asks the hub whether it is a repository
+    "backbone": ELSEWHERE,  # transformers queries the hub for a repository of that name
     "repo_path": ELSEWHERE,  # OneFormer's class names
     "class_info_file": ELSEWHERE,
     "checkpoint_path": ELSEWHERE,  # timm, by way of model_args
@@ -112,7 +110,7 @@ PROCESSING_ARGUMENTS = (
     "min_pixels",
     "max_pixels",
 )
-# What sentence-transformers may call of a model: it looks up whatever name is there
+# Methods that sentence-transformers may call on a model: it looks up any name in the file
 METHODS = ("forward", *(f"get_{side}_features" for side in ("text", "image", "audio", "video")))
 SENTENCE_MODULES = re.compile(
     r"sentence_transformers(\.\w+)*\.(Transformer|Pooling|Normalize|Dense|LayerNorm|Dropout|CLIPModel)"
@@ -123,14 +121,13 @@ SCHEME = re.compile(r"\s*(hf[-_]hub|local-dir)\s*:", re.IGNORECASE)
 
 
 def check_folder(name: str, folder: Path, confined: bool = True) -> None:
-    """Raises InvalidInput where a file of the folder asks for more than its own tensors and
-    vocabularies.
+    """Raise InvalidInput if a file of the folder requests more than its tensors and vocabularies.
 
     Args:
-        name: What the user typed.
-        folder: Of a model, in any layout.
-        confined: Whether its files must lie under the roots of the dashboard, with all links
-            followed; not for a snapshot that was just fetched into the cache of the hub.
+        name: The name that the user typed.
+        folder: The folder of a model, in any layout.
+        confined: Require that its files are under the roots of the dashboard, with all links followed; not for a
+        snapshot that was just downloaded into the cache of the hub.
     """
     if confined:
         refuse_outside(folder)
@@ -190,13 +187,12 @@ def _check_file(name: str, file: str, path: Path) -> None:
 
 
 def check_settings(name: str, file: str, content: object) -> None:
-    """Raises InvalidInput where an entry at any depth asks for code, kernels or files of another
-    place.
+    """Raise InvalidInput if an entry at any depth requests code, kernels or files from another place.
 
     Args:
-        name: What the user typed.
-        file: Where the settings are, for the error.
-        content: What a JSON file, or the metadata of a checkpoint, says.
+        name: The name that the user typed.
+        file: The location of the settings, for the error.
+        content: The content of a JSON file, or the metadata of a checkpoint.
     """
     for key, value in _entries(content):
         if isinstance(value, str) and SCHEME.match(value):
@@ -212,7 +208,7 @@ def check_settings(name: str, file: str, content: object) -> None:
 
 
 def _is_set(key: str, value: object) -> bool:
-    """Whether a key of FORBIDDEN asks for something. A number may be the id of a token, but 1 also
+    """Return whether a key of FORBIDDEN is set. A number may be the id of a token, but 1 also
     switches code on.
     """
     if not value or key not in FORBIDDEN:
@@ -308,12 +304,11 @@ def _is_file_name(text: str) -> bool:
 
 
 def check_modules(name: str, modules: object) -> None:
-    """Raises InvalidInput where modules.json names a class that is not allowed, or a folder
-    elsewhere.
+    """Raise InvalidInput if modules.json names a class that is not allowed, or a folder elsewhere.
 
     Args:
-        name: What the user typed.
-        modules: What modules.json of a folder in the layout of sentence-transformers says.
+        name: The name that the user typed.
+        modules: The content of modules.json of a folder in the layout of sentence-transformers.
     """
     if (
         not isinstance(modules, list)

@@ -1,5 +1,5 @@
-"""What every frozen torch model here shares: its arithmetic, unit vectors, padded texts, and a
-digest of all it is; and what a dual encoder says of itself.
+"""Shared parts of all frozen torch models: arithmetic, unit vectors, padded texts, a digest of everything that
+affects results, and the facts of a dual encoder.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ PAD = -1  # no text there: unlike a tokenizer's own padding, never a word
 
 
 class TorchDualEncoder(DualEncoder):
-    """A dual encoder with one vector a text, on a device."""
+    """A dual encoder with one vector per text, on a device."""
 
     dim: int  # of an embedding of a text
     device: str
@@ -49,7 +49,7 @@ class TorchDualEncoder(DualEncoder):
 
     @property
     def image_dim(self) -> int:
-        """Of an embedding of a picture: `dim`, or a multiple of it."""
+        """Dimension of an embedding of a picture: `dim`, or a multiple of it."""
         return self.dim
 
     @property
@@ -95,7 +95,7 @@ def pick_device(name: str) -> str:
 
 
 def use_threads(count: int) -> None:
-    """Makes torch use so many threads for an operation; it is not imported for that."""
+    """Make torch use so many threads for an operation; it is not imported for that."""
     if "torch" in sys.modules:
         import torch
 
@@ -140,9 +140,7 @@ def _arithmetic(device: str, precision: str) -> Iterator[None]:
 
 
 def on_device(array: np.ndarray, device: str) -> "torch.Tensor":
-    """The array where the model is; to a GPU it goes from locked memory, so that nobody waits until
-    it is there.
-    """
+    """Copy the array to the device; to a GPU from pinned memory, so that the copy is asynchronous."""
     import torch
 
     tensor = torch.from_numpy(array)
@@ -190,11 +188,11 @@ def resized(tokens: np.ndarray, width: int = 0) -> np.ndarray:
 
 
 def digest(described: Mapping[str, object], model: TorchModel) -> str:
-    """32 hex digits that name a model: what is said of it, and the bytes of its weights.
+    """Compute the 32 hex digits that identify a model, from its description and the bytes of its weights.
 
     Args:
-        described: Config, preprocessing, tokenizer and precision: all but the weights that can
-            change a number.
+        described: Config, preprocessing, tokenizer and precision: everything except the weights that can change a
+        number.
         model: On the CPU.
     """
     import torch

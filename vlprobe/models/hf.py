@@ -1,9 +1,9 @@
-"""Dual encoders of transformers: hf:OWNER/NAME from the hub, hf:FOLDER from a disk. Of a model that
-has a matching head beside its towers it is the towers, by their cosine; hf-itm: is the head.
+"""Dual encoders of transformers: hf:OWNER/NAME from the hub, hf:FOLDER from a disk. For a model with a matching head
+and towers, this is the cosine of the towers; hf-itm: is the head.
 
-SigLIP pools the last column, whatever is there, and its pads are seen by the others: texts are
-padded to the length it was trained with, never to the longest of a batch. SigLIP 2 was trained on
-lower-case text; not every tokenizer that comes with it folds case, so it is done here.
+SigLIP pools the last column, even if it is padding, and its other columns attend to padding: texts are padded to the
+training length, never to the longest of a batch. SigLIP 2 was trained on lower-case text; not every tokenizer that
+comes with it folds case, so it happens here.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ PREFIX = "hf"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What must be known of an architecture beside its config."""
+    """Properties of an architecture that its config does not contain."""
 
     architecture: str  # class of transformers
     # after all that a causal tower looks at; masked out; part of the text
@@ -81,7 +81,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
+    """Raise InvalidInput if the name is that of no folder and can be that of no repository."""
     hub.local_folder(name)
 
 
@@ -119,16 +119,16 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder
 class HfEncoder(TorchDualEncoder):
     """A dual encoder of transformers, frozen.
 
-    Columns after the end of the longest text of a batch are not run where a check on texts of
-    several lengths confirms that the embeddings stay the same.
+    Columns after the end of the longest text of a batch are skipped if a check on texts of several lengths confirms
+    that the embeddings stay the same.
 
     Args:
-        name: What the user typed.
-        folder: Where its tokenizer and image processor are.
+        name: The name that the user typed.
+        folder: The folder of its tokenizer and image processor.
         model: On the CPU; it is moved to the device.
         kind: Its architecture.
-        config: What its folder says of it.
-        device: As `pick_device` gives it.
+        config: The settings in its folder.
+        device: The return value of `pick_device`.
         precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
             any case.
     """
@@ -180,13 +180,11 @@ class HfEncoder(TorchDualEncoder):
         self.precision = precision
 
     def facts(self) -> dict[str, str]:
-        """What was built, in words."""
+        """Describe what was built, by subject."""
         return hub.facts(self._model, self._tokenizer, self._processor)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """An RGB PIL image to float32: (3, height, width), or patches beside what says where they
-        are (SigLIP 2).
-        """
+        """Convert an RGB PIL image to float32: (3, height, width), or patches with their positions (SigLIP 2)."""
         inputs = self._processor(images=image, return_tensors="np")
         pixels = inputs["pixel_values"][0]
         if "spatial_shapes" not in inputs:

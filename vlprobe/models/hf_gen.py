@@ -1,8 +1,8 @@
 """Generative models of transformers that see pictures: hf-gen:OWNER/NAME from the hub,
 hf-gen:FOLDER from a disk.
 
-A score is the probability of "yes" against "no" as the first word of the answer to a question. What
-else the model would have said is left out, and so is whether it would have answered at all.
+A score is the probability of "yes" against "no" as the first word of the answer to a question. All other possible
+answers of the model are ignored, and so is the probability that it answers at all.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
+    """Raise InvalidInput if the name is that of no folder and can be that of no repository."""
     hub.local_folder(name)
 
 
@@ -83,16 +83,15 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator
 
 
 class Generator(SideBySideMatcher):
-    """A model that is asked in words, one question at a time: neighbours in a batch cannot move an
-    answer.
+    """A generative model that receives one question at a time, so that neighbors in a batch cannot change an answer.
 
     Args:
-        name: What the user typed.
+        name: The name that the user typed.
         model: On the CPU; it is moved to the device.
         processor: Its tokenizer, image processor and chat template.
-        config: What its folder says of it.
-        device: As `pick_device` gives it.
-        precision: Of the weights: "fp32", "fp16" or "bf16".
+        config: The settings in its folder.
+        device: The return value of `pick_device`.
+        precision: The precision of the weights: "fp32", "fp16" or "bf16".
 
     Raises:
         InvalidInput: it has no chat template, or its answers do not begin with different tokens.
@@ -136,22 +135,22 @@ class Generator(SideBySideMatcher):
         )
 
     def facts(self) -> dict[str, str]:
-        """What was built, in words."""
+        """Describe what was built, by subject."""
         return hub.facts(self._model, self._processor.tokenizer, self._processor.image_processor)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """An RGB PIL image to uint8 of shape (height, width, 3): its processor lays it out beside
-        the question.
+        """Convert an RGB PIL image to uint8 of shape (height, width, 3); the processor combines it with the question
+        later.
         """
         return np.asarray(image)
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The pictures as they are."""
+        """Return the pictures unchanged."""
         return list(pixels)
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, columns), a character a number: the whole question is
-        tokenized when asked.
+        """Encode texts as int64 of shape (n, columns), one number per character; the full question is tokenized when
+        it is sent.
         """
         return frozen.padded([[ord(letter) for letter in text] for text in texts])
 

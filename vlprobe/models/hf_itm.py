@@ -1,10 +1,9 @@
 """Image-text matching heads of transformers: hf-itm:OWNER/NAME from the hub, hf-itm:FOLDER from a
 disk.
 
-A head looks at a picture and a text together. Those of BLIP, BLIP-2, FLAVA and BridgeTower say with
-which probability they belong together; ViLT's gives a logit. BLIP, BLIP-2 and FLAVA also embed both
-sides, which is what a gallery is short-listed by. The same checkpoint by the cosine of its towers
-alone is hf:OWNER/NAME.
+A head looks at a picture and a text together. Those of BLIP, BLIP-2, FLAVA and BridgeTower give the probability that
+they match; ViLT's gives a logit. BLIP, BLIP-2 and FLAVA also embed both sides, which is used to short-list a gallery.
+The same checkpoint with only the cosine of its towers is hf:OWNER/NAME.
 """
 
 from PIL import Image
@@ -42,7 +41,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
+    """Raise InvalidInput if the name is that of no folder and can be that of no repository."""
     hub.local_folder(name)
 
 

@@ -1,9 +1,7 @@
-"""Folders in the layout of the Hugging Face hub: found on a disk or fetched, checked, and opened
-without their code.
+"""Folders in the layout of the Hugging Face hub: found on a disk or downloaded, checked, and opened without their code.
 
-A name is PREFIX:FOLDER or PREFIX:OWNER/NAME. Weights are read as plain tensors, a folder that asks
-for code of its own is refused, and every tensor must be there: transformers would draw a missing
-one by lot and only say so in a log.
+A name is PREFIX:FOLDER or PREFIX:OWNER/NAME. Weights are read as plain tensors, a folder that requires custom code is
+rejected, and every tensor must be present: transformers would initialize a missing one at random and only log it.
 """
 
 import contextlib
@@ -32,7 +30,7 @@ REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
 # the second only where the first is not there
 WEIGHTS = (("*.safetensors",), ("*pytorch_model*.bin",))
-# One of these is the vocabulary; transformers makes an empty one up where none is there
+# One of these is the vocabulary; transformers creates an empty one if it is missing
 VOCABULARIES = (
     "tokenizer.json",
     "vocab.json",
@@ -47,7 +45,7 @@ ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivatio
 
 
 class Tokenizer(Protocol):
-    """What adapters use of a tokenizer of transformers."""
+    """Interface of a transformers tokenizer that adapters use."""
 
     pad_token_id: int | None
 
@@ -65,10 +63,10 @@ class Tokenizer(Protocol):
 
 
 class ImageProcessor(Protocol):
-    """What adapters use of an image processor of transformers."""
+    """Interface of a transformers image processor that adapters use."""
 
     def __call__(self, *, images: Image.Image, return_tensors: str) -> Mapping[str, np.ndarray]:
-        """One picture to `pixel_values` of shape (1, ...) and what says where patches are."""
+        """Convert one picture to `pixel_values` of shape (1, ...) and the positions of patches."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +75,7 @@ class ImageProcessor(Protocol):
 
 
 class Processor(Protocol):
-    """What adapters use of a processor of transformers: both, and a chat template."""
+    """Interface of a transformers processor that adapters use: both, and a chat template."""
 
     tokenizer: Tokenizer
     image_processor: ImageProcessor
@@ -109,15 +107,15 @@ class MissingModelPackage(MissingDependency):
 
 
 def need(name: str, package: str) -> None:
-    """Raises MissingModelPackage where the package that a model needs is not installed."""
+    """Raise MissingModelPackage if the package that a model needs is not installed."""
     if importlib.util.find_spec(package) is None:
         raise MissingModelPackage(name, package)
 
 
 def find(name: str) -> Path:
-    """The folder that a name stands for, fetched from the hub where it is not a folder here.
+    """Return the folder of a name, downloaded from the hub if it is not a local folder.
 
-    Raises InvalidInput, also where a file of it asks for code, kernels or files of another place.
+    Raises InvalidInput, also if one of its files requests code, kernels or files from another place.
     """
     folder = local_folder(name)
     if folder is not None:
@@ -128,12 +126,12 @@ def find(name: str) -> Path:
 
 
 def local_folder(name: str) -> Path | None:
-    """The folder that a name stands for, checked as `find` does; None for a repository of the hub.
+    """Return the folder of a name, checked as in `find`; None for a repository of the hub.
 
-    Raises InvalidInput, also where it can be neither.
+    Raises InvalidInput, also if it can be neither.
     """
     prefix, _, source = name.partition(":")
-    folder = files.parse_path(source, confined=False)  # a name of the hub is no path
+    folder = files.parse_path(source, confined=False)  # a name of the hub is not a path
     if source and folder.is_dir():
         check_folder(name, folder)
         return folder
@@ -173,8 +171,8 @@ def _fetched(name: str, repository: str) -> Path:
 
 
 def sources(folder: Path) -> list[Path]:
-    """What a model in this folder was loaded from; of the hub's cache also what says which revision
-    a name stands for.
+    """List the files that a model in this folder was loaded from; for the hub's cache also the file that maps a name
+    to a revision.
     """
     paths = files_below(folder)
     if folder.parent.name == "snapshots":
@@ -183,9 +181,7 @@ def sources(folder: Path) -> list[Path]:
 
 
 def read_json(path: Path, *kinds: type[Content]) -> Content:
-    """The content of a JSON file of a model. Raises InvalidInput where it is of none of these
-    kinds.
-    """
+    """The content of a JSON file of a model. Raises InvalidInput if it is of none of these kinds."""
     try:
         content = files.parse_json(files.read(path).decode())
     except OSError as error:
@@ -209,11 +205,9 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def opening(name: str) -> Iterator[None]:
-    """Quiet, without touching the global random state; whatever does not fit in the files is one
-    line.
+    """Open a model quietly, without touching the global random state; any error in the files becomes one line.
 
-    A first picture and a first text go through the model in here, so that parts that do not fit
-    each other are told.
+    A first picture and a first text go through the model inside it, so that mismatched parts are reported.
     """
     import safetensors
     import torch
@@ -225,7 +219,7 @@ def opening(name: str) -> Iterator[None]:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         with torch.random.fork_rng(devices=[]):
-            # what is drawn and never used is at least the same every time
+            # random weights that are never used are at least the same every time
             torch.default_generator.manual_seed(0)
             yield
     except ImportError as error:
@@ -255,13 +249,13 @@ def load(
     dtype: str = "float32",
     unused: Sequence[str] = ("position_ids",),
 ) -> TransformersModel:
-    """The model with all of its weights, frozen, on the CPU.
+    """Load the model with all of its weights, frozen, on the CPU.
 
     Args:
-        name: What the user typed.
+        name: The name that the user typed.
         architecture: A class of transformers.
-        folder: As `find` gives it.
-        dtype: Of the weights.
+        folder: The return value of `find`.
+        dtype: The data type of the weights.
         unused: Words in the names of tensors that may be missing.
 
     Raises:
@@ -286,8 +280,8 @@ def load(
 
 
 def image_processor(folder: Path, **settings: int) -> ImageProcessor:
-    """How the model's pictures are prepared, with PIL as its makers did: torchvision resizes to
-    other pixels. `settings` take the place of its own.
+    """Load the model's image processor, with PIL as its authors did: torchvision resizes to other pixels. `settings`
+    replace its own.
     """
     from transformers import AutoImageProcessor
 
@@ -298,7 +292,7 @@ def image_processor(folder: Path, **settings: int) -> ImageProcessor:
 
 
 def tokenizer(folder: Path) -> Tokenizer:
-    """The model's own tokenizer. Raises InvalidInput where the folder holds no vocabulary."""
+    """The model's own tokenizer. Raises InvalidInput if the folder holds no vocabulary."""
     from transformers import AutoTokenizer
 
     if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):
@@ -316,7 +310,7 @@ def facts(
     tokenizer: object,
     processor: ImageProcessor | None,
 ) -> dict[str, str]:
-    """What was built, in words; read from the modules and not from the name."""
+    """Describe what was built, by subject; read from the modules and not from the name."""
     activations = {
         type(layer).__name__ for layer in model.modules() if "GELU" in type(layer).__name__
     }
@@ -359,9 +353,7 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def no_retries_without_a_network() -> Iterator[None]:
-    """Where the hub's host has no address, asks its local cache only: its client would retry for 46
-    seconds.
-    """
+    """If the host of the hub has no address, use only the local cache: the client would retry for 46 seconds."""
     from huggingface_hub import constants
 
     was_offline = constants.HF_HUB_OFFLINE

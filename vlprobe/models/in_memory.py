@@ -1,4 +1,4 @@
-"""A torch model that is being trained, as vlprobe asks it: with its weights as they are now."""
+"""Adapter for a torch model in training, with its current weights."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast

@@ -1,6 +1,4 @@
-"""What is used of the models of OpenCLIP and transformers, whose own classes say nothing of it to a
-type checker.
-"""
+"""Interfaces of OpenCLIP and transformers models for the type checker, which their classes do not declare."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -10,14 +8,14 @@ if TYPE_CHECKING:
 
 
 class TorchModel(Protocol):
-    """What is used of any `torch.nn.Module`."""
+    """Interface of any `torch.nn.Module`."""
 
     def eval(self) -> Self:
-        """As it is asked: no dropout."""
+        """Switch to evaluation mode: no dropout."""
         ...
 
     def train(self) -> Self:
-        """As it is trained."""
+        """Switch to training mode."""
         ...
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -25,7 +23,7 @@ class TorchModel(Protocol):
         ...
 
     def to(self, device: str) -> Self:
-        """Moves the weights."""
+        """Move the weights."""
         ...
 
     def parameters(self) -> "Iterator[torch.nn.Parameter]":
@@ -45,7 +43,7 @@ class TorchModel(Protocol):
         ...
 
     def load_state_dict(self, state_dict: "Mapping[str, Any]") -> object:
-        """Replaces weights and buffers. Raises RuntimeError where one is missing or misshapen."""
+        """Replace weights and buffers. Raises RuntimeError if one is missing or misshapen."""
         ...
 
 

@@ -1,16 +1,15 @@
-"""OpenCLIP models: pretrained, from a checkpoint of one's own, or untrained to try the plumbing.
+"""OpenCLIP models: pretrained, from your own checkpoint, or untrained to try the pipeline.
 
 openclip:NAME                    randomly initialised, always with the same weights; its scores
                                  mean nothing
 openclip:NAME/TAG                OpenCLIP's published weights, downloaded once by OpenCLIP
 openclip:NAME/TAG@CHECKPOINT     the same weights from a local file, with TAG's preprocessing
                                  and activation
-openclip:NAME@CHECKPOINT         one's own weights, with OpenCLIP's default preprocessing and
+openclip:NAME@CHECKPOINT         your own weights, with OpenCLIP's default preprocessing and
                                  NAME's activation
-openclip:local-dir:FOLDER        OpenCLIP's own folder layout: open_clip_config.json beside the
+openclip:local-dir:FOLDER        OpenCLIP's own folder layout: open_clip_config.json next to the
                                  weights
-openclip:local-dir:FOLDER@CHECKPOINT    the same with other weights, such as FOLDER's model was
-                                 fine-tuned to
+openclip:local-dir:FOLDER@CHECKPOINT    the same with other weights, such as a fine-tuned version
 """
 
 import contextlib
@@ -33,7 +32,7 @@ from vlprobe.storage.files import write_bytes
 
 PREFIX = "openclip"
 WEIGHTS_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
-# what a config of the wrong form makes OpenCLIP raise
+# errors that OpenCLIP raises for a config of the wrong form
 MISFITS = (TypeError, ValueError, KeyError, AttributeError)
 FOLDER_WEIGHTS = (
     "open_clip_model.safetensors",
@@ -55,7 +54,7 @@ def names() -> list[str]:
 
 
 def suggestion(path: str) -> str:
-    """Return what to write in place of a path of weights alone; "" of any other text.
+    """Suggest a name for a bare path of weights; "" for any other text.
 
     >>> suggestion("epoch_3.pt"), suggestion("ViT-B-32@epoch_3.pt")
     ('openclip:ARCH@epoch_3.pt, such as openclip:ViT-B-32@epoch_3.pt', '')
@@ -73,7 +72,7 @@ def _refuse_weights_alone(name: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where a folder or a checkpoint that the name has is not there."""
+    """Raise InvalidInput if a folder or a checkpoint that the name has is not there."""
     _refuse_weights_alone(name)
     source, _, checkpoint = (
         name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
@@ -157,7 +156,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
 
 def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> None:
-    """Writes what the model of that name was fine-tuned to: the name without its checkpoint, and
+    """Write what the model of that name was fine-tuned to: the name without its checkpoint, and
     @PATH, loads it.
     """
     from safetensors.torch import save
@@ -176,11 +175,11 @@ def load_folder(
     note: str = "",
     weights: Path | None = None,
 ) -> OpenClipEncoder:
-    """A model in OpenCLIP's folder layout: open_clip_config.json beside one of FOLDER_WEIGHTS, or
+    """Load a model in OpenCLIP's folder layout: open_clip_config.json next to one of FOLDER_WEIGHTS, or
     with `weights`.
 
-    Raises InvalidInput where the folder, its config or its weights are not as expected, or where a
-    file of it asks for code, kernels or files of another place.
+    Raises InvalidInput if the folder, its config or its weights are not valid, or if one of its files requests code,
+    kernels or files from another place.
     """
     check_folder(name, folder)
     path = folder / "open_clip_config.json"
@@ -245,7 +244,7 @@ def _assemble(
 
 
 def _sources(source: str, config: dict, weights: Path | None) -> list[Path] | None:
-    """What a model was loaded from; None where its tokenizer is one of the hub."""
+    """List the files that a model was loaded from; None if its tokenizer is from the hub."""
     paths = [weights] if weights else []
     if source.startswith("local-dir:"):
         return [*paths, *files_below(Path(source.removeprefix("local-dir:")))]
@@ -309,7 +308,7 @@ def _build(name: str, source: str, quick_gelu: bool, preprocess: dict[str, Any])
     try:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
-            # OpenCLIP says "randomly" of a model whose weights are loaded next
+            # OpenCLIP logs "randomly" for a model whose weights are loaded next
             logging.disable(logging.WARNING)
             model = open_clip.create_model(
                 source,
@@ -348,7 +347,7 @@ def _transform(name: str, model: OpenClipModel) -> Callable:
 def _tokenizer(name: str, source: str, config: dict) -> Callable:
     import open_clip
 
-    # A folder's is read from the folder, whatever place `hf_tokenizer_name` says.
+    # A folder's is read from the folder, whatever `hf_tokenizer_name` names.
     folder = source.startswith("local-dir:") and Path(source.removeprefix("local-dir:"))
     names_tokenizer = isinstance(
         config["text_cfg"],

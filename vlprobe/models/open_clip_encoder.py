@@ -1,6 +1,4 @@
-"""What an OpenCLIP model is to the rest of vlprobe: pictures and texts in, unit vectors out, and a
-digest of it all.
-"""
+"""Adapter for OpenCLIP models: pictures and texts in, unit vectors out, and a digest of everything."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -30,15 +28,15 @@ class OpenClipEncoder(TorchDualEncoder):
     are cut if a check on texts of several lengths confirms that the embeddings stay the same.
 
     Args:
-        name: What the user typed.
-        model: As `open_clip.create_model` returns it; it is moved to the device.
+        name: The name that the user typed.
+        model: The return value of `open_clip.create_model`; it is moved to the device.
         preprocess: OpenCLIP's inference transform, PIL image to tensor.
         tokenizer: Texts to int64 tensor of shape (n, context).
-        digest: From `model_digest`.
+        digest: The return value of `model_digest`.
         device: "cpu", "cuda", "cuda:1" or "mps".
         precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
             any case.
-        note: What a reader of the scores must know, such as that the model is untrained.
+        note: A note for readers of the scores, such as that the model is untrained.
     """
 
     def __init__(
@@ -78,7 +76,7 @@ class OpenClipEncoder(TorchDualEncoder):
 
     @property
     def module(self) -> OpenClipModel:
-        """The model as OpenCLIP built it, on the device; frozen, until somebody trains it."""
+        """The model as OpenCLIP built it, on the device; frozen until it is trained."""
         return self._model
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
@@ -100,23 +98,21 @@ class OpenClipEncoder(TorchDualEncoder):
             return frozen.unit(self._model.encode_image(given))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, context); tokens of which the model knows nothing are one and
-        the same.
-        """
+        """Tokenize texts to int64 of shape (n, context); all tokens that the model never learned become one."""
         tokens = self.ids(texts)
         return tokens if self._canonical is None else self._canonical[tokens]
 
     def ids(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, context) as the tokenizer has them: what a model learns new
-        words by.
+        """Tokenize texts to int64 of shape (n, context) with the original token ids, from which a model learns new
+        words.
         """
         return self._tokenizer(list(texts)).numpy()
 
     def unlearned(self, words: Sequence[str]) -> np.ndarray:
-        """Whether the model knows nothing of a part of each word: bool of shape (n,)."""
+        """Return whether the model never learned a part of each word: bool of shape (n,)."""
         if self._canonical is None:
             return np.zeros(len(words), dtype=bool)
-        nothing = np.bincount(self._canonical).argmax()  # what all such tokens stand for
+        nothing = np.bincount(self._canonical).argmax()  # the token that replaces all of them
         return (self.tokenize(words) == nothing).any(axis=1)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
@@ -128,14 +124,14 @@ class OpenClipEncoder(TorchDualEncoder):
 
     @property
     def _is_plain(self) -> bool:
-        """Whether it computes as OpenCLIP's layers do, on a processor, in fp32."""
+        """Return whether it computes as OpenCLIP's layers do, on a processor, in fp32."""
         return self.device == "cpu" and self.precision == "fp32"
 
     def _arithmetic(self) -> contextlib.AbstractContextManager:
         return frozen.arithmetic(self.device, self.precision, self._small)
 
     def facts(self) -> dict[str, str]:
-        """What was built, in words; read from the modules and not from the name."""
+        """Describe what was built, by subject; read from the modules and not from the name."""
         return {
             "architecture": " + ".join(
                 type(module).__name__
@@ -197,11 +193,9 @@ class OpenClipEncoder(TorchDualEncoder):
         return " and ".join(names) or "neither GELU nor QuickGELU"
 
     def _unlearned(self) -> np.ndarray | None:
-        """Each token's id, or for tokens with an embedding of nothing but zeros that of the first
-        of them.
+        """Map each token to its id, and all tokens whose embedding is zero to the first of them.
 
-        Two texts that differ only there are one text to the model, and must tie whatever their
-        batches are.
+        Two texts that differ only in such tokens are one text to the model, and must tie in any batch.
         """
         table = getattr(self._tower, "token_embedding", None)
         if table is None:
@@ -284,15 +278,14 @@ def _preprocessing(config: dict) -> dict[str, str]:
 
 
 def model_digest(model: OpenClipModel, config: dict, tokenizer: Callable, precision: str) -> str:
-    """32 hex digits that name all that can change an embedding: weights, config, preprocessing,
+    """Compute 32 hex digits that identify everything that can change an embedding: weights, config, preprocessing,
     tokenizer, precision.
 
     Args:
-        model: On the CPU, as `open_clip.create_model` returns it.
-        config: OpenCLIP's model config. Weights alone do not tell GELU from QuickGELU or the number
-            of heads.
-        tokenizer: Named by what it makes of a few telling texts.
-        precision: As the encoder is given it.
+        model: The return value of `open_clip.create_model`, on the CPU.
+        config: OpenCLIP's model config. The weights do not determine GELU or QuickGELU, or the number of heads.
+        tokenizer: Identified by its output for a few characteristic texts.
+        precision: The precision of the encoder.
     """
     return frozen.digest(identity_of(model, config, tokenizer, precision), model)
 

@@ -1,8 +1,7 @@
-"""Models of a paper under short names, read from presets.toml: what a table calls them, and the
-weights that they are.
+"""Short names for the models of a paper, read from presets.toml: their names in the tables, and their weights.
 
-A preset is another name for `openclip:...` or `hf:...`: the model that is loaded, its results and
-its cached embeddings go by that name, so that nothing is computed twice.
+A preset is another name for `openclip:...` or `hf:...`: the loaded model, its results and its cached embeddings have
+that name, so that nothing is computed twice.
 """
 
 import tomllib
@@ -20,7 +19,7 @@ class Preset:
     """One model of a paper."""
 
     weights: str  # the name that loads it
-    printed: str  # what the paper's tables call it
+    printed: str  # its name in the paper's tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +27,19 @@ class PresetFamily:
     """The models of one paper: a family of the registry."""
 
     PREFIX: str
-    presets: Mapping[str, Preset]  # by what stands after the prefix and a colon
+    presets: Mapping[str, Preset]  # by the text after the prefix and a colon
 
     def names(self) -> list[str]:
         """Every preset of the paper."""
         return [f"{self.PREFIX}:{short_name}" for short_name in self.presets]
 
     def check_name(self, name: str) -> None:
-        """Raises NotFound where the paper has no such preset."""
+        """Raise NotFound if the paper has no such preset."""
         if name not in self.names():
             raise NotFound("model", name, self.names())
 
     def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
-        """The model that the preset stands for. Raises NotFound, and what the family of its weights
-        raises.
-        """
+        """Load the model of the preset. Raises NotFound, and the errors of the family of its weights."""
         self.check_name(name)
         preset = self.presets[name.partition(":")[2]]
         model = registry.load_model(preset.weights, device, precision)

@@ -1,10 +1,10 @@
-"""Answers of real models that their authors published, question by question: published:NAME.
+"""Answers of real models, published by their authors for each question: published:NAME.
 
-    published:GPT-4V             asked about SugarCrepe in both orders of the captions
+    published:GPT-4V             on SugarCrepe in both orders of the captions
     published:CLIP ViT-B/32      and CLIP_COCO, CLIP_TROHN-Text, CLIP_TROHN-Img on SugarCrepe
     published:ALBEF 14M          and ten others on VALSE
 
-They come with vlprobe (`runs.ship_published`) and answer the questions of `bundled:` data sets only.
+They are bundled with vlprobe (`runs.ship_published`) and only answer the questions of `bundled:` datasets.
 """
 
 from typing import TypedDict, cast
@@ -25,7 +25,7 @@ NOTE = "Published by its authors, not computed here"
 
 
 class _Manifest(TypedDict):
-    """What the manifest of a bundled run says of its model."""
+    """The part of the manifest of a bundled run that describes its model."""
 
     key: str
     case_key: str
@@ -35,12 +35,12 @@ class _Manifest(TypedDict):
 
 
 class PublishedAnswers(ScoreFile):
-    """Answers that were published, in memory.
+    """Published answers in memory.
 
     Args:
         name: published:NAME.
-        publication: Where they are from.
-        scale: What the scores are.
+        publication: The source of the answers.
+        scale: The scale of the scores.
         table: The scores of the two captions of each question, by its item's id.
     """
 
@@ -66,7 +66,7 @@ class PublishedAnswers(ScoreFile):
         self.note = "; ".join(notes)
 
     def facts(self) -> dict[str, str]:
-        """What is known of the answers."""
+        """Describe the answers, by subject."""
         return {
             **super().facts(),
             "architecture": self._published.about,
@@ -81,7 +81,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound where no such answers are bundled."""
+    """Raise NotFound if no such answers are bundled."""
     _manifest(name)
 
 
@@ -104,7 +104,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> PublishedA
 
 
 def publication(name: str) -> Publication | None:
-    """Where the bundled answers of that name are from; None where there are none."""
+    """Return the source of the bundled answers of that name; None if there are none."""
     try:
         return Publication(**_manifest(name)["publication"])
     except NotFound:

@@ -2,13 +2,13 @@
 
     .csv .tsv .jsonl .parquet   columns, whatever the case of their names:
         label, score                                   labels are KEY_cCAPTION_iIMAGE, from 0
-        case (or id, key, item), caption, image, score a row a score
-        case (or id, key, item), c0_i0, c1_i0, ...     a row a case, a column a caption and picture
+        case (or id, key, item), caption, image, score one row per score
+        case (or id, key, item), c0_i0, c1_i0, ...     one row per case, one column per caption and picture
         file, key, caption_score, foil_score           as for VALSE: a case is FILE/KEY
-        case (or id, key, item), t0_t1, t0_t2, t1_t2   scores of text pairs, alone or with the columns
+        case (or id, key, item), t0_t1, t0_t2, t1_t2   scores of text pairs, with or without the columns
                                                        of pictures
-        case (or id, key, item), correct               right or wrong: true, false, 1 or 0; +verdict
-        case, correct_first, correct_second            the same, asked twice: with the true caption
+        case (or id, key, item), correct               verdict: true, false, 1 or 0; +verdict
+        case, correct_first, correct_second            the same for two orders: with the true caption
                                                        listed first, and with the wrong one first
     .json   an array of such objects; or an array of arrays, a score per caption of each item, in
             the order of the data
@@ -17,8 +17,8 @@
             the data
     .npz    the same under `scores`; with `ids`, one for each item, in any order
 
-What is missing is NaN, an empty field or null. A file is hostile until it is read: nothing in it
-is run or unpickled, and what it claims of its size is checked before room is made for it.
+A missing score is NaN, an empty field or null. Files are untrusted: they are never executed or unpickled, and the
+size that a file declares is checked before memory is allocated.
 """
 
 import math
@@ -56,7 +56,13 @@ SUFFIXES = (*TEXTS, ".parquet", ".npy", ".npz")
 TEXT_PAIRS = ("t0_t1", "t0_t2", "t1_t2")  # columns of scores of text pairs
 LABEL = re.compile(r"(.+)_c([0-9]{1,5})_i([0-9]{1,5})", re.DOTALL)
 CELL = re.compile(r"c([0-9]{1,5})_i([0-9]{1,5})")
-KEYS = ("label", "case", "id", "key", "item")  # columns that name a case, the first that is there
+KEYS = (
+    "label",
+    "case",
+    "id",
+    "key",
+    "item",
+)  # columns that name a case; the first that is present counts
 CORRECT, ORDERS = "correct", ("correct_first", "correct_second")
 VERDICTS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "": math.nan}
 VALSE = {"key": "file/key", "c0_i0": "caption_score", "c1_i0": "foil_score"}
@@ -70,7 +76,7 @@ Values = Sequence[object] | np.ndarray
 
 @dataclass(frozen=True)
 class _Columns:
-    """What a file holds, a column a name in lower case."""
+    """Content of a file, by column name in lower case."""
 
     file: Path
     values: Mapping[str, Values]
@@ -82,7 +88,7 @@ class _Columns:
 
 
 def read_content(file: Path) -> bytes:
-    """The bytes of a file of scores. Raises InvalidInput where it cannot be one."""
+    """The bytes of a file of scores. Raises InvalidInput if it cannot be one."""
     check_file(file)
     try:
         return files.read(file)
@@ -93,8 +99,8 @@ def read_content(file: Path) -> bytes:
 
 
 def check_file(file: Path) -> None:
-    """Raises InvalidInput where a file cannot be one of scores: its ending, its size, its place."""
-    refuse_outside(file)  # before the ending: what is outside says nothing of itself
+    """Raise InvalidInput if a file cannot be one of scores: its ending, its size, its place."""
+    refuse_outside(file)  # before the ending, because the outer file does not identify its content
     if file.suffix.lower() not in SUFFIXES:
         raise InvalidInput(
             f"'{file}' has no known ending. Expected scores in {', '.join(SUFFIXES)}, or a folder with scores.npy."
@@ -143,8 +149,8 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
 
 
 def _of_log(file: Path, answers: Sequence[answer_logs.Answer]) -> ScoreTable:
-    """The answers of a log: by their captions and picture, by the question's name where it has no
-    captions. A question that is there several times has the mean of its answers.
+    """Convert the answers of a log to a table: by their captions and picture, or by the question's name if it has no
+    captions. A question that occurs several times has the mean of its answers.
     """
     cells = [
         (caption, image)

@@ -28,9 +28,9 @@ class ScoreTable:
     scores: np.ndarray  # float64 of shape (rows, captions, pictures)
     by_place: bool = False  # whether a row is an item by its place in the data: it has no keys
     # Whether the true caption was chosen where it was listed first, and where second: 1, 0 or NaN,
-    # float64 of shape (rows, 2); None where every question was asked once
+    # float64 of shape (rows, 2); None if every question was posed once
     orders: np.ndarray | None = None
-    is_verdict: bool = False  # read from columns that say right or wrong
+    is_verdict: bool = False  # read from columns of right and wrong answers
     # Of a log: row by its captions, sorted, and its picture's name, "" where the log names none
     by_content: Mapping[tuple[tuple[str, ...], str], int] = field(default_factory=dict)
     texts: tuple[
@@ -43,17 +43,17 @@ class ScoreTable:
 
     @property
     def n_scores(self) -> int:
-        """How many scores there are."""
+        """Count how many scores there are."""
         return int((~np.isnan(self.scores)).sum())
 
 
 def table_of_verdicts(rows: Mapping[str, int], orders: np.ndarray) -> ScoreTable:
-    """Return answers that are right or wrong as a table of scores.
+    """Convert right or wrong answers to a table of scores.
 
     Args:
-        rows: Row of each case or item by its key.
-        orders: 1, 0 or NaN, float64 of shape (rows, 1), or (rows, 2) where every question was asked
-            with the true caption first and second. The score of a caption is the share of the orders
+        rows: The row of each case or item by its key.
+        orders: 1, 0 or NaN, float64 of shape (rows, 1), or (rows, 2) if every question was posed with the true
+        caption first and second. The score of a caption is the share of the orders
             in which it was chosen.
     """
     share = orders.mean(axis=1)
@@ -64,7 +64,7 @@ def table_of_verdicts(rows: Mapping[str, int], orders: np.ndarray) -> ScoreTable
 
 
 def row_of_key(file: Path, keys: Sequence[str]) -> dict[str, int]:
-    """Key to row. Raises InvalidInput where a key is there twice."""
+    """Map each key to its row. Raises InvalidInput if a key occurs twice."""
     rows = {key: row for row, key in enumerate(keys)}
     if len(rows) < len(keys):
         twice = next(key for row, key in enumerate(keys) if rows[key] != row)
@@ -75,7 +75,7 @@ def row_of_key(file: Path, keys: Sequence[str]) -> dict[str, int]:
 
 
 def empty_scores(file: Path, n_rows: int, cells: Sequence[Cell]) -> np.ndarray:
-    """Room for these captions and pictures of so many cases. Raises InvalidInput where that is too much."""
+    """Room for these captions and pictures of so many cases. Raises InvalidInput if that is too much."""
     shape = (n_rows, *(1 + max((cell[axis] for cell in cells), default=0) for axis in (0, 1)))
     if math.prod(shape) > MAX_CELLS:
         raise InvalidInput(

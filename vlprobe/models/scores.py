@@ -1,22 +1,18 @@
-"""Scores that were computed elsewhere, as a model: scores:FILE, options after plus signs.
+"""Imported scores as a model: scores:FILE, options after plus signs.
 
-    scores:FILE                      a score for each case, caption and picture; `score_file` says
-                                     in which files and columns
-    +probability +cosine +logit      what the scores are; else their scale is unknown, and with it
-                                     all that is measured in cosines, or needs probabilities
-    +verdict                         right or wrong only: answers are counted, and nothing is
-                                     compared by its score
-    +partial                         cases without a score are unknown; else they are refused
-    +matrix                          FILE has the score of every picture with every text, and so has
-                                     a folder in which scores.npy lies: `from_files.matrix` says how
-    +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN
-    +t0_t1=COLUMN +t0_t2=COLUMN +t1_t2=COLUMN
-    +correct=COLUMN +correct_first=COLUMN +correct_second=COLUMN
-                                     which column is what
+    scores:FILE                      a score for each case, caption and picture; see `score_file` for files and columns
+    +probability +cosine +logit      scale of the scores; without it, all metrics in cosines or that need
+    probabilities are unknown
+    +verdict                         right or wrong only: answers are counted, and scores are not compared
+    +partial                         cases without a score are unknown; without it, they are rejected
+    +matrix                          FILE has the score of every picture with every text, and so has a folder with
+    scores.npy: see `from_files.matrix` +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN
+    +t0_t1=COLUMN +t0_t2=COLUMN +t1_t2=COLUMN +correct=COLUMN +correct_first=COLUMN +correct_second=COLUMN
+                                     names of columns
     +as=NAME                         its display name: up to 60 letters, all but "+"
 
-A case is found by its own id, or by its item's id where that has no other one; either may leave
-out the name of the data's file, up to the first slash, where that is not ambiguous.
+A case is found by its own id, or by its item's id if the item has no other case; either may leave
+out the name of the data's file, up to the first slash, if that is not ambiguous.
 """
 
 import json
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PREFIX = "scores"
-# What a score of each scale lies between; rounding may take a cosine beyond 1
+# Bounds of a score on each scale; rounding may take a cosine beyond 1
 BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0), "verdict": (0.0, 1.0)}
 PARTIAL, MATRIX = "partial", "matrix"
 ASKED_TWICE = (
@@ -60,7 +56,7 @@ CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
 
 
 def names() -> list[str]:
-    """The form of a name; FILE stands for a path."""
+    """The form of a name, with the placeholder FILE for a path."""
     return ["scores:FILE"]
 
 
@@ -76,13 +72,13 @@ class Source:
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where there is no such file, or an option is none."""
+    """Raise InvalidInput if there is no such file, or an option is none."""
     source = _parse_name(name)
     (score_matrix.check if source.is_matrix else score_file.check_file)(source.file)
 
 
 def named_capabilities(name: str) -> Capabilities:
-    """What scores of that name can be asked, by its options alone."""
+    """Capabilities of the scores of that name, derived only from its options."""
     source = _parse_name(name)
     is_matrix = source.is_matrix
     return Capabilities(answers_cases=not is_matrix, looks_up=is_matrix, has_matrix=is_matrix)
@@ -142,7 +138,7 @@ def _parse_name(name: str) -> Source:
 
 
 class _Answer(NamedTuple):
-    """What the file has for a case."""
+    """The file's answer to a case."""
 
     case_id: str
     row: int | None  # of the table
@@ -150,7 +146,7 @@ class _Answer(NamedTuple):
 
 
 class ScoreFile(CaseAnswerer):
-    """A model that looks its answers up, and can be asked nothing else."""
+    """A model that looks its answers up, and does nothing else."""
 
     def __init__(self, name: str, source: Source, content_digest: str, table: ScoreTable) -> None:
         self.name, self._source, self._table = name, source, table
@@ -177,7 +173,7 @@ class ScoreFile(CaseAnswerer):
         return Capabilities(answers_cases=True, score_type=self._source.scale, n_orders=n_orders)
 
     def facts(self) -> dict[str, str]:
-        """What the file has."""
+        """Describe the contents of the file, by subject."""
         table = self._table
         _, captions, images = table.scores.shape
         keyed = (
@@ -196,7 +192,7 @@ class ScoreFile(CaseAnswerer):
         }
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
-        """Raises InvalidInput: there is nothing here that reads a text."""
+        """Raise InvalidInput: a file of scores cannot read a text."""
         raise InvalidInput(
             f"'{self.name}' has scores of the cases in its file alone and reads no other text. Choose a model."
         )
@@ -231,7 +227,7 @@ class ScoreFile(CaseAnswerer):
         return scores
 
     def check_cases(self, cases: Reader) -> str:
-        """What a reader must know of its answers to these cases, "" if nothing.
+        """Return a note for readers about its answers to these cases, "" if there is none.
 
         Raises:
             InvalidInput: it has no score for some of the captions and pictures of the cases, and
@@ -293,7 +289,7 @@ class ScoreFile(CaseAnswerer):
         return "; ".join(sentence for count, sentence in sentences if count)
 
     def _lookups(self, cases: "pa.Table") -> Iterator[_Answer]:
-        """What the file has for each case, in their order."""
+        """Look up the file's answer to each case, in their order."""
         table = self._table
         if table.by_content:
             yield from self._lookups_by_content(cases)
@@ -310,7 +306,7 @@ class ScoreFile(CaseAnswerer):
             yield _Answer(case_id, row, scores)
 
     def _lookups_by_content(self, cases: "pa.Table") -> Iterator[_Answer]:
-        """What a log has for each case: found by its captions and its picture, whatever their order."""
+        """Look up the log's answer to each case by its captions and its picture, in any order."""
         table = self._table
         columns = (cases[name].to_pylist() for name in ("id", "texts", "images"))
         for case_id, texts, images in zip(*columns, strict=True):
@@ -372,6 +368,6 @@ def _lengths(cases: "pa.Table", name: str) -> list[int]:
 
 
 def _loses_order(scores: np.ndarray) -> bool:
-    """Whether scores that differ in float64 are equal in float32, as scores are stored."""
+    """Return whether scores that differ in float64 are equal in float32, as scores are stored."""
     distinct = np.unique(scores[~np.isnan(scores)])
     return len(np.unique(distinct.astype(np.float32))) < len(distinct)

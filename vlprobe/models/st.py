@@ -1,12 +1,12 @@
-"""Encoders of sentence-transformers: st:OWNER/NAME from the hub, st:FOLDER from a disk. Most embed
-texts alone; those that embed pictures too are dual encoders.
+"""Encoders of sentence-transformers: st:OWNER/NAME from the hub, st:FOLDER from a disk. Most embed only texts; those
+that also embed pictures are dual encoders.
 
-    +prompt=TEXT        every text begins with this instruction: all that follows, plus signs too;
-                        \\n is a new line and \\s a blank, where blanks at the end get lost
+    +prompt=TEXT        every text begins with this instruction: the entire rest, including plus signs;
+                        \\n is a new line and \\s a blank, if blanks at the end get lost
     +prompt_name=NAME   the instruction that its settings have under that name
 
-Without either it is the model's default prompt, if it has one; `+prompt=` is none. A model with a chat
-template is given the instruction as its system message. Pictures have the default prompt alone.
+Without either it is the model's default prompt, if it has one; `+prompt=` is none. A model with a chat template
+receives the instruction as its system message. Pictures only have the default prompt.
 """
 
 import re
@@ -49,9 +49,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidInput where the name is that of no folder and can be that of no repository, or
-    its option is none.
-    """
+    """Raise InvalidInput if the name is that of no folder and can be that of no repository, or its option is none."""
     hub.local_folder(_parsed(name)[0])
 
 
@@ -77,7 +75,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
             trust_remote_code=False,
             model_kwargs=settings,
         )
-        # sentence-transformers does not say what was missing. A pooler is: it is not used.
+        # sentence-transformers does not report missing tensors. A pooler is missing: it is not used.
         hub.load(
             name,
             type(model.transformers_model),
@@ -94,8 +92,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
 
 
 def _parsed(name: str) -> tuple[str, tuple[str, str] | None]:
-    """The name without its option, and the option's kind and value. A folder that exists as it is
-    written may hold a plus sign.
+    """Split a name into the part without its option, and the option's kind and value. A folder that exists as written
+    may contain a plus sign.
 
     >>> _parsed("st:a/b"), _parsed("st:a/b+prompt=Say: a+b")
     (('st:a/b', None), ('st:a/b', ('prompt', 'Say: a+b')))
@@ -115,9 +113,9 @@ def _parsed(name: str) -> tuple[str, tuple[str, str] | None]:
 def _instruction(
     name: str, model: "SentenceTransformer", option: tuple[str, str] | None
 ) -> str | None:
-    """What texts begin with; None where the model's own settings say it.
+    """Return the prefix of all texts; None if the model's settings define it.
 
-    Raises InvalidInput where its settings have no prompt of that name.
+    Raises InvalidInput if its settings have no prompt of that name.
     """
     if option is None:
         return None
@@ -137,7 +135,7 @@ def _instruction(
 
 
 def _use_pil(model: "SentenceTransformer", folder: Path) -> None:
-    """Pictures are prepared with PIL, as `hub.image_processor` says; sizes from the settings stay."""
+    """Prepare pictures with PIL, for the reason in `hub.image_processor`; sizes from the settings remain."""
     settings = {
         key: value
         for file in folder.glob("sentence_*_config.json")
@@ -157,11 +155,11 @@ class StEncoder(TextEncoder):
     """A text encoder of sentence-transformers, frozen, with its own pooling.
 
     Args:
-        name: What the user typed.
-        folder: What describes it.
+        name: The name that the user typed.
+        folder: The folder that describes it.
         model: On the CPU; it is moved to the device.
-        prompt: What every text begins with; None: the model's default prompt, if it has one.
-        device: As `pick_device` gives it.
+        prompt: The prefix of every text; None: the model's default prompt, if it has one.
+        device: The return value of `pick_device`.
         precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
             any case.
     """
@@ -181,7 +179,7 @@ class StEncoder(TextEncoder):
         self._prompt = self._default_prompt if prompt is None else prompt or None
         self._check_prompts()
         self.note = self._note()
-        # What pooling needs beside tokens: how long the prompt is that it leaves out
+        # Pooling also needs the length of the prompt that it excludes
         inputs = self._text_features(["a"])
         self._prompt_inputs = {
             key: inputs[key] for key in ("prompt_length", "modality") if key in inputs
@@ -205,7 +203,7 @@ class StEncoder(TextEncoder):
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
 
     def _check_prompts(self) -> None:
-        """Raises InvalidInput for one that sentence-transformers would fetch or open as a picture."""
+        """Raise InvalidInput for one that sentence-transformers would fetch or open as a picture."""
         from sentence_transformers.base.modality import infer_modality
 
         for prompt in filter(None, (self._prompt, self._default_prompt)):
@@ -216,17 +214,17 @@ class StEncoder(TextEncoder):
                 )
 
     def _note(self) -> str:
-        """What a reader of its scores must know."""
+        """Note for readers of its scores."""
         prompt = f"; every text begins with its prompt '{self._prompt}'" if self._prompt else ""
         return f"a text encoder: it sees no pictures{prompt}"
 
     def _picture_description(self) -> dict[str, object]:
-        """How pictures are prepared."""
+        """Describe the preparation of pictures."""
         return {}
 
     @property
     def capabilities(self) -> Capabilities:
-        """Embeddings of texts alone."""
+        """Only embeddings of texts."""
         return Capabilities(
             embeds_texts=True,
             dim=self.dim,
@@ -235,7 +233,7 @@ class StEncoder(TextEncoder):
         )
 
     def facts(self) -> dict[str, str]:
-        """What was built, in words."""
+        """Describe what was built, by subject."""
         return hub.facts(self._model, self._model.tokenizer, None)
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
@@ -265,8 +263,8 @@ class StEncoder(TextEncoder):
         return self._embedded(inputs)
 
     def _text_features(self, texts: Sequence[str]) -> Mapping:
-        """What its transformer is given. As a dictionary, a text that looks like the address of a
-        picture stays a text, and nothing is fetched or opened.
+        """Build the input of its transformer. In a dictionary, a text that looks like the address of a picture
+        remains a text, and nothing is downloaded or opened.
         """
         return self._model.preprocess([{"text": text} for text in texts], prompt=self._prompt)
 
@@ -279,9 +277,9 @@ class StEncoder(TextEncoder):
 class StDualEncoder(StEncoder, DualEncoder):
     """A model of sentence-transformers that embeds pictures and texts.
 
-    Where a picture is nothing but pixels to it, pictures go in batches; a model with a chat template,
-    or with as many patches as a picture is large, is given one at a time, so that neighbours in a
-    batch cannot move an embedding.
+    If a picture is only pixels to the model, pictures go in batches; a model with a chat template, or with a number
+    of patches that depends on the size, receives one at a time, so that neighbors in a batch cannot change an
+    embedding.
     """
 
     def __init__(
@@ -317,7 +315,7 @@ class StDualEncoder(StEncoder, DualEncoder):
         return {"preprocess": [type(processor).__name__, processor.to_dict()]}
 
     def facts(self) -> dict[str, str]:
-        """What was built, in words."""
+        """Describe what was built, by subject."""
         processor = self._model.processor.image_processor
         return hub.facts(self._model, self._model.tokenizer, processor)
 

@@ -1,12 +1,11 @@
 """OpenCLIP's towers on a processor, without the rows that no embedding depends on.
 
-In a causal text tower what stands in a column depends on the text up to there: texts that begin
-alike share these rows, and nothing is computed for columns after a text's end. The last block of
-either tower goes on with the pooled row alone. Of 1,200 captions of COCO and rewordings of them a
-quarter of the rows is left out. The arithmetic of each row is OpenCLIP's; numbers of rows are
-multiples of ROWS, so that a row's bits do not depend on how many there are beside it where one
-thread multiplies with AVX-512 (elsewhere less than a millionth does). Only for a processor: what it
-would save on a card was not measured.
+In a causal text tower a column depends on the text up to there: texts with the same beginning share these rows, and
+nothing is computed for columns after the end of a text. The last block of either tower only continues with the pooled
+row. For 1,200 captions of COCO and their rewordings a quarter of the rows is skipped. The arithmetic of each row is
+OpenCLIP's; numbers of rows are multiples of ROWS, so that a row's bits do not depend on how many others there are if
+one thread multiplies with AVX-512 (elsewhere less than a millionth does). Only for a processor: the savings on a GPU
+were not measured.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,9 +21,9 @@ ROWS = 16  # as `scoring.batches.BATCH_MULTIPLES` has it for pictures
 class TextRows(NamedTuple):
     """The distinct beginnings of texts, a row each; texts that begin alike are neighbours."""
 
-    first: np.ndarray  # of each row, where it first stands among texts x columns, shape (rows,)
+    first: np.ndarray  # first position of each row among texts x columns, shape (rows,)
     row_at: np.ndarray  # the row of each text and column, shape (texts, columns)
-    pooled: np.ndarray  # of each text, where its last token stands among texts x columns
+    pooled: np.ndarray  # position of the last token of each text among texts x columns
 
 
 def text_rows(tokens: np.ndarray, end: np.ndarray) -> TextRows:
@@ -52,7 +51,7 @@ def _filled_up(rows: np.ndarray) -> np.ndarray:
 
 
 def shares_beginnings(tower: Any) -> bool:
-    """Whether a text tower is OpenCLIP's own, causal and made of plain blocks."""
+    """Return whether a text tower is OpenCLIP's own, causal and made of plain blocks."""
     import torch
 
     mask = getattr(tower, "attn_mask", None)
@@ -63,7 +62,7 @@ def shares_beginnings(tower: Any) -> bool:
 
 
 def pools_first_row(tower: Any) -> bool:
-    """Whether an image tower is OpenCLIP's own, made of plain blocks, and pools the class token."""
+    """Return whether an image tower is OpenCLIP's own, made of plain blocks, and pools the class token."""
     from open_clip.transformer import VisionTransformer
 
     return (
@@ -139,15 +138,15 @@ def _through(
     kept: "torch.Tensor | None",
     is_causal: bool,
 ) -> "torch.Tensor":
-    """Rows through one block.
+    """Run rows through one block.
 
     Args:
         block: A plain residual attention block.
         x: Shape (rows, width).
         row_at: The row in each column of each sequence, shape (n, columns).
-        kept: Where the rows that go on stand among n x columns; None: each row stands in one place
-            alone, in order, and all go on.
-        is_causal: Whether a column looks at those before it alone.
+        kept: The positions among n x columns of the rows that continue; None: each row has one position, in order,
+        and all continue.
+        is_causal: Restrict attention of a column to earlier columns.
     """
     from torch.nn import functional
 

@@ -1,9 +1,8 @@
-"""The demo world's tiny CLIP: its shape, its files, and how a file becomes a model of OpenCLIP
-again.
+"""The demo world's tiny CLIP: its shape, its files, and the conversion of a file to an OpenCLIP model.
 
-Of the tokenizer's 49,408 tokens the captions use under 200. A file holds their rows alone, and a
-model in training has no others; a loaded model has the whole table, zero where nothing was learned:
-such a word adds nothing but its place.
+Of the tokenizer's 49,408 tokens the captions use under 200. A file holds only their rows, and so does a model in
+training; a loaded model has the full table, with zeros for tokens that were not learned: such a word only contributes
+its position.
 """
 
 import copy
@@ -81,16 +80,14 @@ def build(model_config: dict) -> OpenClipModel:
 
 
 def save(path: Path, model: TorchModel, loss: str, training: dict) -> None:
-    """Writes a model in training (its token table has the rows of `token_ids` alone) in half
+    """Write a model in training (its token table only has the rows of `token_ids`) in half
     precision.
     """
     _write(path, model.state_dict(), token_ids(), config(loss), training)
 
 
 def save_whole(path: Path, model: TorchModel, model_config: dict, training: dict) -> None:
-    """Writes a model with the whole token table, of that config, in half precision: the rows that
-    are not zero.
-    """
+    """Write a model with the full token table and that config, in half precision: only the rows that are not zero."""
     state = model.state_dict()
     ids = state[_ROWS].any(dim=1).nonzero()[:, 0].tolist()
     _write(path, state | {_ROWS: state[_ROWS][ids]}, ids, model_config, training)
@@ -151,7 +148,7 @@ def load_checkpoint(path: Path) -> tuple[OpenClipModel, Callable, Callable]:
 
 
 def export_local_dir(path: Path, folder: Path) -> None:
-    """Writes OpenCLIP's folder layout, so that `open_clip.create_model("local-dir:FOLDER")` loads
+    """Write OpenCLIP's folder layout, so that `open_clip.create_model("local-dir:FOLDER")` loads
     the checkpoint.
     """
     from safetensors.torch import save_file

@@ -1,3 +1,1 @@
-"""Whether a model is fit to be believed: its passport, health checks, and edits that never reach
-it.
-"""
+"""Model checks: passport, health checks, and edits that the model cannot see."""

@@ -1,6 +1,4 @@
-"""What a healthy model does whatever it was trained on; each check says so in a sentence and keeps
-the figure.
-"""
+"""Checks that a healthy model passes, whatever it was trained on; each has one sentence and a figure."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -30,12 +28,12 @@ from vlprobe.types import (
 )
 
 BATCH = 32
-TRIED_ALONE = 8  # texts and pictures that are asked about once more, alone
+TRIED_ALONE = 8  # texts and pictures that are embedded once more, one at a time
 # how far an embedding may move with its batch in fp32: the length of the difference
 TOLERANCE = 1e-5
 HALF_TOLERANCE = 2e-2  # the same in fp16 and bf16
 COLOR_TOLERANCE = 2e-3  # of mean and std; published figures are rounded
-# checks that a model does better than one that knows nothing
+# checks that a model beats one that knows nothing
 CHANCE = ("matched_auc", "r1_forth", "r1_back")
 NEIGHBOUR = "two red cats on a very small wooden boat in the harbour of a town by the sea on a rainy day in autumn"
 TEXT_BATCH = "A caption gives the same numbers whatever other captions are in its batch."
@@ -56,7 +54,7 @@ class Check:
 
     name: str
     meaning: str  # one plain sentence
-    passed: bool | None  # None: does not apply, or could not be judged; the detail says why
+    passed: bool | None  # None: does not apply, or could not be judged; the detail has the reason
     value: float | int = math.nan  # a count stays one when it is read back
     limit: float | int = math.nan
     detail: str = ""
@@ -79,11 +77,11 @@ def similarities(
     progress: Callable[[int, int], None] = lambda done, total: None,
     stored_pictures: StoredPictures | None = None,
 ) -> Similarities:
-    """Pictures beside first captions, or second captions where the items have no picture. Raises
-    InvalidInput.
+    """Compute similarities of pictures with first captions, or of second captions with first ones if the items have no
+    picture. Raises InvalidInput.
 
     Args:
-        model: A pair scorer gives the scores of pairs; of any other, embeddings are compared.
+        model: A pair scorer scores pairs; for any other model, embeddings are compared.
         items: One or more, all with a picture or all without.
         progress: Called with (done, total); may raise to stop.
         stored_pictures: See `examine`.
@@ -138,7 +136,7 @@ def _pair_similarities(
 
 
 def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
-    """The model's `encode_texts`. Raises InvalidInput where it has none."""
+    """The model's `encode_texts`. Raises InvalidInput if it has none."""
     if not embeds_texts(model):
         raise InvalidInput(
             f"'{model.name}' has no embeddings of texts. Choose data with pictures to examine it on."
@@ -149,7 +147,7 @@ def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
 def _picture_encoder(
     model: Model, images: Sequence[Picture], stored_pictures: StoredPictures | None
 ) -> Callable[[slice], np.ndarray]:
-    """Rows of the pictures to their embeddings. Raises InvalidInput where the model has none."""
+    """Rows of the pictures to their embeddings. Raises InvalidInput if the model has none."""
     if not embeds_images(model):
         raise InvalidInput(
             f"'{model.name}' has no embeddings of pictures. Choose data of captions alone."
@@ -214,8 +212,8 @@ def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
 
 
 def text_batch(model: Model, items: Sequence[Item]) -> Check:
-    """The same caption alone, beside a long one, in another order. SigLIP padded to a batch's
-    longest fails it.
+    """Embed the same caption by itself, with a long one, and in another order. A SigLIP that pads to the longest text
+    of a batch fails.
     """
     texts = [item.captions[0] for item in items[:TRIED_ALONE]]
     image = items[0].image
@@ -236,9 +234,7 @@ def text_batch(model: Model, items: Sequence[Item]) -> Check:
 
 
 def image_batch(model: Model, items: Sequence[Item]) -> Check:
-    """The same picture alone, among others and in another order. A model left in training mode
-    fails it.
-    """
+    """Embed the same picture by itself, among others and in another order. A model left in training mode fails."""
     images = [item.image for item in items[:TRIED_ALONE] if item.image]
     if images and scores_pairs(model):
         tokens = model.tokenize([items[0].captions[0]])
@@ -265,7 +261,7 @@ def _moved(
     batched: Sequence[np.ndarray],
     inputs: str,
 ) -> Check:
-    """Compares the rows of inputs that were alone with the rows of the same inputs in batches."""
+    """Compare the rows of single inputs with the rows of the same inputs in batches."""
     if not all(np.isfinite(vectors).all() for vectors in (alone, *batched)):
         return Check(name, meaning, None, detail=NOT_FINITE)
     limit = TOLERANCE if model.capabilities.precision == "fp32" else HALF_TOLERANCE
@@ -281,7 +277,7 @@ def _moved(
 
 
 def matching(similarity: Similarities) -> list[Check]:
-    """Whether what belongs together is more alike than what does not: AUC and, both ways, R@1;
+    """Return whether what belongs together is more alike than what does not: AUC and, both ways, R@1;
     against chance.
     """
     n, (rows, columns) = len(similarity.scores), similarity.names
@@ -342,13 +338,13 @@ def _top1_hits(scores: np.ndarray) -> np.ndarray:
 
 
 def auc(scores: np.ndarray) -> Estimate:
-    """Probability that a matched pair is more similar than a mismatched one; a tie counts half.
+    """Estimate the probability that a matched pair is more similar than a mismatched one; a tie counts half.
 
     Args:
         scores: Shape (n, n), n of 2 or more; matched pairs on the diagonal.
 
     Returns:
-        Its 95 % interval is from resampled items: a pair comes in as often as both of its items do,
+        The estimate with a 95 % interval from resampled items: a pair is weighted by the counts of both of its items,
         and an item drawn twice is not mismatched with itself.
     """
     n = len(scores)
@@ -360,7 +356,7 @@ def auc(scores: np.ndarray) -> Estimate:
 
     def weighted(count: np.ndarray) -> float:
         pairs = np.concatenate([[0.0], np.cumsum(count[row] * count[column])])
-        if pairs[-1] == 0:  # one item only was drawn
+        if pairs[-1] == 0:  # only one item was drawn
             return math.nan
         return float(count @ (pairs[below] + pairs[upto]) / 2 / (count.sum() * pairs[-1]))
 
@@ -371,7 +367,7 @@ def auc(scores: np.ndarray) -> Estimate:
 
 
 def preprocessing(model: Model) -> Check:
-    """What becomes of a picture, against what those who published the weights state."""
+    """Compare the measured preprocessing of a picture with the published settings of the weights."""
     meaning = "Pictures are resized and normalised as those of the training were."
     published = model.published()
     measured = passport.measured_preprocessing(model)

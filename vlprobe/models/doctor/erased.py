@@ -28,7 +28,7 @@ from vlprobe.types import (
     scores_pairs,
 )
 
-# pairs of pictures looked at, drawn by lot: opening all would cost as much as the run
+# random sample of picture pairs: opening all would cost as much as the run
 PICTURE_PAIRS = 200
 _CASES = 4096  # tokenized at once
 # each undone on top of those before it; the one that makes two texts equal is the reason
@@ -39,13 +39,13 @@ _FOLDED = (
 )
 
 
-# What a pair is drawn by, its sort (what, kind, rule, role), and its two pictures
+# the sampling key of a pair, its sort (what, kind, rule, role), and its two pictures
 PicturePair = tuple[str, tuple[str, str, str, str], Picture, Picture]
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How many edits of one sort a model cannot see, and why."""
+    """Number of edits of one sort that a model cannot see, with the reason."""
 
     what: str  # text or picture
     kind: str
@@ -58,7 +58,7 @@ class Erased:
 
 
 def erased(cases: pa.Table, model: Model) -> list[Erased]:
-    """Counts the edits that leave a model's input as it was.
+    """Count the edits that leave a model's input as it was.
 
     A text is erased if it differs from an earlier text of its case and has the same token ids; a
     picture, if its pixels after preprocessing are those of the first picture of its case, or of the
@@ -67,10 +67,10 @@ def erased(cases: pa.Table, model: Model) -> list[Erased]:
     Args:
         cases: With `id`, `item`, `kind`, `rule`, `images`, `texts` and `roles`, as a run stores
             them.
-        model: Pictures are left out where it takes none.
+        model: Pictures are skipped if it takes none.
 
     Returns:
-        A row for each sort of which at least one is erased; an empty list says that none is.
+        One row for each sort with at least one erased edit; an empty list means that none is erased.
 
     Raises:
         InvalidInput: a picture cannot be read.
@@ -100,7 +100,7 @@ def _texts(cases: pa.Table, model: Model) -> list[Erased]:
 
 def _reason(left: str, right: str, model: Model) -> str:
     """Why two different texts of a case have the same token ids."""
-    # Both from the first word on in which they differ: what is not erased there was out of reach
+    # Both from the first word on in which they differ: an edit that is not erased there was out of reach
     # before.
     words = left.split(" "), right.split(" ")
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*words, strict=False)))
@@ -127,7 +127,7 @@ def _pictures(cases: pa.Table, model: DualEncoder | PairScorer) -> list[Erased]:
 
 
 def _pairs_within(cases: pa.Table) -> list[PicturePair]:
-    """The first picture of each case beside every other one of it."""
+    """Pair the first picture of each case with every other picture of the case."""
     counts = [chunk.value_lengths().to_numpy() for chunk in cases["images"].chunks]
     several = cases.filter(np.concatenate([np.zeros(0, bool), *[count > 1 for count in counts]]))
     return [

@@ -36,17 +36,17 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Item, Lookup, Model, Picture, answers_cases, looks_up
 
 SCHEMA = 1
-# items that a model is tried on, drawn by lot, no two with the same picture or the same first
+# items that a model is checked on, drawn at random, no two with the same picture or the same first
 # caption
 ITEMS = 200
-PAIR_ITEMS = 24  # the same for a model that scores pairs, which is asked about the square of it
+PAIR_ITEMS = 24  # the same for a model that scores pairs, which needs the square of it
 
 Progress = Callable[[str, float, float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What one model is, and how it did on one dataset."""
+    """Passport of one model with its checks on one dataset."""
 
     model: str
     model_digest: str
@@ -66,16 +66,15 @@ def examine(
     progress: Progress = lambda label, done, total: None,
     stored_pictures: StoredPictures | None = None,
 ) -> Examination:
-    """Reads the model's passport, tries it on some of the dataset's items, and stores the outcome.
+    """Read the model's passport, check the model on some of the dataset's items, and store the outcome.
 
     Args:
-        model: What is examined; a check that it cannot be put to does not apply.
-        dataset: Items with a picture and a caption; where they have no picture or the model sees
-            none, two captions.
+        model: The model to examine; a check that needs a missing capability does not apply.
+        dataset: Items with a picture and a caption; if they have no picture or the model takes none, two captions.
         cache: The store's folder.
         progress: Called with (label, done, total); may raise to stop.
-        stored_pictures: The model's embeddings of these pictures, None where any is not stored;
-            what is not is computed.
+        stored_pictures: The model's embeddings of these pictures, None if any is missing, in which case they are
+        computed.
 
     Raises:
         InvalidInput: the dataset has no such item, or a picture cannot be read.
@@ -127,7 +126,7 @@ def _checks(
     progress: Callable[[int, int], None],
     stored_pictures: StoredPictures | None,
 ) -> list[Check]:
-    """All checks of a model that can be asked."""
+    """Run all checks that apply to a model."""
     similarity = doctor_checks.similarities(model, items, progress, stored_pictures)
     return [
         doctor_checks.preprocessing(model),
@@ -140,10 +139,10 @@ def _checks(
 
 
 def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Similarities:
-    """Similarities of pictures with first captions, or of second captions with first ones where
-    the model has no pictures, as it looks them up; of ITEMS items of which it has both.
+    """Similarities of pictures with first captions, or of second captions with first ones where the model has no
+    pictures, as it looks them up; for ITEMS items for which it has both.
 
-    A model that no run has told what it is asked about is told the items.
+    If no run has bound the model to its inputs, it is bound to these items.
     """
     if not model.is_bound:
         inputs = of_items(dataset.items, cache)
@@ -168,9 +167,7 @@ def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Sim
 
 
 def _plain(examination: Examination) -> dict:
-    """As JSON holds it; the passport as a list, since JSON would be sorted and a reader wants it in
-    order.
-    """
+    """Convert to JSON values; the passport becomes a list, because JSON keys are sorted and its order matters."""
     return {"schema": SCHEMA, **asdict(examination), "passport": list(examination.passport.items())}
 
 
@@ -189,7 +186,7 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
 
 
 def _distinct(items: Sequence[Item]) -> list[Item]:
-    """The items in an order drawn by lot, none with the picture or the first caption of another."""
+    """Shuffle the items and drop those with the picture or the first caption of an earlier one."""
     shuffled = sorted(
         items,
         key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest(),
@@ -302,9 +299,7 @@ def read(path: Path) -> Examination | None:
 
 
 def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
-    """One line for each failed check, by the digests of model and dataset: shown beside that
-    model's numbers on it.
-    """
+    """One line for each failed check, by the digests of model and dataset: shown next to that model's numbers on it."""
     lines: dict[tuple[str, str], list[str]] = {}
     for examination in load(store):
         lines.setdefault((examination.model_digest, examination.dataset_digest), []).extend(

@@ -1,7 +1,6 @@
-"""What a model is, in words that a reader can check: asked of its adapter, or found out by
-experiment.
+"""Facts about a model that a reader can check: from its adapter, or measured.
 
-The subjects of an adapter's `facts()`, each free to be absent: architecture, activation, tokenizer,
+The subjects of an adapter's `facts()`, all optional: architecture, activation, tokenizer,
 parameters, mean, std, interpolation, resizing, size. Those of `published()`: activation, and all
 from mean on. Figures are written as "0.4815, 0.4578, 0.4082" and "224 x 224".
 """
@@ -15,7 +14,7 @@ from vlprobe.types import Model, answers_cases, embeds_images, looks_up, scores_
 
 NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
 LONG = "a dog and a cat " * 150
-_PACKAGES = (  # whose versions are told where they are imported
+_PACKAGES = (  # whose versions are reported if they are imported
     "vlprobe",
     "torch",
     "open_clip",
@@ -29,11 +28,10 @@ _PACKAGES = (  # whose versions are told where they are imported
 
 
 def read_passport(model: Model) -> dict[str, str]:
-    """What a reader must know to compare the model's numbers with somebody else's.
+    """Collect the facts that are needed to compare the model's numbers with other published numbers.
 
     Returns:
-        Words by subject. What an experiment shows of the preprocessing stands in place of what the
-        adapter says.
+        Text by subject. The measured preprocessing replaces the one that the adapter reports.
     """
     return {
         "name": model.name,
@@ -63,7 +61,7 @@ def _embedding(model: Model) -> str:
 
 
 def _tokenization(model: Model) -> dict[str, str]:
-    """How the tokenizer treats letter case, marks, short texts and long ones."""
+    """Describe how the tokenizer treats letter case, marks, short texts and long ones."""
     alone, batched = model.tokenize(["a dog"]), model.tokenize(["a dog", LONG])
     row = alone[0]
     after, before = (int((line == line[0]).cumprod().sum()) for line in (row[::-1], row))
@@ -95,8 +93,8 @@ def _same_tokens(model: Model, left: str, right: str) -> bool:
 
 
 def measured_preprocessing(model: Model) -> dict[str, str]:
-    """Mean, standard deviation and size, from what becomes of a black and of a white picture; else
-    nothing.
+    """Measure mean, standard deviation and size from a preprocessed black picture and a white one; empty if that is
+    not possible.
 
     A channel is (value - mean) / std with values from 0 to 1, so black gives -mean / std and white
     (1 - mean) / std.

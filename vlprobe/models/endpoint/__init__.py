@@ -1,1 +1,1 @@
-"""Models that a server answers for, over HTTP: how they are asked, what that costs, what is kept."""
+"""Models behind an HTTP server: requests, costs, and the log of answers."""

@@ -1,4 +1,4 @@
-"""What asking costs: tokens before they are sent, money where a price is named, and a limit of it."""
+"""Cost of requests: tokens before they are sent, money if a price is given, and a limit."""
 
 import re
 import threading
@@ -15,7 +15,7 @@ MILLION = 1_000_000
 
 
 class LimitReached(VlprobeError):
-    """The next request could cost more than is left; what was answered is kept."""
+    """The next request could exceed the remaining budget; answers received so far are kept."""
 
 
 def estimated_tokens(text: str) -> int:
@@ -28,14 +28,14 @@ def estimated_tokens(text: str) -> int:
 
 
 class Budget:
-    """What this command, or this job, has spent and may spend. Threads share it.
+    """Spending and limit of this command or job, shared by its threads.
 
     Args:
-        price: PRICE_FORM; "": money is not spoken of.
-        max_cost: Where to stop, in the money of the price; "": nowhere.
+        price: PRICE_FORM; "" reports no money.
+        max_cost: The limit, in the currency of the price; "": no limit.
 
     Raises:
-        InvalidInput: one of them is no amount, or there is a limit without a price.
+        InvalidInput: one of them is not a valid amount, or there is a limit without a price.
     """
 
     def __init__(self, price: str = "", max_cost: str = "") -> None:
@@ -60,7 +60,7 @@ class Budget:
         return sent * self._sent + received * self._received
 
     def promise(self, sent: int, received: int) -> float:
-        """Sets aside what a request may cost; `settled` takes it back. Raises LimitReached."""
+        """Set aside what a request may cost; `settled` takes it back. Raises LimitReached."""
         with self._lock:
             amount = self.cost(sent, received) * self._excess
             if self.spent + self._promised + amount > self.limit:
@@ -73,11 +73,11 @@ class Budget:
 
     @contextmanager
     def settled(self, promised: float, expected: float) -> Iterator["Bill"]:
-        """Counts what a request costs in the end, however it ends.
+        """Count the actual cost of a request, whether it succeeds or fails.
 
         Args:
-            promised: What `promise` gave.
-            expected: What it was thought to cost, without any excess.
+            promised: The return value of `promise`.
+            expected: The expected cost, without any excess.
         """
         bill = Bill()
         try:
@@ -93,8 +93,8 @@ class Budget:
 
 @dataclass
 class Bill:
-    """What one request came to."""
+    """Cost of one request."""
 
     attempts_lost: int = 0  # without an answer, which may be charged for
     is_answered: bool = False
-    tokens: tuple[int, int] | None = None  # sent and received; None if no answer says how many
+    tokens: tuple[int, int] | None = None  # sent and received; None if no answer reports them

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 YES, NO = "yes", "no"
-BLANKS = " \t\r\n▁Ġ"  # and what stands for a blank in some tokenizers
-UNLIKELY = -9998.0  # what is below was not among the most probable: -9999 stands for that
+BLANKS = " \t\r\n▁Ġ"  # and the symbol for a blank in some tokenizers
+UNLIKELY = -9998.0  # a lower value, such as -9999, marks a token outside the most probable ones
 FIRST_TEXT = "a grey square"  # of the request that every run begins with
 
 
@@ -45,7 +45,7 @@ class _Pair(NamedTuple):
 
 
 class ServedJudge(ServedModel, CaseAnswerer):
-    """A model that a server answers for, asked whether a picture shows what a text says."""
+    """A chat model behind a server that decides whether a picture shows what a text describes."""
 
     def __init__(self, parsed: EndpointName) -> None:
         how = [QUESTION, YES, NO, parsed.picture_settings, parsed.top]
@@ -56,7 +56,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Answers to cases, one request a picture and text."""
+        """Answers to cases, one request per picture and text."""
         return capabilities_of(self.parsed)
 
     def first_question(self) -> Question:
@@ -87,7 +87,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
         return Question((name,), payload, tokens, label)
 
     def check(self, answer: Reply, question: Question) -> None:
-        """Raises InvalidInput unless it names the log-probabilities of its first token."""
+        """Raise InvalidInput unless it names the log-probabilities of its first token."""
         _log_odds(answer, question.label)
 
     def check_cases(self, cases: Reader) -> str:
@@ -152,7 +152,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
 
 
 def capabilities_of(parsed: EndpointName) -> Capabilities:
-    """What chat of that name can be asked."""
+    """Capabilities of the chat model of that name."""
     scale = "probability" if parsed.gives_probability else "logit"
     return Capabilities(answers_cases=True, asks_server=True, score_type=scale)
 
@@ -183,7 +183,7 @@ def _log_odds(answer: Reply, label: str) -> float:
 
 
 def _log_sum(log_probability_of: Mapping[str, float], word: str) -> float:
-    """Of the tokens that are this word; NaN where there is none."""
+    """Compute the log of the summed probability of the tokens that are this word; NaN if there is none."""
     values = [
         value
         for token, value in log_probability_of.items()

@@ -27,12 +27,12 @@ CONNECT_SECONDS = 10.0
 MAX_ANSWER = 64 << 20  # bytes
 BLOCK = 1 << 16
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-PIECE = 8  # letters of a key in a row that nothing which is shown or stored with results may have
+PIECE = 8  # consecutive letters of a key that must never be shown or stored with results
 LONG_FIELDS = ("data", "choices")  # the answers themselves
 
 
 class Stopped(Exception):
-    """Raised in threads that wait or would ask, once somebody stops them."""
+    """Raised in threads that wait or are about to send, after a stop was requested."""
 
 
 def _repeats(key: str, text: str) -> bool:
@@ -78,16 +78,16 @@ class Client:
         self._stopping.set()
 
     def post(self, path: str, body: bytes, label: str, bill: Bill) -> str:
-        """Return the text of the answer.
+        """Send a request and return the text of the answer.
 
         Args:
-            path: After the address's URL.
+            path: The path after the URL of the server.
             body: JSON.
             label: The name of the request in an error.
             bill: Counts each attempt that ended without an answer after it was sent.
 
         Raises:
-            InvalidInput: the server refuses it, or gives no whole answer.
+            InvalidInput: the server rejects it, or returns no complete answer.
             Stopped: `stop` was called.
         """
         problem, asked_wait = "", 0.0
@@ -159,9 +159,9 @@ class Client:
         return text
 
     def _problem(self, status: int, label: str) -> str:
-        """Return what is wrong with a status that may pass. Raises InvalidInput for any other.
+        """Return the problem for a status that may be temporary. Raises InvalidInput for any other.
 
-        What the server says is not quoted: servers repeat keys, whole or in part.
+        The server's message is not quoted: servers repeat keys, in full or in part.
         """
         if status in BUSY:
             return f"status {status}"
@@ -179,7 +179,7 @@ class Client:
         raise self._refused(label, problem)
 
     def _asked_wait(self, response: urllib3.BaseHTTPResponse, problem: str, label: str) -> float:
-        """Return how many seconds a busy server asks us to wait. Raises InvalidInput if that is too long."""
+        """Return the seconds that a busy server requests us to wait. Raises InvalidInput if that is too long."""
         try:
             seconds = urllib3.Retry(retry_after_max=10**9).get_retry_after(response) or 0.0
         except InvalidHeader:

@@ -48,7 +48,7 @@ class ServedEmbeddings(ServedModel, Lookup):
 
     @property
     def is_bound(self) -> bool:
-        """Whether it has the embeddings of a run."""
+        """Return whether it has the embeddings of a run."""
         return bool(self._bound_to)
 
     def first_question(self) -> Question:
@@ -133,7 +133,7 @@ class ServedEmbeddings(ServedModel, Lookup):
         return Question(tuple(batch), payload, tokens, label)
 
     def check(self, answer: Reply, question: Question) -> None:
-        """Raises InvalidInput unless there is a vector of the model's length for each input."""
+        """Raise InvalidInput unless there is a vector of the model's length for each input."""
         vectors = _rows(answer, len(question.names), question.label)
         expected = self.dim or self.parsed.dimensions or vectors.shape[1]
         if vectors.shape[1] != expected:
@@ -178,7 +178,7 @@ class ServedEmbeddings(ServedModel, Lookup):
 
 
 def capabilities_of(parsed: EndpointName, dim: int = 0) -> Capabilities:
-    """What embeddings of that name can be asked."""
+    """Capabilities of the embeddings of that name."""
     return Capabilities(
         looks_up=True,
         asks_server=True,
@@ -190,7 +190,7 @@ def capabilities_of(parsed: EndpointName, dim: int = 0) -> Capabilities:
 
 
 def _rows(answer: Reply, count: int, label: str) -> np.ndarray:
-    """The vectors in the order of what was asked, float64 of shape (count, dim). Raises InvalidInput."""
+    """Return the vectors in the order of the inputs, float64 of shape (count, dim). Raises InvalidInput."""
     listed = reply.entries(answer.content, "data", label)
     if len(listed) != count:
         raise reply.strange(label, f"{len(listed)} vectors for {count} inputs")

@@ -1,4 +1,4 @@
-"""What every answer of an OpenAI-compatible server has, whatever was asked, read without trust."""
+"""Fields that every answer of an OpenAI-compatible server has, read as untrusted input."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ LONGEST_NAME = 200  # of a model and of a fingerprint
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which model answered, as the server says."""
+    """Identity of the model that answered, as reported by the server."""
 
     model: str
     fingerprint: str  # of the server's configuration; "" where it names none
 
     @property
     def words(self) -> str:
-        """For a person."""
+        """Describe the identity for a person."""
         return f"'{self.model}'" + (
             f" with fingerprint '{self.fingerprint}'" if self.fingerprint else ""
         )
@@ -32,7 +32,7 @@ class Reply:
 
     content: Mapping[str, Any]
     identity: Identity
-    tokens: tuple[int, int] | None  # sent and received; None if it does not say
+    tokens: tuple[int, int] | None  # sent and received; None if not reported
 
 
 def strange(label: str, problem: str) -> InvalidInput:

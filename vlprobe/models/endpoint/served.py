@@ -1,8 +1,9 @@
-"""A model that a server answers for: its name, what is sent to it, and how it is asked in a run, once about each thing.
+"""A model behind a server: its name, its requests, and its use in a run, with one request per input.
 
-`open` looks up which model answered before, or sends the first request to learn it; then the run has a key. What a run
-needs and the log lacks is counted and reported, then sent. A whole answer goes to the log, from which scores are
-computed; a damaged one stops the run, as does an answer of another model. What is in the log is never sent again.
+`open` looks up which model answered before, or sends the first request to learn it; then the run has a key. Requests
+that a run needs and the log lacks are counted and reported, then sent. A complete answer goes to the log, from which
+scores are computed; a damaged one stops the run, as does an answer of another model. A request whose answer is in the
+log is never sent again.
 """
 
 import base64
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from vlprobe.models.endpoint.client import Client
 
 VERSION = 1  # of how questions are put to a server, and of how answers are read
-LOOK_EVERY = 0.5  # seconds between two looks at whether somebody stops the run
+LOOK_EVERY = 0.5  # seconds between two checks for a stop request
 PIXELS_PER_TOKEN = 750  # roughly, of several services
 FLAGS = ("chat", "pictures", "normalise", "probability")
 BOUNDS = {  # least, most, default
@@ -60,20 +61,20 @@ class EndpointName:
 
     name: str  # as it was typed
     address: Address
-    is_chat: bool  # whether it is asked in words, else for embeddings
-    sees_pictures: bool  # whether embeddings of pictures are asked for
+    is_chat: bool  # True for chat, False for embeddings
+    sees_pictures: bool  # whether embeddings of pictures are requested
     normalise: bool  # whether embeddings may have any length
     gives_probability: bool  # in place of log-odds
     fingerprint: str  # that answers must have, as model or as fingerprint; "": that of the first
-    dimensions: int  # of an embedding that the server is asked for; 0: its own
-    side: int  # pixels of a picture's longer side, at most
-    top: int  # tokens whose probabilities are asked for
+    dimensions: int  # dimension requested from the server; 0: the server's default
+    side: int  # maximum of a picture's longer side in pixels
+    top: int  # number of tokens whose probabilities are requested
     timeout: int  # seconds
     parallel: int  # requests at the same time
 
     @property
     def picture_settings(self) -> str:
-        """What is done to a picture before it is sent, in words that a digest covers."""
+        """Description of the preparation of a picture before it is sent; part of the digest."""
         return f"upright RGB, longer side at most {self.side} (Lanczos), PNG"
 
     @property
@@ -136,7 +137,7 @@ def refuse_absent(picture: Picture, model: str) -> None:
 
 
 class Reporter(Protocol):
-    """Receives what a person should know while a server is asked; `runs.request.Progress` is one."""
+    """Receiver of messages for a person while requests are sent; `runs.request.Progress` is one."""
 
     def update(self, label: str, done: float, total: float) -> None:
         """Report that `done` of `total` requests are answered; may raise to stop."""
@@ -151,21 +152,21 @@ class Reporter(Protocol):
 class Question:
     """One request."""
 
-    names: tuple[str, ...]  # of what it asks, by which the log knows the answers
+    names: tuple[str, ...]  # keys of its questions in the log
     payload: Callable[[], Mapping[str, object]]  # its body, made when it is sent
     tokens: int  # that are sent, estimated
-    label: str  # what an error calls it
+    label: str  # its name in an error
     tokens_received: int = 1  # estimated
 
 
 class ServedModel(Model):
-    """What embeddings and chat share.
+    """Base class of embedding and chat models.
 
     Args:
         parsed: Its name.
-        path: Of the requests, after the URL.
-        how: What answers depend on apart from the questions: the prompt, the preparation of pictures.
-        reading: How scores are computed from the answers; one log can be read by several models.
+        path: The path of the requests, after the URL.
+        how: The settings that answers depend on, apart from the questions: the prompt, the preparation of pictures.
+        reading: The method that computes scores from the answers; several models can read one log.
     """
 
     log_type: type[AnswerLog] = AnswerLog
@@ -187,14 +188,14 @@ class ServedModel(Model):
 
     @abstractmethod
     def first_question(self) -> Question:
-        """Return the question that tells which model answers."""
+        """Return the question whose answer identifies the model."""
 
     @abstractmethod
     def check(self, answer: Reply, question: Question) -> None:
         """Raise InvalidInput if an answer is not what the question needs."""
 
     def learn(self, answer: Reply, question: Question) -> None:
-        """Take from the first answer what else it says of the model."""
+        """Store further facts about the model from the first answer."""
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
         """Prepare to send requests, and learn which model answers.
@@ -293,11 +294,11 @@ class ServedModel(Model):
                     n_done += len(ended)
                     self._reporter.update(f"Asking {self.name}", n_done, len(questions))
             except BaseException:
-                client.stop()  # what is under way goes on to its answer, which is kept
+                client.stop()  # requests in progress finish, and their answers are kept
                 raise
 
     def _ask_one(self, client: "Client", question: Question, promised: float) -> None:
-        """Send a question and put its answer into the log, if it is whole and of the model that answered before."""
+        """Send a question and put its answer into the log, if it is complete and from the same model as before."""
         expected = self._budget.cost(question.tokens, question.tokens_received)
         with self._budget.settled(promised, expected) as bill:
             body = json.dumps(question.payload()).encode()

@@ -1,1 +1,1 @@
-"""Answers that were computed elsewhere and lie in files: vectors and matrices, found by keys."""
+"""Imported answers in files: vectors and matrices, looked up by key."""

@@ -1,4 +1,4 @@
-"""What models that look up pictures and texts share: which row of a file is whose."""
+"""Lookup of pictures and texts in files: assignment of rows to inputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ Rows = tuple[Mapping[str, int] | None, int, frozenset[int]]
 
 
 class _Sought(NamedTuple):
-    """How the inputs of one side were found."""
+    """Result of the lookup for the inputs of one side."""
 
     n_asked: int
     n_missing: int
@@ -24,14 +24,14 @@ class _Sought(NamedTuple):
 
 
 class BoundLookup(Lookup):
-    """A Lookup that binds by keys, or by place.
+    """A Lookup that binds by key or by position.
 
     Args:
-        name: Of the model.
-        file: For errors.
-        rows: Of the sides that it has, "pictures" and "texts": row by key (None: in the order of what
-            is asked), how many rows, and which of these hold nothing.
-        is_partial: Whether what is missing is unknown rather than refused.
+        name: The name of the model.
+        file: The file name for errors.
+        rows: For each side, "pictures" and "texts": row by key (None: in the order of the inputs), the number of
+        rows, and the empty rows.
+        is_partial: Treat missing rows as unknown instead of rejecting them.
     """
 
     def __init__(self, name: str, file: str, rows: Mapping[str, Rows], is_partial: bool) -> None:
@@ -47,15 +47,15 @@ class BoundLookup(Lookup):
 
     @property
     def is_bound(self) -> bool:
-        """Whether it knows which rows are whose."""
+        """Return whether it knows which rows are whose."""
         return bool(self._bound_to)
 
     def is_bound_to(self, key: str, *, is_gallery: bool) -> bool:
-        """Whether `bind` was called with these."""
+        """Return whether `bind` was called with these."""
         return self._bound_to == f"{key} {is_gallery}"
 
     def forget(self) -> None:
-        """As if it had never been told what is asked."""
+        """Reset the binding to inputs."""
         self._bound_to = ""
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
@@ -65,12 +65,12 @@ class BoundLookup(Lookup):
         )
 
     def add_note(self, sentence: str) -> str:
-        """Joins a sentence to what a reader must know."""
+        """Join a sentence to what a reader must know."""
         self._note = "; ".join(filter(None, [self._note, sentence]))
         return self._note
 
     def rows_asked(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of all pictures and of all texts that are asked about and there, in rising order."""
+        """Return the rows of all pictures and texts that are bound and present, in ascending order."""
         images, texts = (
             np.unique(np.fromiter(row_of.values(), np.int64, len(row_of)))
             for row_of in (self._row_of_picture, self._row_of_text)
@@ -78,7 +78,7 @@ class BoundLookup(Lookup):
         return images[images >= 0], texts[texts >= 0]
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """Finds the rows of a run's pictures and texts; see `types.Lookup`."""
+        """Find the rows of a run's pictures and texts; see `types.Lookup`."""
         if self.is_bound_to(key, is_gallery=is_gallery):
             return self._note
         self._bound_to = ""
@@ -99,7 +99,7 @@ class BoundLookup(Lookup):
         keys_of_names: Iterable[tuple[str, Sequence[str]]],
         row_of: dict[str, int],
     ) -> _Sought:
-        """Fills `row_of`; what is missing has the row -1."""
+        """Fill `row_of`; a missing input has the row -1."""
         rows, n_rows, empty = self._rows[side]
         place_of: dict[str, int] = {}
         missing: set[str] = set()
@@ -133,7 +133,7 @@ class BoundLookup(Lookup):
         return _Sought(len(place_of), len(missing), first_missing)
 
     def _told(self, sought: Mapping[str, _Sought], is_gallery: bool) -> str:
-        """What a reader must know. Raises InvalidInput where what is missing is refused."""
+        """Return a note for readers. Raises InvalidInput if rows are missing and not allowed to be."""
         lacking = {side: of_side for side, of_side in sought.items() if of_side.n_missing}
         counts = " and ".join(
             f"{of_side.n_missing:,} of {of_side.n_asked:,} {side}"

@@ -1,9 +1,9 @@
-"""The score of every picture with every text, computed elsewhere: a matrix that is read where it
-lies.
+"""Imported scores of every picture with every text: a memory-mapped matrix.
 
-    FOLDER      scores.npy, a row a picture and a column a text as `vlprobe ask` wrote them beside it
-    .npy        the same by place
-    .npz        `scores`; with `picture_ids` and `text_ids` in any order
+FOLDER      scores.npy, one row per picture and one column per text, in the order of the files that
+            `vlprobe ask` wrote next to it
+.npy        the same by position
+.npz        `scores`; with `picture_ids` and `text_ids` in any order
 """
 
 import json
@@ -22,11 +22,11 @@ from vlprobe.types import Capabilities, Inputs, ScoreType
 
 SIDES = ("pictures", "texts")
 NO_CELLS = frozenset[int]()
-MOST_PLACES = 1 << 24  # that float32 tells apart
+MOST_PLACES = 1 << 24  # that float32 can distinguish
 
 
 def check(path: Path) -> None:
-    """Raises InvalidInput where there can be no matrix."""
+    """Raise InvalidInput if the path cannot be a matrix."""
     if path.is_dir():
         arrays.mapped(path / "scores.npy")
     elif path.suffix.lower() not in (".npy", ".npz"):
@@ -46,15 +46,15 @@ def load(
     mapping: Mapping[str, str],
     is_partial: bool,
 ) -> "ScoreMatrix":
-    """The matrix in a file. Raises InvalidInput.
+    """Load the matrix in a file. Raises InvalidInput.
 
     Args:
         name: Of the model.
         path: A file or a folder.
-        scale: What the scores are.
-        bounds: What they lie between; None: anything.
-        mapping: Of an archive: what the array `score` is called.
-        is_partial: Whether scores that are missing are unknown rather than refused.
+        scale: The scale of the scores.
+        bounds: The minimum and maximum; None: no bounds.
+        mapping: For an archive: the name of the array `score`.
+        is_partial: Treat missing scores as unknown instead of rejecting them.
     """
     check(path)
     keys: dict[str, list[str] | None] = dict.fromkeys(SIDES)
@@ -146,7 +146,7 @@ class ScoreMatrix(BoundLookup):
         )
 
     def facts(self) -> dict[str, str]:
-        """What the file has."""
+        """Describe the contents of the file, by subject."""
         n_pictures, n_texts = self._matrix.shape
         return {
             "architecture": "none: scores from a file",
@@ -155,7 +155,7 @@ class ScoreMatrix(BoundLookup):
         }
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """As of any lookup; scores that are NaN are missing too."""
+        """Bind like any lookup; scores that are NaN also count as missing."""
         if self.is_bound_to(key, is_gallery=is_gallery):
             return super().bind(inputs, key, is_gallery=is_gallery)
         note = super().bind(inputs, key, is_gallery=is_gallery)
@@ -210,7 +210,7 @@ class ScoreMatrix(BoundLookup):
         return scores
 
     def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Scores row by row, NaN where one side is not in the file."""
+        """Score row by row, NaN where one side is not in the file."""
         is_known = ~(np.isnan(left[:, 1]) | np.isnan(right[:, 1]))
         scores = np.full(len(left), np.nan, dtype=np.float32)
         images, texts = (side[is_known, 1].astype(np.int64) for side in (left, right))

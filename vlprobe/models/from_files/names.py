@@ -10,16 +10,15 @@ from vlprobe.storage import files
 def parse_options(
     name: str, pattern: re.Pattern[str], expected: str
 ) -> tuple[Path, list[re.Match[str]]]:
-    """The file that a name is about, and its options in their order. A path that exists as it is
-    written may hold a plus sign.
+    """Split a name into its file and its options in order. A path that exists as written may contain a plus sign.
 
     Args:
-        name: As it was typed.
-        pattern: What an option matches as a whole.
+        name: The name that the user typed.
+        pattern: The pattern that a complete option matches.
         expected: The options in words, for an error.
 
     Raises:
-        InvalidInput: no file is named, or what follows a plus sign is no option.
+        InvalidInput: no file is named, or the text after a plus sign is not an option.
     """
     prefix, _, text = name.partition(":")
     if not text:

@@ -23,7 +23,7 @@ BLOCK_BYTES = 32 << 20  # of a CSV file at a time: a row must fit
 
 
 def lower_names(file: Path, names: Sequence[str]) -> list[str]:
-    """Return the names in lower case. Raises InvalidInput where two are the same then."""
+    """Return the names in lower case. Raises InvalidInput if two are the same then."""
     lowered = [name.strip().lower() for name in names]
     if len(set(lowered)) < len(lowered):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Embeddings in tables: keys in one column, vectors in another, or a number a column."""
+"""Embeddings in tables: keys in one column, vectors in another, or one number per column."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,16 +1,16 @@
 """Files of embeddings: vectors of pictures and of texts, in seven forms.
 
-    FOLDER      pictures.npy and texts.npy, one row each, read where they lie; pictures.parquet (or
-                .jsonl, .csv) and texts.parquet, as `vlprobe ask` writes them, say which row is whose
+    FOLDER      pictures.npy and texts.npy, one row each, memory-mapped; pictures.parquet (or
+                .jsonl, .csv) and texts.parquet, as `vlprobe ask` writes them, assign rows to inputs
     .npy        shape (2, n, dim): pictures first, texts second
-    .npz        arrays `pictures` and `texts`, each with `picture_ids` and `text_ids` where there are some
+    .npz        arrays `pictures` and `texts`, each with `picture_ids` and `text_ids` if present
     .csv .tsv .jsonl .parquet
-                a row a picture or text: what it is in a column `id` (or key, label, picture, image, file, text,
+                one row per picture or text: its id in a column `id` (or key, label, picture, image, file, text,
                 caption), its vector in a column `embedding` (or vector: a list, in a table written as JSON), or
-                a number a column: e0, e1, ...
+                one number per column: e0, e1, ...
 
 Rows without ids are in the order in which `vlprobe ask` writes pictures and texts. A row of NaN, or
-without a vector, is missing. Nothing in a file is run or unpickled.
+without a vector, is missing. Files are never executed or unpickled.
 """
 
 import math
@@ -39,7 +39,7 @@ class Vectors:
 
     file: Path
     array: np.ndarray  # of shape (n, dim), on the disk or in memory
-    rows: Mapping[str, int] | None  # by key; None: in the order of what is asked
+    rows: Mapping[str, int] | None  # by key; None: in the order of the inputs
     missing: frozenset[int]  # rows that are NaN
 
     def get(self, rows: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[
 
 
 def check(path: Path) -> None:
-    """Raises InvalidInput where there can be no embeddings: its ending, its size, its place."""
+    """Raise InvalidInput if the path cannot hold embeddings: wrong ending, size or place."""
     refuse_outside(path)
     if path.is_dir():
         if not files.is_file(path / "texts.npy"):

@@ -1,1 +1,1 @@
-"""Models that look at a picture and a text together, a file a family; `heads` has what they share."""
+"""Models that process a picture and a text together, one file per family; shared parts are in `heads`."""

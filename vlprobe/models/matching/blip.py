@@ -1,6 +1,4 @@
-"""BLIP and BLIP-2: towers, and a head that says with which probability a picture and a text belong
-together.
-"""
+"""BLIP and BLIP-2: towers, and a head that gives the probability that a picture and a text match."""
 
 from typing import TYPE_CHECKING
 
@@ -72,7 +70,7 @@ class Blip2Towers(Towers):
 
     @property
     def image_dim(self) -> int:
-        """Of an embedding of a picture: one vector for each query."""
+        """Dimension of an embedding of a picture: one vector for each query."""
         return self.dim * self._model.config.num_query_tokens
 
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":

@@ -48,7 +48,7 @@ class BridgeTowerTowers(Towers):
 
     @classmethod
     def opened(cls, name: str, folder: Path, config: dict, device: str, precision: str) -> Self:
-        """The towers of a folder. Raises InvalidInput, also where it has the matching head alone."""
+        """Load the towers of a folder. Raises InvalidInput, also if it only has the matching head."""
         if "contrastive_hidden_size" not in config:
             raise InvalidInput(
                 f"'{name}' has no contrastive side, whose cosine this would be. "
@@ -58,7 +58,7 @@ class BridgeTowerTowers(Towers):
 
     @property
     def dim(self) -> int:
-        """Of an embedding of either side."""
+        """Dimension of an embedding of either side."""
         return self._model.config.contrastive_hidden_size
 
     def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Flava(TwoSided):
-    """FLAVA's matching head. Its towers alone are loaded as `hf:`.
+    """FLAVA's matching head. Its towers by themselves are loaded as `hf:`.
 
     The multimodal tower reads the hidden states before the last layer norm of each side; embeddings
     are of the first token after it.
@@ -22,7 +22,7 @@ class Flava(TwoSided):
 
     @property
     def dim(self) -> int:
-        """Of an embedding of either side."""
+        """Dimension of an embedding of either side."""
         return self._model.config.projection_dim
 
     def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":

@@ -1,5 +1,5 @@
-"""What the heads of transformers share that look at a picture and a text together, and the towers
-that some of them have: `hf-itm:` asks the head, `hf:` the towers alone, by their cosine.
+"""Shared parts of transformers heads that process a picture and a text together, and of the towers that some of them
+have: `hf-itm:` uses the head, `hf:` only the cosine of the towers.
 """
 
 from abc import abstractmethod
@@ -25,11 +25,11 @@ class HubModel:
     """A model of transformers, frozen, with the tokenizer and the image processor of its folder.
 
     Args:
-        name: What the user typed.
-        folder: Where its tokenizer and image processor are.
+        name: The name that the user typed.
+        folder: The folder of its tokenizer and image processor.
         model: On the CPU; it is moved to the device.
-        config: What its folder says of it.
-        device: As `pick_device` gives it.
+        config: The settings in its folder.
+        device: The return value of `pick_device`.
         precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
             any case.
     """
@@ -68,11 +68,11 @@ class HubModel:
         return cls(name, folder, model, config, device, precision)
 
     def _note(self) -> str:
-        """What a reader of its scores must know."""
+        """Note for readers of its scores."""
         return ""
 
     def facts(self) -> dict[str, str]:
-        """What was built, in words."""
+        """Describe what was built, by subject."""
         return hub.facts(self._model, self._tokenizer, self._processor)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
@@ -106,7 +106,7 @@ class Towers(HubModel, TorchDualEncoder):
 
     @property
     def dim(self) -> int:
-        """Of an embedding of a text."""
+        """Dimension of an embedding of a text."""
         return self._model.config.image_text_hidden_size
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
@@ -157,12 +157,12 @@ class ItmHead(HubModel, PairScorer):
         )
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> Sequence:
-        """The pictures as they are: nothing is known of one before its text is."""
+        """Return the pictures unchanged: a picture cannot be encoded without its text."""
         return list(pixels)
 
 
 class TwoSided(ItmHead, Towers):
-    """A head with embeddings of each side beside it."""
+    """A head that also has embeddings of each side."""
 
     unused_parts = ()
 
@@ -208,9 +208,7 @@ class TwoSided(ItmHead, Towers):
         ids: "torch.Tensor",
         mask: "torch.Tensor",
     ) -> "torch.Tensor":
-        """Hidden states of pictures beside texts to logits of no match and of a match, shape (n,
-        2).
-        """
+        """Compute logits of no match and of a match from hidden states of pictures and texts, shape (n, 2)."""
 
 
 def scores_of_classes(pair_logits: "torch.Tensor", logits: bool) -> np.ndarray:

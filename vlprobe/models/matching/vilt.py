@@ -1,4 +1,4 @@
-"""ViLT: a logit without a scale for a picture beside a text."""
+"""ViLT: a logit without a scale for a picture with a text."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,7 @@ from vlprobe.models.matching.heads import ItmHead
 
 
 class Vilt(ItmHead):
-    """ViLT: one tower for patches and words, and a logit without a scale; no embedding of either
-    alone.
-    """
+    """ViLT: one tower for patches and words, and a logit without a scale; no separate embeddings."""
 
     architecture, context, score_type = "ViltForImageAndTextRetrieval", 40, "logit"
 
@@ -31,7 +29,7 @@ class Vilt(ItmHead):
             batch[row, :, : pixels.shape[1], : pixels.shape[2]] = torch.from_numpy(pixels)
             mask[row, : pixels.shape[1], : pixels.shape[2]] = 1
         ids, text_mask = self._text_inputs(tokens)
-        # transformers draws the order of the patches by lot, which moves nothing but the last bits.
+        # transformers shuffles the patches at random, which only changes the last bits.
         with torch.random.fork_rng(devices=[]), frozen.arithmetic(self.device, self.precision):
             torch.default_generator.manual_seed(0)
             out = self._model(

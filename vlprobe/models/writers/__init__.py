@@ -1,1 +1,1 @@
-"""Language models that write texts: asked at a server, or on this machine; what they answer is kept."""
+"""Language models that write texts, on a server or on this machine; their answers are logged."""

@@ -1,6 +1,6 @@
 """A writer on this machine: hf-gen:OWNER/NAME or hf-gen:FOLDER, any model of transformers that continues texts
-and has a chat template, whether it sees pictures or not. It is asked one prompt at a time: neighbours in a
-batch cannot move an answer.
+and has a chat template, with or without pictures. It receives one prompt at a time: neighbors in a batch cannot
+change an answer.
 """
 
 import json
@@ -19,7 +19,7 @@ from vlprobe.scoring import pictures
 from vlprobe.storage import mine
 from vlprobe.storage.answer_log import FOLDER
 
-VERSION = 1  # of how it is asked
+VERSION = 1  # of the way in which it is prompted
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
@@ -27,12 +27,12 @@ class LocalWriter:
     """A model of transformers that writes.
 
     Args:
-        name: What the user typed.
+        name: The name that the user typed.
         model: On the CPU; it is moved to the device.
         tokenizer: Its tokenizer, with or without the chat template.
-        template: The processor or the tokenizer: what has the chat template.
-        device: As `frozen.pick_device` gives it.
-        precision: Of the weights.
+        template: The processor or the tokenizer, whichever has the chat template.
+        device: The return value of `frozen.pick_device`.
+        precision: The precision of the weights.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LocalWriter:
         self._model = model.to(device)
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
-        """Nothing is asked; it costs no money."""
+        """Do nothing: a local writer costs no money."""
         self._reporter = reporter
         folder = mine.path(cache, FOLDER) / pictures.digest(f"writes {self.digest}".encode())
         self.log = WriterLog(folder)

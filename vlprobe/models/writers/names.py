@@ -1,4 +1,4 @@
-"""The writer that a name stands for."""
+"""Writers by name."""
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
@@ -11,7 +11,7 @@ from vlprobe.registry import endpoints
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Writer:
-    """Return the writer of that name; nothing is sent to it yet.
+    """Return the writer of that name without sending a request.
 
     Raises:
         InvalidInput: it cannot write, or may not be used here.

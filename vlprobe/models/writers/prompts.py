@@ -1,4 +1,4 @@
-"""What a writer is asked and what it answers; both as OpenAI's chat completions have them."""
+"""Prompts and answers of a writer, in the form of OpenAI's chat completions."""
 
 import datetime
 import hashlib
@@ -28,28 +28,30 @@ class Prompt:
     temperature: float
     seed: int  # of the draw of words, where the temperature is above 0
     max_tokens: int  # of the answer
-    label: str  # what an error calls it
+    label: str  # its name in an error
 
     @property
     def name(self) -> str:
-        """By which the log of a writer knows its answer: 32 hex digits of all that can change it."""
+        """Key of its answer in the log of a writer: 32 hex digits of everything that can change it."""
         identifying = [list(map(dict, self.messages)), self.temperature, self.seed, self.max_tokens]
         content = json.dumps(identifying, sort_keys=True).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(content, digest_size=16).hexdigest()
 
     @property
     def tokens(self) -> int:
-        """That are sent, estimated."""
+        """Estimated number of tokens that are sent."""
         return sum(estimated_tokens(message["content"]) for message in self.messages)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a writer says."""
+    """Answer of a writer."""
 
     text: str
     is_cut: bool  # whether it was stopped before its end
-    day: str  # on which it was written, such as 2026-11-23; "" where the server does not say
+    day: (
+        str  # date on which it was written, such as 2026-11-23; "" if the server does not report it
+    )
 
 
 class WriterLog(AnswerLog):
@@ -57,22 +59,22 @@ class WriterLog(AnswerLog):
 
     @cached_property  # the file is read once for all prompts
     def answers(self) -> dict[str, Answer]:
-        """By the name of the prompt. Raises InvalidInput where one that is kept is none."""
+        """Return the stored answers by the name of the prompt. Raises InvalidInput if a stored one is not valid."""
         return {answer.questions[0]: _kept(answer.body) for answer in self}
 
     def reread(self) -> None:
-        """Forgets what was read: another process may have written since."""
+        """Forget what was read: another process may have written since."""
         self.__dict__.pop("answers", None)
 
     def append(self, questions: Sequence[str], body: str) -> None:
-        """Keeps an answer. Raises InvalidInput where it cannot be written."""
+        """Keep an answer. Raises InvalidInput if it cannot be written."""
         answers = self.answers
         super().append(questions, body)
         answers[questions[0]] = _kept(body)
 
 
 class Writer(Protocol):
-    """A model that answers in words. What it answered is asked once, and kept in `log`."""
+    """A model that writes text. Each prompt is sent once, and its answer is stored in `log`."""
 
     name: str
     maker: str  # who wrote, for a file of edits; known once it is opened
@@ -83,16 +85,16 @@ class Writer(Protocol):
         ...
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
-        """Gets ready. Raises InvalidInput where it gives no answer."""
+        """Gets ready. Raises InvalidInput if it gives no answer."""
         ...
 
     def ask(self, prompts: Sequence[Prompt]) -> None:
-        """Asks for answers, which go to the log as soon as they are whole."""
+        """Send prompts; each answer goes to the log as soon as it is complete."""
         ...
 
 
 def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, Answer]:
-    """The answers to prompts, by name; those that are not kept are asked."""
+    """Return the answers to prompts, by name; prompts without a stored answer are sent."""
     answers = writer.log.answers
     lacking = {prompt.name: prompt for prompt in prompts if prompt.name not in answers}
     if lacking:
@@ -101,7 +103,8 @@ def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, Answer]:
 
 
 def locked(writer: Writer) -> AbstractContextManager[None]:
-    """Return the lock that a process holds while it asks a writer; it raises InvalidInput if another process does."""
+    """Return the lock that a process holds while it sends prompts to a writer; it raises InvalidInput if another
+    process does."""
 
     def refuse() -> None:
         raise InvalidInput(
@@ -118,7 +121,7 @@ def _kept(body: str) -> Answer:
 
 
 def answer_in(parsed: Reply, label: str) -> Answer:
-    """The text of a chat completion. Raises InvalidInput where it has none."""
+    """The text of a chat completion. Raises InvalidInput if it has none."""
     choice = reply.entries(parsed.content, "choices", label)[0]
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else None

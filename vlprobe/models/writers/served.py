@@ -1,4 +1,4 @@
-"""A writer at a server: POST URL/chat/completions, texts alone."""
+"""A writer at a server: POST URL/chat/completions, only texts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ FORM = "http:URL#MODEL with +timeout=SECONDS, +parallel=N, +fingerprint=TEXT or 
 
 
 class ServedWriter(ServedModel):
-    """A model that a server answers for, asked to write."""
+    """A writer behind a server."""
 
     log_type = WriterLog
 
@@ -38,7 +38,7 @@ class ServedWriter(ServedModel):
 
     @property
     def capabilities(self) -> Capabilities:
-        """None of those that a probe asks for."""
+        """None of the capabilities that a probe needs."""
         return Capabilities(asks_server=True)
 
     def first_question(self) -> Question:
@@ -59,7 +59,7 @@ class ServedWriter(ServedModel):
         return Question((prompt.name,), payload, prompt.tokens, prompt.label, received)
 
     def check(self, answer: Reply, question: Question) -> None:
-        """Raises InvalidInput unless it has a text."""
+        """Raise InvalidInput unless it has a text."""
         answer_in(answer, question.label)
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
@@ -73,5 +73,5 @@ class ServedWriter(ServedModel):
         return cast(WriterLog, super().log)
 
     def ask(self, prompts: Sequence[Prompt]) -> None:
-        """Asks for answers, several at the same time."""
+        """Ask for answers, several at the same time."""
         self._ask([self._question(prompt) for prompt in prompts])
