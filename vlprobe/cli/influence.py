@@ -40,7 +40,7 @@ def influence(
     how: str,
     **choices: Any,
 ) -> None:
-    """How many models name the same noun of a caption of DATASET as the one that does least (RoCOCO, figure 11).
+    """Count how many models name the same noun of a caption of DATASET as the one that does least (RoCOCO, figure 11).
 
     A noun does little where the caption's embedding hardly moves without it. Beside the share of captions stands
     what models would reach that name one at random.

@@ -62,7 +62,7 @@ KEYS = (
     "id",
     "key",
     "item",
-)  # columns that name a case; the first that is present counts
+)  # columns that name a case; the first present one counts
 CORRECT, ORDERS = "correct", ("correct_first", "correct_second")
 VERDICTS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "": math.nan}
 VALSE = {"key": "file/key", "c0_i0": "caption_score", "c1_i0": "foil_score"}
@@ -100,7 +100,7 @@ def read_content(file: Path) -> bytes:
 
 def check_file(file: Path) -> None:
     """Raise InvalidInput if a file cannot be one of scores: its ending, its size, its place."""
-    refuse_outside(file)  # before the ending, because the outer file does not identify its content
+    refuse_outside(file)  # before the ending, so that a path outside the roots reveals nothing
     if file.suffix.lower() not in SUFFIXES:
         raise InvalidInput(
             f"'{file}' has no known ending. Expected scores in {', '.join(SUFFIXES)}, or a folder with scores.npy."

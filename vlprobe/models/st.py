@@ -5,7 +5,7 @@ that also embed pictures are dual encoders.
                         \\n is a new line and \\s a blank, if blanks at the end get lost
     +prompt_name=NAME   the instruction that its settings have under that name
 
-Without either it is the model's default prompt, if it has one; `+prompt=` is none. A model with a chat template
+Without either it is the model's default prompt, if it has one; `+prompt=` means none. A model with a chat template
 receives the instruction as its system message. Pictures only have the default prompt.
 """
 

@@ -362,5 +362,5 @@ def model_order(model: str) -> tuple[bool, int, list[str | int]]:
 
 
 def is_control(model: str) -> bool:
-    """Whether a model, by its name, knows nothing on purpose: its scores say what chance gives."""
+    """Return whether a model, by its name, knows nothing on purpose: its scores say what chance gives."""
     return model.startswith("control:")

@@ -142,7 +142,7 @@ def key_of(origin: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether nobody but this machine can be behind a name or an address of a host."""
+    """Return whether nobody but this machine can be behind a name or an address of a host."""
     if host == "localhost":
         return True
     try:

@@ -44,7 +44,7 @@ def examine(
 
 
 def is_stored(context: RunContext, dataset: Dataset) -> bool:
-    """Whether the model was put to the doctor's checks on this dataset."""
+    """Return whether the model was put to the doctor's checks on this dataset."""
     examinations = doctor_examine.load(context.store, context.run.model_digest)
     return any(examination.dataset_digest == dataset.digest for examination in examinations)
 

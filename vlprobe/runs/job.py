@@ -63,18 +63,18 @@ class Job:
 
     @property
     def probes_begun(self) -> int:
-        """How many of the probes come before the one that the current model is asked."""
+        """Count how many of the probes come before the one that the current model is asked."""
         return self.probes.index(self.probe) if self.probe in self.probes else 0
 
     @property
     def fraction(self) -> float:
-        """How much of the current model's work is done, 0 to 1; probes count equally."""
+        """Compute how much of the current model's work is done, 0 to 1; probes count equally."""
         share = min(self.done / self.total, 1.0) if self.total else 0.0
         return (self.probes_begun + share) / max(len(self.probes), 1)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen."""
+        """Return whether nothing more will happen."""
         return self.state in job_files.ENDED
 
     @property

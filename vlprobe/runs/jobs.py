@@ -181,7 +181,7 @@ def _gone(folder: Path) -> str:
 
 
 def _is_new(folder: Path) -> bool:
-    """Whether a job said something of itself a moment ago, such as that it begins."""
+    """Return whether a job said something of itself a moment ago, such as that it begins."""
     with contextlib.suppress(FileNotFoundError):
         return abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED
     return False

@@ -61,7 +61,7 @@ class Edited:
 
     @property
     def wrong(self) -> bool:
-        """Whether the edit took the caption's truth, so that its score should fall."""
+        """Return whether the edit took the caption's truth, so that its score should fall."""
         return GROUPS[self.group]
 
 
@@ -353,14 +353,14 @@ def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndar
 
 
 def margins(answer: Answer) -> np.ndarray:
-    """How much better the caption scores than each edit, shape (n,): of a wrong one, 0 or less
+    """Compute how much better the caption scores than each edit, shape (n,): of a wrong one, 0 or less
     is a failure.
     """
     return np.float32(answer.true) - answer.scores
 
 
 def parts_that_matter(player: Player, picture: Canvas, caption: str) -> np.ndarray:
-    """How much the caption's score falls when a part of the picture is black: shape (GRID,
+    """Compute how much the caption's score falls when a part of the picture is black: shape (GRID,
     GRID), NaN if unknown.
     """
     scores = player.scores([picture, *without_parts(picture)], [caption])[:, 0]

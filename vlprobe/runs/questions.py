@@ -31,7 +31,7 @@ SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
 def stored(context: RunContext) -> bool:
-    """Whether the cases are stored and their pictures are where the cases say, or known to be absent.
+    """Return whether the cases are stored and their pictures are where the cases say, or known to be absent.
 
     Cases are written anew where a picture was moved: their key says that they are the same.
     """
@@ -49,7 +49,7 @@ def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:
 
 
 def _keeps_label(batch: pa.RecordBatch, rejected: Container[str]) -> list[bool]:
-    """Whether the label of each case is not rejected."""
+    """Return whether the label of each case is not rejected."""
     return [
         errata.question_digest(images, texts) not in rejected
         for images, texts in zip(

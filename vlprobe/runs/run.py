@@ -262,7 +262,7 @@ class _Execution:
 
 
 def _reads_answers(model: Model) -> bool:
-    """Whether it embeds nothing itself."""
+    """Return whether it embeds nothing itself."""
     return looks_up(model) or answers_cases(model)
 
 

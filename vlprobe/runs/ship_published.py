@@ -243,7 +243,7 @@ def sugarcrepe_models(folder: Path, items: Sequence[Item]) -> list[PublishedAnsw
 
 
 def gpt4v_answers(folder: Path) -> dict[Question, bool]:
-    """Whether GPT-4V chose the true caption, from the files gpt4v-SUBSET.json of one order of captions."""
+    """Return whether GPT-4V chose the true caption, from the files gpt4v-SUBSET.json of one order of captions."""
     rows: list[tuple[Question, object]] = []
     for file in sorted(folder.glob("gpt4v-*.json")):
         answers = answer_logs.read_log(file, score_file.read_content(file))
@@ -261,7 +261,7 @@ def gpt4v_answers(folder: Path) -> dict[Question, bool]:
 
 
 def clip_answers(file: Path) -> dict[Question, bool]:
-    """Whether a CLIP of BiVLC chose the true caption."""
+    """Return whether a CLIP of BiVLC chose the true caption."""
     verdicts = {"1": True, "0": False}
     rows: list[tuple[Question, object]] = []
     for _, row in read_table(file):

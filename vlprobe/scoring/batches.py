@@ -37,7 +37,7 @@ class PixelEncoder(Protocol):
         ...
 
     def stores_image(self, key: bytes) -> bool:
-        """Whether the picture with this content key has an embedding."""
+        """Return whether the picture with this content key has an embedding."""
         ...
 
 

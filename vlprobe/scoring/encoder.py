@@ -329,7 +329,7 @@ class Encoder:
         return dict(zip(keys, self._encoded_pictures.get_many(keys, encode), strict=True))
 
     def stores_image(self, key: bytes) -> bool:
-        """Whether the picture with this content key has an embedding."""
+        """Return whether the picture with this content key has an embedding."""
         return key in self._images
 
     def flush(self) -> None:

@@ -32,7 +32,7 @@ class ShareScores:
 
     @property
     def wins(self) -> tuple[bool, ...]:
-        """Whether the picture scores higher than its mixture, by share; a tie is no win."""
+        """Return whether the picture scores higher than its mixture, by share; a tie is no win."""
         return tuple(self.right > mixture for mixture in self.mixtures)
 
 
@@ -45,7 +45,7 @@ class Turn:
 
     @property
     def is_never(self) -> bool:
-        """Whether the mixture wins at the lowest share, too."""
+        """Return whether the mixture wins at the lowest share, too."""
         return self.share == 0
 
 
@@ -73,7 +73,7 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
 
 
 def can_ask(model: Model) -> bool:
-    """Whether a model scores pictures by their embeddings alone, so that a share costs one picture."""
+    """Return whether a model scores pictures by their embeddings alone, so that a share costs one picture."""
     return embeds_images(model) and not model.capabilities.scores_pairs
 
 

@@ -261,5 +261,5 @@ def _file_digest(path: Path) -> str:
 
 
 def _is_row(row: object) -> bool:
-    """Whether it is what a memo says of a file: its stamp, and the digest of its bytes."""
+    """Return whether it is what a memo says of a file: its stamp, and the digest of its bytes."""
     return isinstance(row, list) and len(row) == 5 and isinstance(row[-1], str)

@@ -160,5 +160,5 @@ def _best(scores: np.ndarray, pairs: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def _count(mask: np.ndarray) -> np.ndarray:
-    """How many of each row are true; faster than a sum."""
+    """Count how many of each row are true; faster than a sum."""
     return np.fromiter(map(np.count_nonzero, mask), np.int64, len(mask))

@@ -38,12 +38,12 @@ _digest = functools.partial(hashlib.blake2b, digest_size=16)
 
 
 def is_intact(file: Path) -> bool:
-    """Whether an embedding file holds the bytes that were written."""
+    """Return whether an embedding file holds the bytes that were written."""
     return has_digest(file, file.stem)
 
 
 def has_digest(file: Path, digest: str) -> bool:
-    """Whether these bytes are those of the embedding file of that name."""
+    """Return whether these bytes are those of the embedding file of that name."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, _digest).hexdigest() == digest
 

@@ -73,22 +73,22 @@ def settings(
 
 
 def read_only() -> bool:
-    """Whether nothing may be run, written or uploaded here."""
+    """Return whether nothing may be run, written or uploaded here."""
     return bool(os.environ.get(READ_ONLY))
 
 
 def quiz() -> bool:
-    """Whether rooms for the quiz may be opened; they are in memory, so also where nothing is written."""
+    """Return whether rooms for the quiz may be opened; they are in memory, so also where nothing is written."""
     return bool(os.environ.get(QUIZ))
 
 
 def sign_in() -> bool:
-    """Whether people have to sign in; an empty setting admits nobody."""
+    """Return whether people have to sign in; an empty setting admits nobody."""
     return SIGN_IN in os.environ
 
 
 def allowed(email: str, verified: bool) -> bool:
-    """Whether a signed-in person may read: everybody, unless SIGN_IN names addresses; these must be
+    """Return whether a signed-in person may read: everybody, unless SIGN_IN names addresses; these must be
     verified.
 
     >>> os.environ[SIGN_IN] = "ada@example.org,@example.com"

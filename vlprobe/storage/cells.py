@@ -19,7 +19,7 @@ REMEMBERED = 4  # groups of rows
 
 
 def has(file: Path, name: str) -> bool:
-    """Whether a table has a cell of this name, COLUMN/ROW. Raises InvalidInput or OSError."""
+    """Return whether a table has a cell of this name, COLUMN/ROW. Raises InvalidInput or OSError."""
     column, _, row = name.rpartition("/")
     kinds, bounds = _shape(str(file), *memo.stamp(file))
     return column in kinds and row.isdecimal() and len(row) < 19 and int(row) < bounds[-1]

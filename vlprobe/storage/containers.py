@@ -32,7 +32,7 @@ def holder(path: Path) -> tuple[Path, str] | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file, or such a picture inside of one."""
+    """Return whether there is such a file, or such a picture inside of one."""
     try:
         if path.is_file():
             return True

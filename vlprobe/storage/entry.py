@@ -189,7 +189,7 @@ def _has_types(fields: Mapping[str, object], types: Mapping[str, FieldType]) -> 
 
 
 def _is_run(run: Mapping[str, object]) -> bool:
-    """Whether these are the fields of a run; it has a selection where items were chosen."""
+    """Return whether these are the fields of a run; it has a selection where items were chosen."""
     selection = run.get("selection", {})
     return (
         set(run) - {"selection"} == set(RUN_FIELDS)
@@ -201,7 +201,7 @@ def _is_run(run: Mapping[str, object]) -> bool:
 
 
 def _is_file_record(record: Mapping[str, Any]) -> bool:
-    """Whether this names a file beside the manifest, and its checksum."""
+    """Return whether this names a file beside the manifest, and its checksum."""
     return bool(
         re.fullmatch(r"[\w-]+\.parquet", record["name"])
         and re.fullmatch("[0-9a-f]{64}", record["sha256"])
@@ -222,7 +222,7 @@ def parse_file_record(content: bytes) -> dict[str, Any]:
 
 
 def part_intact(path: Path) -> bool:
-    """Whether a part holds the bytes that were written; its record stands beside it."""
+    """Return whether a part holds the bytes that were written; its record stands beside it."""
     try:
         return parse_file_record(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
     except (OSError, ValueError):
@@ -267,7 +267,7 @@ class Entry:
 
     @property
     def complete(self) -> bool:
-        """Whether the manifest is written, in the current SCHEMA."""
+        """Return whether the manifest is written, in the current SCHEMA."""
         return present(self.folder / "manifest.json") and self.manifest()["schema"] == SCHEMA
 
     def manifest(self) -> dict[str, Any]:
@@ -286,7 +286,7 @@ class Entry:
         return manifest
 
     def has_table(self, name: str) -> bool:
-        """Whether a complete entry has a table of this name; what earlier versions wrote may lack
+        """Return whether a complete entry has a table of this name; what earlier versions wrote may lack
         one.
         """
         return any(line["name"] == f"{name}.parquet" for line in self.manifest()["files"])
@@ -302,7 +302,7 @@ class Entry:
         return None
 
     def has_part(self, name: str) -> bool:
-        """Whether the part is finished: its record is written after its table."""
+        """Return whether the part is finished: its record is written after its table."""
         return (self.folder / "parts" / f"{name}.json").exists()
 
     def parts(self) -> set[str]:

@@ -81,7 +81,7 @@ def read(path: Path) -> bytes:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; of a name that no file can have there is none."""
+    """Return whether there is such a file; of a name that no file can have there is none."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -89,7 +89,7 @@ def is_file(path: Path) -> bool:
 
 
 def present(path: Path) -> bool:
-    """Whether the path exists, also where this process may not stat it."""
+    """Return whether the path exists, also where this process may not stat it."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

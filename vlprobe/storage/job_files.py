@@ -98,7 +98,7 @@ def folders(root: Path) -> list[Path]:
 
 
 def is_job(folder: Path) -> bool:
-    """Whether the folder has a request, readable or not."""
+    """Return whether the folder has a request, readable or not."""
     return present(folder / "request.json")
 
 

@@ -44,7 +44,7 @@ def reading_all() -> Iterator[None]:
 
 
 def believed() -> bool:
-    """Whether what is remembered counts."""
+    """Return whether what is remembered counts."""
     return not _reads_all.get()
 
 
@@ -59,7 +59,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 def is_settled(file_stamp: Stamp, began: int) -> bool:
-    """Whether a file with this stamp, taken after it was read, cannot have been another when it was.
+    """Return whether a file with this stamp, taken after it was read, cannot have been another when it was.
 
     Args:
         file_stamp: From `stamp`.
@@ -82,7 +82,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Whether it is a plain file of this user, that nobody else may write."""
+    """Return whether it is a plain file of this user, that nobody else may write."""
     if not stat.S_ISREG(status.st_mode):
         return False
     return not hasattr(os, "getuid") or (

@@ -312,7 +312,7 @@ class MirroredEntry(Entry):
 
     @property
     def complete(self) -> bool:
-        """Whether the entry is complete, here or there."""
+        """Return whether the entry is complete, here or there."""
         self._fetch_manifest()
         return super().complete
 

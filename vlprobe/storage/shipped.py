@@ -90,7 +90,7 @@ class StoreAboveShipped(Store):
         return (self.root, *self.shipped.roots)
 
     def is_shipped(self, run_key: str) -> bool:
-        """Whether a run is read from the shipped results."""
+        """Return whether a run is read from the shipped results."""
         return self.listing_fact(("is_shipped", run_key), lambda: self._reads_shipped(run_key))
 
     def _reads_shipped(self, run_key: str) -> bool:

@@ -198,7 +198,7 @@ class Store:
         ), unread
 
     def is_shipped(self, run_key: str) -> bool:
-        """Whether a run came with vlprobe: see `storage.shipped`."""
+        """Return whether a run came with vlprobe: see `storage.shipped`."""
         return False
 
     @property

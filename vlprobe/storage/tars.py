@@ -33,7 +33,7 @@ class Member(NamedTuple):
 
 
 def has(file: Path, name: str) -> bool:
-    """Whether a tar has a file of this name. Raises InvalidInput or OSError."""
+    """Return whether a tar has a file of this name. Raises InvalidInput or OSError."""
     return name in members(file)
 
 

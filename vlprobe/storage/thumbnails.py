@@ -52,7 +52,7 @@ def path_of(root: Path, key: str) -> Path:
 
 
 def is_whole(content: bytes) -> bool:
-    """Whether bytes are a WebP file of the size that its head says, and small enough."""
+    """Return whether bytes are a WebP file of the size that its head says, and small enough."""
     n_bytes = len(content)
     return (
         12 < n_bytes <= MAX_BYTES
@@ -78,7 +78,7 @@ def read(root: Path, key: str) -> bytes | None:
 
 
 def holds(root: Path, key: str) -> bool:
-    """Whether a file of this name is there; it may be damaged."""
+    """Return whether a file of this name is there; it may be damaged."""
     return path_of(root, key).exists()
 
 
