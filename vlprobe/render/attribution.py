@@ -1,4 +1,4 @@
-"""Whose pictures and whose answers are shown: the only place that writes credits and sources.
+"""Credits of pictures and sources of answers: the only module that writes them.
 
 Below a picture of a bundled question set that is not bundled itself, the same line says so, with
 the picture's public page.
@@ -67,9 +67,7 @@ def credits_line(names: Iterable[str]) -> htpy.Element | None:
 def published_line(
     runs: Sequence[RunRow], renamed: Mapping[str, str] = NOT_RENAMED
 ) -> htpy.Element | None:
-    """Which answers were published by others, and where, as a line of HTML; None where all were
-    computed here.
-    """
+    """Return the sources of answers that others published, as a line of HTML; None if all were computed here."""
     sources = _sources(runs)
     if not sources:
         return None

@@ -1,4 +1,4 @@
-"""One case in words and numbers, for its drawer: captions with the changed words marked, a bar a model,
+"""One case in words and numbers, for its drawer: captions with the changed words marked, one bar per model,
 strips of pictures. `render.html.drawer` draws them as HTML, the drawer of a published site in the browser.
 """
 
@@ -53,7 +53,7 @@ class CaptionLine:
 
 @dataclass(frozen=True)
 class ModelBar:
-    """What one model did; places are shares of the bar's width."""
+    """One model's answer; positions are shares of the bar's width."""
 
     model: str
     name: str
@@ -67,7 +67,7 @@ class ModelBar:
 
 @dataclass(frozen=True)
 class Bars:
-    """What all models did."""
+    """The answers of all models."""
 
     title: str  # "" where no model has a bar
     title_at: float
@@ -77,7 +77,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Strip:
-    """Pictures in a row, each with what is said of it."""
+    """Pictures in a row, each with its description."""
 
     label: str
     pictures: Sequence[StripPicture]
@@ -183,7 +183,7 @@ def _series(card: WallCard, kind: KindPresentation) -> list[CaptionLine]:
 
 
 def strips(card: WallCard, kind: KindPresentation) -> list[Strip]:
-    """Rows of pictures below the texts; none where the pictures stand above them."""
+    """Rows of pictures below the texts; none if the pictures are above them."""
     if kind.body == "rankings":
         return ranking_strips(card)
     return [series_strip(card)] if kind.body == "series" else []

@@ -1,4 +1,4 @@
-"""What datasets are called in a sentence, by the prefixes of their names."""
+"""Display names of datasets in a sentence, by the prefixes of their names."""
 
 DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is the last part of the name
     "demo": "Drawn scenes",

@@ -1,4 +1,4 @@
-"""What was exchanged between two captions, as a sentence for somebody who sees the picture."""
+"""The exchange between two captions, as a sentence for a person who sees the picture."""
 
 import re
 from typing import NamedTuple
@@ -34,7 +34,7 @@ PLACES = {  # where a thing is, as "one thing is ... another" has it
 
 
 class Exchange(NamedTuple):
-    """What is true, as a sentence, and what is said instead: a verb and words."""
+    """The truth as a sentence, and the false statement: a verb and words."""
 
     truth: str
     verb: str
@@ -42,7 +42,7 @@ class Exchange(NamedTuple):
 
 
 def exchange(card: WallCard) -> Exchange | None:
-    """What was exchanged for what in a caption; None where that is not one number, colour, place or
+    """Return the exchanged words of a caption and their replacement; None if they are not one number, color, place or
     thing.
 
     Of types that are not made for one of these the words themselves have to be known as such.

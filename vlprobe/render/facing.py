@@ -25,7 +25,7 @@ STATES = {
 }
 MOVED = {"fooled": "moves", "tied": "stays", "held": "stays", "unknown": "no answer"}
 LONGEST_WINNER = 120  # characters of a text that a model put first
-# Of kinds in which nobody is fooled: margins of which the first model's is clearly the lower one.
+# In kinds that cannot fool a model: margins of which the first model's is clearly the lower one.
 MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 
@@ -48,8 +48,8 @@ def pictures(
 
 
 def winner(card: WallCard, kind: KindPresentation, answer: AnswerRow | None) -> str:
-    """What a model put first: of a search for pictures the name of one, of a search for captions a
-    text; "" where the question has two sides only, so that tick and cross say it.
+    """Return the model's first candidate: in a picture search the name of one, in a caption search a text; "" if the
+    question has only two sides, so that tick and cross show it.
     """
     if answer is None or kind.body not in ("picture_search", "caption_search"):
         return ""
@@ -93,9 +93,9 @@ def facing_card(
         models: Those that are compared, the baseline first.
         names: What these are called.
         styles: Styles of the models.
-        answers: What each of them said, of kinds that search.
+        answers: The answer of each of them, for kinds that search.
         picture: Gives a thumbnail as a data address by the picture's name; "" where there is none.
-        badge: Whether the number of other cases of the picture stands on it.
+        badge: Whether to show the number of other cases of the picture on it.
     """
     by_model = {verdict.model: verdict for verdict in card.verdicts}
     boxes = [

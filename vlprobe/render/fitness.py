@@ -1,4 +1,4 @@
-"""Whether models are fit, in words and as a table of models by checks."""
+"""Results of the model checks, in words and as a table of models by checks."""
 
 import html
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ CSS = {"passed": "vp-held", "failed": "vp-tied", "unjudged": "vp-quiet"}
 
 
 def check_name(name: str) -> str:
-    """What a check is called.
+    """Return the name of a check.
 
     >>> check_name("r1_forth"), check_name("something_else")
     ('Picture finds caption', 'something else')
@@ -44,7 +44,7 @@ def fails(count: int, is_control: bool) -> str:
 
 
 def passes(n_judged: int) -> str:
-    """What follows for a model that fails no check.
+    """Return the conclusion for a model that fails no check.
 
     >>> passes(6), passes(1), passes(0)
     ('fit: passes all 6 that apply', 'fit: passes the one that applies', 'no check applies')
@@ -55,7 +55,7 @@ def passes(n_judged: int) -> str:
 
 
 def warning(warned: Warned, called: str) -> str:
-    """One line on a model: what is known of it, and how many checks it fails.
+    """Return one line on a model: its known properties, and how many checks it fails.
 
     >>> warning(Warned("control:random", True, "", ("a", "b", "c")), "Coin flip")
     'Coin flip: a control, fails three checks, as it should.'
@@ -72,7 +72,7 @@ def warning(warned: Warned, called: str) -> str:
 
 
 def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], str]) -> str:
-    """A table, a row a model and a column a check: a tick, "!" or "-", and what follows from them in words.
+    """A table with one row per model and one column per check: a tick, "!" or "-", and the conclusion in words.
 
     Args:
         rows: The models.

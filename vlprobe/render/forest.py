@@ -1,7 +1,7 @@
-"""The forest plot of a comparison: a row a kind of edit and model, as the component `forest` draws it.
+"""The forest plot of a comparison: one row per kind of edit and model, as the component `forest` draws it.
 
-Places are percentages of the plot's width. The frame is set by models that are fit to be compared: a
-control does not stretch it, and what lies beyond is drawn at the edge.
+Places are percentages of the plot's width. The frame is set by comparable models: a control does not stretch it, and a
+value beyond is drawn at the edge.
 """
 
 import math
@@ -33,17 +33,17 @@ class Frame:
     high: float
 
     def place(self, value: float) -> float:
-        """Where a value lies, in per cent of the width; beyond the frame, at its edge."""
+        """Return the position of a value, in percent of the width; beyond the frame, at its edge."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * min(max(share, 0.0), 1.0), 3)
 
     def beyond(self, value: float) -> str:
-        """On which side of the frame a value lies: "left", "right", or "" inside."""
+        """Return the side of the frame where a value is: "left", "right", or "" inside."""
         return "left" if value < self.low else "right" if value > self.high else ""
 
 
 def frame(comparison: Comparison) -> Frame:
-    """What all intervals of fit models need, and zero."""
+    """Return the range that contains zero and all intervals of models that passed their checks."""
     fit = {contestant.model for contestant in comparison.rivals if contestant.is_fit}
     rows = [row for row in comparison.rows if row.model in fit] or list(comparison.rows)
     ends = [
@@ -74,7 +74,7 @@ def ticks(limits: Frame) -> list[float]:
 
 
 def signed(value: float, unit: str) -> str:
-    """A difference with its sign: shares in points, cosines as they are.
+    """A difference with its sign: shares in points, cosines unchanged.
 
     >>> signed(-0.0658, "rate"), signed(0.05, "rate"), signed(0.0012, "cosine"), signed(0.0, "rate")
     ('−6.6', '+5.0', '+0.0012', '0.0')
@@ -111,7 +111,7 @@ def only_uncorrected(row: BelievedRow) -> bool:
 
 
 def row_title(subtype: str, kind: KindPresentation) -> str:
-    """What a group of rows is about: "A wrong number"; of all lies, "Any wrong word"."""
+    """Return the title of a group of rows: "A wrong number"; of all lies, "Any wrong word"."""
     title = part_title(subtype, kind).strip("“”")
     return title[:1].upper() + title[1:]
 
@@ -136,7 +136,7 @@ def first_row(comparison: Comparison, rival: str) -> BelievedRow:
 
 
 def rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
-    """What both models do alike, and what is in no column."""
+    """The results that both models share, and those in no column."""
     if comparison.is_movement:
         return ""
     lines = [f"Both believe {row.both:,} other {lies}, and reject {row.neither:,}."]
@@ -153,7 +153,7 @@ def values(
     selected: tuple[str, str],
     totals: Sequence[Total] = (),
 ) -> dict[str, object]:
-    """What the component draws.
+    """Return the data that the component draws.
 
     Args:
         comparison: Of two or more models.

@@ -1,5 +1,5 @@
-"""What Home draws, as the components `home` and `figures` take it: a failure, how often which lie is
-believed, every model with its share.
+"""The content of Home, in the form that the components `home` and `figures` take: a failure, the rate of each type of
+lie believed, every model with its share.
 """
 
 import math
@@ -35,7 +35,7 @@ def kicker(presentation: Presentation, kind: KindPresentation, is_shipped: bool)
 
 
 def asked(presentation: Presentation, kind: KindPresentation) -> str:
-    """What is asked, in a line."""
+    """Return the question in a line."""
     if kind.body in ("edit", "captions"):
         return "Two captions, one picture. Which one is true?"
     return presentation.asks
@@ -57,7 +57,7 @@ def failure(
         showcase: The case, and how many models it fools.
         kind: Kind of the case.
         model: The one that is looked at.
-        names: What the models that count are called.
+        names: Names of the counted models.
         credible: Models that are not controls and failed no check of being better than chance.
         model_looks: Their marks.
         picture: Gives a picture's source by its name; "" where there is none.
@@ -106,7 +106,7 @@ def numbers(
     Args:
         counts: Counts of all models.
         model: The one that is looked at.
-        name: What it is called.
+        name: Its name.
         kind: Kind of the lies.
         address: Address of the cases behind a number.
     """
@@ -150,7 +150,7 @@ def strip(
 
     Args:
         counts: Counts of all models.
-        names: What the models that count are called, in their order.
+        names: Names of the counted models, in their order.
         credible: Models that are not controls and failed no check of being better than chance.
         kind: Kind of the lies.
         model_looks: The models' marks.
@@ -213,7 +213,7 @@ def remark(model: str, credible: Collection[str]) -> str:
 
 
 def _phrase(subtype: str, kind: KindPresentation) -> str:
-    """What is wrong with lies of a type, for a sentence."""
+    """Return the error in lies of a type, for a sentence."""
     if not subtype:
         return kind.lie
     is_known = subtype in WRONG_SUBTYPES or ":" in subtype
@@ -221,7 +221,7 @@ def _phrase(subtype: str, kind: KindPresentation) -> str:
 
 
 def _believed(kind: KindPresentation) -> str:
-    """What happened to the lies that are counted, as Explore says it."""
+    """Return the outcome of the counted lies, in the words of Explore."""
     return BELIEVED.get(kind.body, "believed")
 
 

@@ -43,7 +43,7 @@ PATHS: Mapping[str, str] = {
 
 
 def mark_values(look: Look) -> dict[str, str]:
-    """What a component needs to draw a mark: the shape's path and the colour on light and dark pages."""
+    """The input of a component that draws a mark: the shape's path and the colour on light and dark pages."""
     return {"path": PATHS[look.symbol], "color": look.css}
 
 

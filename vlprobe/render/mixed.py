@@ -28,7 +28,7 @@ Source = Callable[[str], int]  # a picture's name to its place among the sources
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What is known of a case, for the model that is looked at and for all others."""
+    """The answers to a case, for the selected model and for all others."""
 
     model: str
     fronts: Fronts | None
@@ -72,7 +72,7 @@ def _sentence(text: str) -> str:
 
 
 def heading(case: MixedCase, model: str, name: str) -> str:
-    """What happened to the search, in a line; it says that a mixture won only where that did."""
+    """Return the outcome of the search in a line; it reports that a mixture won only if it did."""
     ranks = case.ranks_of(model)
     if case.is_lost_to_own:
         is_patch = is_patched(case)
@@ -103,7 +103,7 @@ def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str
 
 
 def place_text(place: Place, name: str) -> tuple[str, str]:
-    """Where the case stands among those that are lost to their own mixture, and which these are."""
+    """The position of the case among those that are lost to their own mixture, and their list."""
     if not place.place:
         return "not one", f"of the {place.total:,} that fool {name}"
     if place.n_models > 1 and place.place <= place.n_fooling_all:
@@ -113,7 +113,7 @@ def place_text(place: Place, name: str) -> tuple[str, str]:
 
 
 def right_text(clean: int, whole: int) -> list[Run]:
-    """Where the right picture came, before and after."""
+    """The rank of the right picture, before and after."""
     before = ordinal(clean) if clean else "beyond all that was looked up"
     after = ordinal(whole) if whole else "beyond all that was looked up"
     if clean == 1 and whole == 1:
@@ -129,7 +129,7 @@ def right_text(clean: int, whole: int) -> list[Run]:
 
 
 def own_text(standing: Standing) -> tuple[str, str]:
-    """What the mixture comes to, and its style: "lie" where it wins, "true" where it does not."""
+    """The result of the mixture, and its style: "lie" if it wins, "true" if it does not."""
     if standing.is_won is None:
         return "Not asked at this share", "quiet"
     if standing.share == SHARES[0]:
@@ -141,7 +141,7 @@ def own_text(standing: Standing) -> tuple[str, str]:
 
 
 def steps(case: MixedCase, answers: Answers) -> list[dict]:
-    """What is said at each share of the slider: at every one that was asked, or can be."""
+    """The text at each share of the slider: at every one that was evaluated, or can be."""
     known = {standing.share: standing for standing in answers.standings}
     shares = sorted({*SHARES, *known} if answers.is_waiting else known, reverse=True)
     ranks = case.ranks_of(answers.model)
@@ -174,15 +174,15 @@ def component_data(
     looks: Looks,
     name_of: Callable[[str], str],
 ) -> dict:
-    """What the component draws, but for the pictures themselves.
+    """Return the data that the component draws, without the pictures themselves.
 
     Args:
         case: The search.
-        answers: What is known of it.
+        answers: Its answers.
         source: Keeps a picture and returns its place among the sources.
         size: Size of the right picture in pixels: where a patch lies.
         looks: Looks of all models.
-        name_of: What a model is called.
+        name_of: Name of a model.
     """
     built = steps(case, answers)
     shares = [step["share"] for step in built]
@@ -208,14 +208,14 @@ def component_data(
 
 
 def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> list:
-    """Where the patch lies at each step; the run's own box at a share that is on no grid."""
+    """Return the position of the patch at each step; the run's own box at a share that is not on a grid."""
     by_share = dict(zip(SHARES, boxes(size, case.edit), strict=True)) if case.edit else {}
     nearest = {share: min(SHARES, key=lambda at: abs(at - share)) for share in shares}
     return [by_share[nearest[share]] for share in shares]
 
 
 def note(case: MixedCase, answers: Answers) -> str:
-    """What the slider changes."""
+    """Return the quantity that the slider changes."""
     kind = "patch" if is_patched(case) else "mixture"
     if len(answers.standings) < 2 and not answers.is_waiting:
         return f"This model is not at hand: only the {kind} that was asked is known."
@@ -255,7 +255,7 @@ class _Frames:
     is_patch: bool
 
     def frame(self, candidate: Candidate) -> dict:
-        """One picture: what lies below and, of a mixture, what shines through."""
+        """One picture: the lower layer and, for a mixture, the layer that shines through."""
         is_own = candidate.item == self.case.item
         alt = shorten(candidate.caption or candidate.item, 160)
         if candidate.is_mixture:
@@ -314,7 +314,7 @@ def _row(each: ModelTurn, looks: Looks, name: str) -> dict:
 
 
 def segments(wins: Sequence[bool | None]) -> list[tuple[int, int]]:
-    """From which to which share the mixture wins, without a break.
+    """Return the first and last share of the unbroken range in which the mixture wins.
 
     >>> segments([False] * 10 + [True] * 16)
     [(100, 80)]

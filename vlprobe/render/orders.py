@@ -1,4 +1,4 @@
-"""What the order of the captions does to the answers of models that were asked in both orders."""
+"""Effects of the caption order on the answers of models that ran in both orders."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ def order_sentences(
     estimates: pd.DataFrame, names: dict[str, str], models: Sequence[str] = ()
 ) -> list[str]:
     """Compute how often the answer of each model changes with the order, with its interval, and in how many
-    orders the model is right: a sentence or two a model that was asked in both.
+    orders the model is right: one or two sentences per model that ran in both.
 
     Args:
         estimates: What `views.estimates.estimates` returns, of all cases.
-        names: What models are called.
-        models: Those that are told; without any, all.
+        names: Display names of models.
+        models: The models to report; all if empty.
     """
     known = estimates.loc[estimates["value"].notna()]
     rows = {(row.model, row.metric): row for row in records(EstimateRow, known)}

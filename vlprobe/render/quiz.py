@@ -54,11 +54,11 @@ def in_words(number: int, start: bool = False) -> str:
 
 
 def outcome(own_right: bool | None, question: Question) -> str:
-    """What the vote and the models' verdicts come to, as a heading.
+    """Return the result of the vote and the models' verdicts, as a heading.
 
     Args:
         own_right: Whether the vote was right; None: there was none.
-        question: The one that was asked.
+        question: The current question.
     """
     verdict = {True: "Right. ", False: "Wrong. ", None: ""}[own_right]
     n_models, n_fooled = len(question.verdicts), question.n_fooled
@@ -79,7 +79,7 @@ def outcome(own_right: bool | None, question: Question) -> str:
 
 
 def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str:
-    """What a whole round comes to, as a heading."""
+    """Return the result of a whole round, as a heading."""
     total = sum(right is True for right in rights)
     spotted = f"You spotted {in_words(total) if total else 'none'} of {in_words(len(rights))} lies."
     if not models:
@@ -91,7 +91,7 @@ def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str
 
 
 def how_drawn(quiz: QuizRound) -> str:
-    """How the questions were chosen, so that nobody takes the score for a model's accuracy."""
+    """Return the selection rule of the questions, so that no one mistakes the score for a model's accuracy."""
     n_models = len(quiz.models)
     lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
     rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
@@ -123,12 +123,12 @@ def question_data(
     """A question's captions for the component; the truth is in it only where it `is_told`.
 
     Args:
-        question: The one that is asked.
-        names: What models are called.
+        question: The current question.
+        names: Display names of models.
         looks: Their marks.
         is_told: Whether the truth is shown.
         own_vote: The caption that was voted for; None: none.
-        votes: Votes of a room, for each caption; (0, 0) of a person alone.
+        votes: Votes of a room, for each caption; (0, 0) for a single person.
     """
     captions = []
     for index, segments in enumerate(question.segments):
@@ -165,7 +165,7 @@ def question_data(
 
 
 def _runs(segments: Segments, style: str) -> list[list[str]]:
-    """Parts of a caption with the style of what differs; a space before a word is no part of it."""
+    """Return the parts of a caption with the style of the differing words; a space before a word is not part of it."""
     runs = []
     for text, differs in segments:
         word = text.lstrip()
@@ -177,14 +177,14 @@ def _runs(segments: Segments, style: str) -> list[list[str]]:
 
 
 def _believes(verdict: ModelVerdict, is_true: bool) -> bool:
-    """Return whether a model believes this caption; a tie believes the lie, what is unknown neither."""
+    """Return whether a model prefers this caption; a tie counts for the lie, an unknown answer for neither."""
     if verdict.verdict == "unknown":
         return False
     return (verdict.verdict == "held") == is_true
 
 
 def model_rights(quiz: QuizRound, n_told: int) -> dict[str, tuple[bool | None, ...]]:
-    """At each question that is told, whether each model was right; None where it is unknown."""
+    """Return whether each model was right at each revealed question; None if unknown."""
     return {
         model: tuple(
             None
@@ -215,7 +215,7 @@ def scores_data(participants: Sequence[Participant]) -> list[dict[str, object]]:
 
 
 def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
-    """How people do beside models, in a sentence or two; "" where there are too few cases to say it."""
+    """Compare people with models, in a sentence or two; "" if there are too few cases."""
     if not baseline.says_something:
         return ""
     around = ""

@@ -1,4 +1,4 @@
-"""Words that sentences about models are made of: their names, lists of them, what they are good at."""
+"""Words that sentences about models are made of: their names, lists of them, their strengths."""
 
 import math
 import unicodedata
@@ -14,7 +14,7 @@ ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 
 
 class Skill(NamedTuple):
-    """What a model is good at that is seldom fooled by one type of edit."""
+    """Return the strength of a model that one type of edit seldom fools."""
 
     noun: str  # "on objects and colours the two are tied"
     singular: str  # "it counts better"
@@ -55,7 +55,7 @@ def nouns(subtypes: Sequence[str]) -> str:
 
 
 def does_better(subtypes: Sequence[str], is_one: bool) -> str:
-    """What a model, or models, do that are fooled less often by these types of edit.
+    """Return the strengths of models that are fooled less often by these types of edit.
 
     >>> does_better(["number", "object", "color"], True), does_better(["number"], False)
     ('counts and knows objects and colours better', 'count better')
@@ -85,8 +85,8 @@ def shortened(name: str) -> str:
 
 
 def sentence_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """What each model is called in a sentence; two that would be called alike keep their full
-    names, with a number where even these are cut to the same.
+    """Return the name of each model in a sentence; two with the same short name keep their full names, with a number
+    where even these are cut to the same.
 
     Args:
         models: Stored names.
@@ -126,7 +126,7 @@ def share(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
-MOST_ONE_IN = 0.15  # above it a share is said in per cent
+MOST_ONE_IN = 0.15  # above it a share is given in percent
 
 
 def frequency(count: int, total: int) -> str:
@@ -163,7 +163,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def drawn_only(toys: Sequence[str], n_models: int) -> str:
-    """What models of the drawn scenes are worth on other pictures; "" where there are none.
+    """Return a caution on models of the drawn scenes for other pictures; "" if there are none.
 
     >>> drawn_only(["Tiny CLIP"], 3), drawn_only(["Tiny CLIP", "Half-trained"], 2), drawn_only([], 2)
     ('Tiny CLIP knows drawn scenes only. Expect guesses.', 'These models know drawn scenes only. Expect guesses.', '')
@@ -178,7 +178,7 @@ def drawn_only(toys: Sequence[str], n_models: int) -> str:
 
 
 def common(lists: Sequence[Sequence[str]]) -> list[str]:
-    """What is in all lists, in the order of the first."""
+    """Return the elements that are in all lists, in the order of the first."""
     return [name for name in lists[0] if all(name in names for names in lists)]
 
 

@@ -1,4 +1,4 @@
-"""A case of pictures in an order, in words and as a strip: which pictures are shown, and what is said of each."""
+"""A case of pictures in an order, in words and as a strip: the pictures shown, and the text of each."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ RIGHT, CHOSEN = "vp-right", "vp-new"  # solid and dashed frame
 
 @dataclass(frozen=True)
 class StripPicture:
-    """A picture of a strip: its name, what is said of it, and its frame."""
+    """A picture of a strip: its name, its text, and its frame."""
 
     name: str
     words: str
@@ -47,7 +47,7 @@ def strip(kind: str, images: Sequence[str], answer: AnswerRow | None) -> list[St
 
 
 def shown_positions(count: int, needed: set[int]) -> list[int]:
-    """At most MOST positions of so many, those that are needed among them, the others evenly spread.
+    """Select up to MOST of these positions, including the required ones, the others evenly spread.
 
     >>> shown_positions(4, set()), shown_positions(100, {30, 31})
     ([0, 1, 2, 3], [0, 14, 28, 30, 31, 42, 57, 71, 85, 99])
@@ -60,19 +60,20 @@ def shown_positions(count: int, needed: set[int]) -> list[int]:
 
 
 def text_labels(kind: str) -> tuple[str, str]:
-    """What stands before the first text of a case and before its second."""
+    """Return the labels before the first text of a case and before its second."""
     return ("Before", "After") if kind == "boundary" else ("Query", "Its edit")
 
 
 def score_column(kind: str) -> tuple[str, str, int]:
-    """What the table of models says of an answer: the heading, the name of the number, and its decimals."""
+    """Return the number that the table of models has for an answer: the heading, the name of the number, and its
+    decimals."""
     return (
         ("seconds off", "seconds_off", 2) if kind == "boundary" else ("agreement", "agreement", 3)
     )
 
 
 def finding(kind: str, answer: AnswerRow | None) -> str:
-    """What the model made of the case, a sentence; "" where that is not known."""
+    """Return the model's answer to the case in a sentence; "" if unknown."""
     if answer is None:
         return ""
     if kind == "boundary":
@@ -95,8 +96,8 @@ def _index(answer: AnswerRow | None, name: str) -> int:
 
 
 def _ranks(answer: AnswerRow | None, count: int) -> list[str]:
-    """The model's rank of each of so many candidates for the query, from 1; equal scores share the best
-    rank of theirs, with an equals sign.
+    """The model's rank of each of so many candidates for the query, from 1; equal scores share their best rank, with an
+    equals sign.
     """
     if answer is None or len(answer.scores) < count:
         return []

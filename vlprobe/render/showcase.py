@@ -22,7 +22,7 @@ PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": 
 
 @dataclass(frozen=True)
 class Box:
-    """A caption in a frame: what it says, and what it is."""
+    """A caption in a frame: its text, and its role."""
 
     line: Line
     label: str
@@ -31,7 +31,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture: its name, the words that stand for it, and what stands below it."""
+    """A picture: its name, its alternative text, and the text below it."""
 
     name: str
     alt: str
@@ -51,12 +51,12 @@ def models_word(count: int, total: int, name: str) -> str:
 
 
 def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
-    """Two sentences: what people see, and what models say.
+    """Two sentences: the view of people, and the answers of models.
 
     Args:
         showcase: The case, and how many models it fools.
         kind: Kind of the case.
-        name: What the model is called that is looked at.
+        name: Name of the selected model.
     """
     card = showcase.card
     subject = models_word(showcase.n_fooled, showcase.n_models, name)
@@ -105,8 +105,8 @@ def count_of(count: int, total: int) -> str:
 
 
 def mixed_heading(showcase: Showcase, subject: str) -> tuple[str, str]:
-    """Of a search that a mixed picture wins; how little is enough is said only where it is the right picture's own
-    mixture.
+    """Describe a search that a mixed picture wins; the share that suffices is given only if it is the right picture's
+    own mixture.
     """
     card = showcase.card
     edit = Picture.from_name(card.wrong_image).edit if card.wrong_image else None
@@ -201,12 +201,12 @@ def plain_line(text: str) -> Line:
 def verdict(
     showcase: Showcase, kind: KindPresentation, names: Mapping[str, str], model: str
 ) -> str:
-    """Who was fooled, beside the marks of these models.
+    """The fooled models, next to their marks.
 
     Args:
         showcase: The case.
         kind: Of it.
-        names: What models are called.
+        names: Display names of models.
         model: The one that is looked at.
     """
     if kind.is_movement:
@@ -274,12 +274,12 @@ def how_often(rate: float) -> str:
 
 
 def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) -> list[str]:
-    """A sentence a type of lie, the one believed least first, as they stand beside each other.
+    """One sentence per type of lie, the one believed least first, in their order on the page.
 
     Args:
-        phrases: What is wrong with the lies, such as "a wrong colour".
+        phrases: The error in the lies, such as "a wrong colour".
         rates: Shares that are believed, rising.
-        name: What the model is called.
+        name: Name of the model.
 
     >>> number_sentences(["a wrong colour", "a wrong number"], [.001, .3], "Tiny CLIP")
     ['A wrong colour hardly ever fools Tiny CLIP', 'A wrong number most of all']

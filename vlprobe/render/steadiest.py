@@ -1,4 +1,4 @@
-"""Which model is the steadiest and which the most alert, as a heading and a sentence below it.
+"""The models with the lowest invariance error and the highest positive rate, as a heading and a sentence below it.
 
 It never says more than is known: a model is named alone only where every other credible one is
 behind it by more than chance; else models are tied. Controls, models that failed their checks and
@@ -21,7 +21,7 @@ MOST_TIED = 3  # models that a heading names as tied
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the trade-off says."""
+    """The verdict of the trade-off."""
 
     heading: str
     detail: str
@@ -30,12 +30,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Who leads on both sides, and what is known of all models."""
+    """The leaders on both sides, and the results of all models."""
 
     points: Sequence[PointRow]
     steadiest: Leader
     most_alert: Leader
-    fit: Collection[str]  # models that are no controls and failed no check
+    fit: Collection[str]  # models that are not controls and failed no check
     names: Mapping[str, str]
     x_unit: str
     y_unit: str
@@ -138,7 +138,7 @@ def _named(sides: Sides, models: Sequence[str]) -> str:
 
 
 def _values(sides: Sides, points: Sequence[PointRow]) -> str:
-    """What the models that are named get on both sides."""
+    """Return the values of the named models on both sides."""
     sentences = []
     for point in points:
         value = number(point.y, sides.y_unit)

@@ -1,4 +1,5 @@
-"""Steady against alert as one picture: what the component `tradeoff` draws, placed in per cent of its plot.
+"""Invariance error against positive rate as one picture: the data that the component `tradeoff` draws, in percent of
+its plot.
 
 Real models alone set the frame. Controls, models that failed their checks and printed models that
 lie outside of it are named at its edge and do not stretch it.
@@ -44,7 +45,7 @@ class Axis:
     is_reversed: bool = False  # whether low values are on the right
 
     def at(self, value: float) -> float:
-        """Where a value lies between the ends, in per cent."""
+        """Return the position of a value between the ends, in percent."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * (1 - share if self.is_reversed else share), 3)
 
@@ -53,14 +54,14 @@ class Axis:
         return self.low <= value <= self.high
 
     def within(self, value: float, low: float, high: float) -> list[float]:
-        """Where the part of a value's interval lies that is between the ends; the value's own place
+        """Return the position of the part of a value's interval that is between the ends; the value's own position
         twice if it has no interval.
         """
         known = [value if math.isnan(end) else end for end in (low, high)]
         return sorted(self.at(min(max(end, self.low), self.high)) for end in known)
 
     def ticks(self) -> list[dict[str, object]]:
-        """Round values between the ends, where they are and what stands beside them."""
+        """Round values between the ends, their positions and their labels."""
         step = next(
             size
             for power in range(-9, 9)
@@ -87,11 +88,11 @@ class Plane:
     y: Axis
 
     def holds(self, point: "PointRow | PrintedRow") -> bool:
-        """Return whether a mark lies in the frame."""
+        """Return whether a mark is in the frame."""
         return self.x.holds(point.x) and self.y.holds(point.y)
 
     def side(self, point: "PointRow | PrintedRow") -> str:
-        """On which side of the frame a mark lies that is not in it."""
+        """Return the side of the frame where a mark outside of it is."""
         if not self.y.holds(point.y):
             return "below" if point.y < self.y.low else "above"
         return "left" if point.x > self.x.high else "right"
@@ -103,7 +104,7 @@ def plane(points: Sequence[PointRow], fit: Collection[str], x_unit: str, y_unit:
 
     Args:
         points: Known ones.
-        fit: Models that are no controls and failed no check.
+        fit: Models that are not controls and failed no check.
         x_unit: "cosine" or "spread".
         y_unit: "rate", "cosine" or "spread".
     """
@@ -213,7 +214,7 @@ def edge_notes(
     plane_: Plane,
     names: Mapping[str, str],
 ) -> list[dict[str, str]]:
-    """What lies outside of the frame, a line a side: models by name, printed ones together."""
+    """The marks outside of the frame, one line per side: models by name, printed ones together."""
     notes = []
     for side in SIDES:
         outside = [point for point in points if _is_at(point, side, plane_)]
@@ -277,7 +278,7 @@ def picture_data(
         model_looks: Model looks of each model.
         names: Names of each model.
         chance: What guessing gets on the alert side; NaN where that is not defined.
-        labelled: Models whose names stand beside their marks.
+        labelled: Models whose names are next to their marks.
     """
     words = labels(plane_.y.unit)
     joined = sorted((point.x, point.y) for point in points if point.model in front)

@@ -1,4 +1,4 @@
-"""What a comparison of models says, as a heading and a sentence or two below it.
+"""The verdict of a comparison of models, as a heading and a sentence or two below it.
 
 The one place that names a better model in words. It never says more than is known: a model is
 called better only where the difference is clear after the correction for all rows and the model is
@@ -31,7 +31,7 @@ WIDE = 0.2  # an interval of a share that is wider says nothing of guessing
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a comparison says."""
+    """The verdict of a comparison."""
 
     heading: str
     detail: str
@@ -41,7 +41,7 @@ class Verdict:
 def verdict(
     comparison: Comparison, kind: KindPresentation, renamed: Mapping[str, str] | None = None
 ) -> Verdict:
-    """The heading, and what stands below it.
+    """The heading, and the text below it.
 
     Args:
         comparison: Of two or more models.
@@ -129,7 +129,7 @@ class _Speaker:
         return Verdict(heading, self.shares([]), self.row(self.rivals[0]))
 
     def guessing(self) -> Verdict | None:
-        """No model that is fit is better than guessing."""
+        """The verdict if no model that passed its checks is better than guessing."""
         if any(contestant.standing in ("above", "unknown") for contestant in self.fit):
             return None
         nobody, everyone = ("Neither", "both are") if self.is_pair else ("None", "all are")
@@ -147,7 +147,7 @@ class _Speaker:
         return Verdict(heading, detail, self.row(self.rivals[0]))
 
     def as_guessing(self, subject: str) -> str:
-        """How those that are fit stand to guessing; `subject` with its "is" or "are"."""
+        """Compare the models that passed their checks with guessing; `subject` with its "is" or "are"."""
         below = [contestant for contestant in self.fit if contestant.standing == "below"]
         if len(below) == len(self.fit):
             return f"{subject} worse than guessing"
@@ -206,7 +206,7 @@ class _Speaker:
         )
 
     def no_better_than_baseline(self) -> str:
-        """Nobody is clearly better than a baseline that is not fit."""
+        """The verdict if no model is clearly better than a baseline that failed its checks."""
         rivals = [rival for rival in self.rivals if rival.is_fit]
         do = "does" if len(rivals) == 1 else "do"
         return f"{self.named(rivals)} {do} no better than {self.name(self.base)}."
@@ -222,7 +222,7 @@ class _Speaker:
         return f"{base} is tied with {self.named(tied)}."
 
     def be_less(self, contestants: Sequence[Contestant]) -> str:
-        """That models are fooled less often, or move less."""
+        """Return the statement that models are fooled less often, or move less."""
         if self.comparison.is_movement:
             return "moves less" if len(contestants) == 1 else "move less"
         return f"{_be(contestants)} fooled less often"
@@ -244,7 +244,7 @@ class _Speaker:
     def skills(
         self, winners: Sequence[Contestant], losers: Sequence[Contestant] | None = None
     ) -> str:
-        """What all winners do better than all losers; of two models, what the loser does better."""
+        """Return the strengths of all winners over all losers; with two models, also those of the loser."""
         against = [self.base] if losers is None else losers
         pairs = [(winner, loser) for winner in winners for loser in against]
         at = common([self.better_at(*pair) for pair in pairs])
@@ -257,7 +257,7 @@ class _Speaker:
         return ", ".join(filter(None, [clause, other_clause])) + "." * bool(clause or other_clause)
 
     def opposed(self, rival: Contestant) -> str:
-        """What each of two tied models does better."""
+        """Return the strengths of each of two tied models."""
         clauses = [
             self.clause(self.names[winner.model], self.better_at(winner, loser), True)
             for winner, loser in ((rival, self.base), (self.base, rival))
@@ -266,7 +266,7 @@ class _Speaker:
         return f"{sentence}." if sentence else ""
 
     def clause(self, subject: str, subtypes: Sequence[str], is_one: bool) -> str:
-        """That a model counts better; "" without any subtype."""
+        """Return the statement that a model counts better; "" without any subtype."""
         if not subtypes:
             return ""
         if len(subtypes) > MOST_SKILLS:
@@ -331,7 +331,8 @@ class _Speaker:
         return ", ".join(figures) + "."
 
     def remarks(self, heading: str, winners: Sequence[Contestant]) -> list[str]:
-        """Kinds of edit on which two are tied, what the other rivals do, and who is not fit."""
+        """Kinds of edit on which two are tied, the results of the other rivals, and the models that failed their
+        checks."""
         lines = []
         if len(winners) == 1:
             losers = [self.base] if winners[0] is not self.base else self.having("more")
@@ -344,7 +345,7 @@ class _Speaker:
         return [*lines, *self.notes("a control" not in heading)]
 
     def ties(self, rival: Contestant) -> str:
-        """On which types of edit a rival and the baseline are tied."""
+        """Return the types of edit on which a rival and the baseline are tied."""
         rows = [self.row(rival, subtype) for subtype in self.subtypes]
         tied = [row.subtype for row in rows if row.verdict == "tied"]
         if not tied:
@@ -355,7 +356,7 @@ class _Speaker:
         return f"On {nouns(tied)} {two}."
 
     def others(self, rivals: Sequence[Contestant], heading: str) -> list[str]:
-        """What rivals do that the heading does not tell; alike ones in one sentence."""
+        """Return the results of rivals that the heading omits; equal ones in one sentence."""
         if self.is_pair:
             return []
         groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[Contestant]] = {}
@@ -401,7 +402,7 @@ class _Speaker:
         return f"{self.named(rivals)} {stands}{f', on {pays} above all' if worse else ''}."
 
     def notes(self, with_controls: bool = True) -> list[str]:
-        """Who is no better than guessing, though others are; who is not fit."""
+        """Return the models that are not better than guessing, if others are, and those that failed their checks."""
         lines = []
         contestants = self.comparison.contestants
         guessing = [

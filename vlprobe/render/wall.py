@@ -1,4 +1,4 @@
-"""Cards of the wall in words: what the component `wall` draws, and what a screen reader says.
+"""Cards of the wall in words: the data that the component `wall` draws, and its screen reader text.
 
 A line is a list of runs: a text and the style that it has, "true" for what is true, "lie" for what
 was made wrong, "changed" for what was only reworded.
@@ -90,7 +90,7 @@ def _without_capital(words: str, caption: str) -> str:
 
 
 def pattern_words(key: str) -> tuple[str, str]:
-    """What a pattern is called: the words taken out and put in, or a type or a tag and nothing.
+    """Return the name of a pattern: the words removed and inserted, or a type or a tag and nothing.
 
     >>> pattern_words("four>five"), pattern_words("type:color"), pattern_words(">knife")
     (('four', 'five'), ('Colour', ''), ('…', 'knife'))
@@ -135,8 +135,8 @@ def count_text(card: WallCard) -> str:
 
 
 def stayed(card: WallCard) -> tuple[int, int] | None:
-    """Of the first pictures of a query, how many are among the first of the wording that shares
-    fewest with it, and how many there are; None where the answer has no rankings.
+    """Count the first pictures of a query that are also among the first of the wording that shares fewest with it, and
+    all of them; None if the answer has no rankings.
     """
     rankings = top_lists(card)
     if len(rankings) < 2:
@@ -151,7 +151,7 @@ def top_lists(card: WallCard) -> list[list[str]]:
 
 
 def verdict_text(card: WallCard, kind: KindPresentation) -> str:
-    """What the models did with the case, for a screen reader."""
+    """Return the models' answers to the case, for a screen reader."""
     if kind.body == "rankings":
         shared = stayed(card)
         return f"{shared[0]} of the first {shared[1]} stayed" if shared else "no answer"
@@ -205,9 +205,9 @@ def card_data(
         card: The case.
         kind: How cases of its kind are shown.
         picture: Gives a thumbnail as a data address by the picture's name; "" where there is none.
-        tags: What people said of the case.
+        tags: Tags of the case.
         renamed: Names that people gave to models.
-        badge: Whether the number of other cases of the picture stands on the picture.
+        badge: Whether to show the number of other cases of the picture on the picture.
     """
     verdicts = judges(card)
     shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
@@ -242,7 +242,7 @@ def card_data(
 
 
 def _alternatives(card: WallCard, kind: KindPresentation) -> Sequence[str]:
-    """What is said in place of each picture that is not here."""
+    """Return the text in place of each missing picture."""
     if kind.body == "series":
         return [card.true_text, card.texts[-1]]
     return card.texts if kind.body == "pair" else [card.true_text]
@@ -258,7 +258,7 @@ def frames(card: WallCard, kind: KindPresentation) -> list[tuple[str, str]]:
 
 
 def _texts(card: WallCard, kind: KindPresentation) -> list[list[Run]]:
-    """What stands in the place of pictures where the case has none."""
+    """Return the text in place of pictures if the case has none."""
     if card.images:
         return []
     if kind.body == "rankings":
@@ -311,7 +311,7 @@ def heading(
 
 
 def tied_text(counted: Mapping[str, int], n_orders: int) -> str:
-    """What follows the share of fooled cases: how many have equal scores, or are fooled in one of
+    """Return the text after the share of fooled cases: how many have equal scores, or are fooled in one of
     two orders of the captions.
 
     >>> tied_text({"tied": 3, "fooled": 9}, 1), tied_text({"tied": 694, "fooled": 934}, 2)
@@ -324,7 +324,7 @@ def tied_text(counted: Mapping[str, int], n_orders: int) -> str:
 
 
 def legend(kind: KindPresentation, cards: Sequence[WallCard]) -> list[tuple[str, str]]:
-    """How to read the squares: those states that the cards have."""
+    """Return the legend of the squares: the states that the cards have."""
     n_models = len(judges(cards[0])) if cards else 0
     if kind.is_movement or not 1 < n_models <= MOST_SQUARES:
         return []

@@ -1,4 +1,4 @@
-"""Stored names in plain words; what is specific to one probe comes from its `presentation`."""
+"""Stored names in plain words; the words of one probe come from its `presentation`."""
 
 import functools
 import re
@@ -17,7 +17,7 @@ from vlprobe.views import caption_bins
 if TYPE_CHECKING:
     import pandas as pd
 
-# What stands beside intervals from resampling.
+# The text next to intervals from resampling.
 INTERVALS = f"The interval of a rate is Wilson's. There is none with {TOO_FEW}."
 AVERAGED = {  # how the numbers beside it were averaged, as a sentence
     POOLED: "All cases are pooled.",
@@ -32,7 +32,7 @@ SLICED_BY = {
 }
 DELETED = {"random": "A random word taken out", "low-ei": "The least telling word taken out"}
 DELETED["high-ei"] = "The most telling word taken out"
-SHIPPED_MODELS = {  # models that come with vlprobe: what they are called, and what they are
+SHIPPED_MODELS = {  # models that come with vlprobe: their names and descriptions
     "demo:softmax": ("Tiny CLIP", "A small CLIP, taught on drawn scenes with CLIP's own loss."),
     "demo:sigmoid": ("Tiny SigLIP", "The same small model, taught with SigLIP's loss."),
     "demo:weak": ("Half-trained", "The same small model, stopped early."),
@@ -85,16 +85,14 @@ WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
 
 
 def presentations() -> dict[str, Presentation]:
-    """Of every probe, in the order of their positions."""
+    """Return the presentation of every probe, in the order of their positions."""
     every = {name: registry.load_probe(name).presentation for name in registry.names("probes")}
     return dict(sorted(every.items(), key=lambda entry: entry[1].position))
 
 
 @functools.cache  # tables ask for it in every row
 def movement_kinds() -> frozenset[str]:
-    """Kinds of cases whose margin is how far something moved: above 0 is impossible, and nobody is
-    fooled.
-    """
+    """Kinds of cases whose margin is how far something moved: above 0 is impossible, and no model can be fooled."""
     every = [
         kind for presentation in presentations().values() for kind in presentation.kinds.items()
     ]
@@ -141,7 +139,7 @@ def value_label(name: str) -> str:
 
 
 def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """What a model is called in a sentence: as somebody renamed it, as shipped, or the last part of a path.
+    """Return the name of a model in a sentence: its new name if renamed, the bundled one, or the last part of a path.
 
     >>> model_name("demo:softmax"), model_name("openclip:ViT-B-32/openai"), model_name("hf:/models/my-clip@rev")
     ('Tiny CLIP', 'ViT-B-32/openai', 'my-clip@rev')
@@ -167,7 +165,7 @@ def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
 
 
 def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """What a dataset is called in a sentence; the full name belongs into a tooltip.
+    """Return the name of a dataset in a sentence; the full name belongs into a tooltip.
 
     >>> dataset_name("demo"), dataset_name("coco:/data/val2017"), dataset_name("mine")
     ('Drawn scenes', 'Photographs (val2017)', 'mine')
@@ -190,7 +188,7 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     the end of their stored names as sets them apart.
 
     Args:
-        labels: What people read, by stored name.
+        labels: Labels by stored name.
 
     >>> distinct({"csv:/a/x.csv": "Table (x.csv)", "csv:/b/x.csv": "Table (x.csv)", "demo": "Drawn"})
     {'csv:/a/x.csv': 'Table (x.csv) · a/x.csv', 'csv:/b/x.csv': 'Table (x.csv) · b/x.csv', 'demo': 'Drawn'}
@@ -221,7 +219,7 @@ def _distinct_tails(names: Sequence[str]) -> list[str]:
 
 
 def set_labels(table: "pd.DataFrame", renamed: Mapping[str, str] = NOT_RENAMED) -> dict[str, str]:
-    """What pickers call question sets, by their keys: with plain names, no two alike.
+    """Return the names of question sets in pickers, by their keys: with plain names, no two alike.
 
     Args:
         table: A row a question set, as `views.runs.question_sets` has them.
@@ -262,7 +260,7 @@ def _last_part(path: str) -> str:
 
 
 def wrong(subtype: str) -> str:
-    """What is wrong with a lie of this subtype, for a sentence.
+    """Return the error in a wrong caption of this subtype, for a sentence.
 
     >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9")
     ('a wrong colour', 'a danger word, 3 words', 'a picture mixed, 90 % stays')
@@ -296,7 +294,7 @@ def slice_order(name: str) -> tuple[int, list[str | int], float]:
 
 
 def breakdown_label(probe: str, name: str) -> str:
-    """What estimates are broken down by, in words."""
+    """Return the breakdown of estimates, in words."""
     if name == "subtype":
         return presentations()[probe].subtype_label
     return SLICED_BY.get(name) or f"Tag: {name.removeprefix('tag:')}"

@@ -83,7 +83,7 @@ def margins(
     moved: bool = False,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> go.Figure:
-    """Two models' margins, one mark a case; colour and shape say which of them is fooled.
+    """Two models' margins, one mark per case; color and shape show which of them is fooled.
 
     Args:
         points: What `views.paired_outcomes.scatter` returns.
@@ -93,8 +93,8 @@ def margins(
         subtypes: Stored names of what was edited, in words.
         area: Corners of the marked area.
         tool: What dragging draws: "box" or "lasso".
-        moved: The margin is how far a score moved: nobody is fooled, and there is one sort of mark.
-        names: What models are called, where that is not their stored name.
+        moved: The margin is how far a score moved: no model can be fooled, and there is one sort of mark.
+        names: Display names of models, if different from their stored names.
     """
     figure = go.Figure()
     x, y = points["margin"].to_numpy(), points["other_margin"].to_numpy()
@@ -140,7 +140,7 @@ def margins(
 
 
 def _hover_texts(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarray:
-    """What stands beside each mark: the type of edit and its words; shape (len(points),)."""
+    """The text next to each mark: the type of edit and its words; shape (len(points),)."""
     texts = []
     for row in records(ScatterRow, points):
         words = ""

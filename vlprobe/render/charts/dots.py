@@ -36,7 +36,7 @@ def dots(
     chances: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One row a slice, one mark a model with its 95 % interval.
+    """One row per slice, one mark per model with its 95 % interval.
 
     Args:
         table: model, slice, value, low, high, n_items, n_cases of one metric.
@@ -45,7 +45,7 @@ def dots(
         slices: Each slice's name in words, top to bottom.
         styles: What `styles` returns.
         chances: What guessing gets in each slice, where that is not the metric's own chance.
-        labels: Of models whose name stands beside their marks where there are more than MANY.
+        labels: Models whose names are next to their marks if there are more than MANY.
     """
     figure = _rows(
         table, "slice", slices, dict.fromkeys(slices, metric), unit, styles, labels or {}
@@ -63,7 +63,7 @@ def headlines(
     chances: Mapping[str, float],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One row a metric, one mark a model with its 95 % interval, and what guessing gets.
+    """One row per metric, one mark per model with its 95 % interval, and the value of guessing.
 
     Args:
         table: model, metric, value, low, high, n_items, n_cases.
@@ -91,7 +91,7 @@ def headlines(
 
 
 def distribution(table: pd.DataFrame, metric: Metric, unit: str, styles: Looks) -> go.Figure:
-    """How a metric is spread over the cases, a stepped line a model.
+    """The distribution of a metric over the cases, one stepped line per model.
 
     Args:
         table: model, left, right (edges of a bin), share (of the model's cases).
@@ -133,7 +133,7 @@ def _rows(
     is_crowded = len(models) > MANY
     table = table.loc[table[key].isin(list(heights)) & table["value"].notna()]
     if is_crowded:
-        models.sort(key=labels.__contains__)  # labelled marks lie above the others
+        models.sort(key=labels.__contains__)  # labeled marks are above the others
         ranks = table.groupby(key)["value"].rank(method="first", ascending=False)
         table = table.assign(lane=ranks - 1)
     lane_step = (0.84 if is_crowded else 0.7) / max(len(models), 1)

@@ -24,7 +24,7 @@ def dumbbells(
 
     Args:
         levels: What `views.repair.repair_levels` returns.
-        rows: What is drawn, top to bottom; all in one unit.
+        rows: The rows to draw, top to bottom; all in one unit.
         names: Before, control and after, and what each is called in the legend.
         styles: What `charts.styles` returns.
     """

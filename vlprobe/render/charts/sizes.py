@@ -20,13 +20,13 @@ ACROSS = {
 def sizes(
     table: pd.DataFrame, across: str, styles: Looks, called: Mapping[str, str], chance: float
 ) -> go.Figure:
-    """A mark a model: one's own with 95 % intervals, the printed ones hollow and grey.
+    """One mark per model: the user's with 95 % intervals, the printed ones hollow and gray.
 
     Args:
         table: What `views.sizes.sizes` returns.
         across: One of ACROSS.
         styles: What `styles` returns.
-        called: What models of runs are called.
+        called: Display names of the runs' models.
         chance: What guessing gets.
     """
     figure = go.Figure()

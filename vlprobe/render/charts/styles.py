@@ -9,7 +9,7 @@ from vlprobe.registry import is_control, natural_order
 
 # Colours on a light page, and what each becomes on a dark one. The two of a row are at least
 # 3.9 : 1 on their page; the six stay apart for colour-blind readers together with the shape, which always
-# goes with the colour.
+# matches the color.
 DARK = {
     "#0072b2": "#56b4e9",
     "#d55e00": "#ff8a3d",
@@ -30,7 +30,7 @@ DISTINCT = 9  # marks that a reader can tell apart in one picture
 
 
 class Look(NamedTuple):
-    """How a model is marked: `color` is that of a light page."""
+    """The mark of a model: `color` is that of a light page."""
 
     color: str
     symbol: str
@@ -111,5 +111,5 @@ def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
 
 
 def dash(style: Look) -> str:
-    """How a model's line is drawn: it goes with its symbol."""
+    """Return the dash of a model's line, which matches its symbol."""
     return DASHES[SYMBOLS.index(style.symbol) % len(DASHES)]

@@ -1,4 +1,4 @@
-"""What all charts share: colours, marks, axes, text."""
+"""The shared style of all charts: colors, marks, axes, text."""
 
 import html
 import textwrap
@@ -11,7 +11,7 @@ from vlprobe.render.numbers import WAYS, unit_of, with_interval
 from vlprobe.types import Metric
 from vlprobe.views.records import BinRow, SliceRow
 
-QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
+QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-black
 
 
 def on_dark(figure: go.Figure) -> go.Figure:
@@ -88,7 +88,7 @@ def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
 
 
 def mean_text(row: SliceRow, unit: str) -> str:
-    """What stands beside the mark of a mean: its value, its interval and its counts."""
+    """The text next to the mark of a mean: its value, its interval and its counts."""
     value = with_interval(row.value, row.low, row.high, unit)
     return f"{value}<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
 
@@ -103,7 +103,7 @@ def stepped_line(
         bins: Bins of one model, from left to right.
         color: Color of the line.
         dash: Dash of the line, as Plotly names it.
-        hover_bin: What is said of a bin, a Plotly template.
+        hover_bin: Text for a bin, a Plotly template.
     """
     model = safe(bins[0].model)
     figure.add_scatter(
@@ -117,14 +117,14 @@ def stepped_line(
 
 
 def axis(metric: Metric, unit: str) -> str:
-    """What an axis is called: the metric, its unit and which way is better."""
+    """Return the title of an axis: the metric, its unit and the better direction."""
     suffix = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
     way = WAYS[metric.direction]
     return f"{metric.label}{suffix} · {way}" if way else f"{metric.label}{suffix}"
 
 
 def ticks(metric: Metric) -> str:
-    """How an axis writes its numbers."""
+    """Return the number format of an axis."""
     return ".0%" if metric.unit == "rate" else ""
 
 

@@ -39,7 +39,7 @@ def panel(
 ) -> go.Figure:
     """A small trade-off of one type of edit, on axes that its neighbours share.
 
-    No names stand beside its marks; those outside of the axes, such as of controls, are left out.
+    Its marks have no names next to them; those outside of the axes, such as of controls, are left out.
 
     Args:
         points: model, x, x_low, x_high, y, y_low, y_high.
@@ -48,8 +48,8 @@ def panel(
         unit: "cosine" or "spread".
         styles: What `styles` returns.
         ranges: What `shared` returns for all panels.
-        printed: What a paper prints of other models, hollow: model, x, y, note.
-        names: What models are called; as they are stored, if not given.
+        printed: Printed values of other models, hollow: model, x, y, note.
+        names: Display names of models; their stored names if not given.
     """
     figure = go.Figure()
     if printed is not None and len(inside := _inside(printed, ranges)):
@@ -92,7 +92,7 @@ def curves(
     printed: pd.DataFrame | None = None,
     chosen: str = "",
 ) -> go.Figure:
-    """A metric over what grows from step to step, a line a model with 95 % intervals; of more than
+    """A metric over a quantity that grows from step to step, one line per model with 95 % intervals; of more than
     DISTINCT models all but the chosen one are thin and grey, without intervals.
 
     Args:
@@ -102,7 +102,7 @@ def curves(
         styles: What `styles` returns.
         steps: Slices from left to right and what they are called.
         across: What grows.
-        printed: What a paper prints of other models, hollow: model, slice, value.
+        printed: Printed values of other models, hollow: model, slice, value.
         chosen: The model that the page is about.
     """
     figure = go.Figure()
@@ -158,7 +158,7 @@ def curves(
 def _printed_curves(
     figure: go.Figure, printed: pd.DataFrame, steps: Mapping[str, str], unit: str
 ) -> None:
-    """What a paper prints over the steps, a thin line with hollow marks a model."""
+    """The printed values of a paper over the steps, one thin line with hollow marks per model."""
     order = list(steps)
     rows = records(PrintedSliceRow, printed)
     for index, model in enumerate(dict.fromkeys(row.model for row in rows)):
@@ -263,7 +263,7 @@ def _hollow(
 
 
 def _printed_text(row: PrintedRow, metrics: tuple[Metric, Metric], unit: str) -> str:
-    """What stands beside a printed mark: the model, both values, and the paper's note."""
+    """The text next to a printed mark: the model, both values, and the paper's note."""
     lines = [f"<b>{safe(row.model)}</b> (published)"]
     lines += [
         f"{metric.label}: {number(value, unit_of(metric, unit))}"

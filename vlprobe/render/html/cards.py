@@ -1,4 +1,4 @@
-"""A case as people look at it, as HTML: verdict, texts with marked words, every model's scores."""
+"""A case for people to look at, as HTML: verdict, texts with marked words, every model's scores."""
 
 import base64
 import html
@@ -25,7 +25,7 @@ from vlprobe.views.records import AnswerRow, CaseRow
 def judged(kind: KindPresentation, margin: float, is_scored: bool = True) -> tuple[str, str, str]:
     """Icon, word and colour class of an outcome.
 
-    What is only reworded moves or stays; what is wrong fools or is held off.
+    A rewording moves the score or not; a wrong caption fools the model or not.
     """
     words = kind.verdict_words if is_scored else CHOICE_WORDS
     if math.isnan(margin):
@@ -73,7 +73,7 @@ def card(
         picture: Gives the `src` of a small picture by its name.
         everything: All there is; else what a card has room for.
         beside: Also how far the margin of the first model is from that of the second.
-        called: What models are called, where that is not their stored name.
+        called: Display names of models, if different from their stored names.
     """
     answer = answers[models[0]]
     kind = presentation.kind(case.kind)
@@ -90,8 +90,8 @@ def _scores(
     beside: bool,
     called: Mapping[str, str],
 ) -> str:
-    """A line a model: what its kind of case has to tell, and the margin; of answers without scores,
-    what the model chose.
+    """One line per model: the result for its kind of case, and the margin; for answers without scores, the model's
+    choice.
     """
     has_scores = any(answer.is_scored for answer in answers)
     columns = cases.columns(case, kind) if has_scores else {}
@@ -111,7 +111,7 @@ def _scores(
         lines.append(f'<tr><th scope="row" title="{tip}">{heading}</th>{cells}{margin}</tr>')
     if beside and answers[0].is_scored and answers[1].is_scored:
         gap = answers[0].margin - answers[1].margin
-        gap = -gap if kind.is_movement else gap  # how far it moved is told without a sign
+        gap = -gap if kind.is_movement else gap  # the movement is shown without a sign
         title = "Difference, first minus second"
         heading = tag("th", title, scope="row", colspan=str(1 + len(columns)))
         cell = tag("td", "-" if math.isnan(gap) else f"{gap:+.3f}")
@@ -136,7 +136,7 @@ def _margin_cell(kind: KindPresentation, answer: AnswerRow) -> str:
 
 
 def about(case: CaseRow, probe: str, origin: Mapping[str, str] = MappingProxyType({})) -> str:
-    """What a case has beside its texts: the question, the rule, the words, the pictures, the tags.
+    """The details of a case other than its texts: the question, the rule, the words, the pictures, the tags.
 
     Args:
         case: Which one.
@@ -158,14 +158,14 @@ def about(case: CaseRow, probe: str, origin: Mapping[str, str] = MappingProxyTyp
 
 
 def chips(tags: Sequence[str], note: str) -> str:
-    """What people said of a case: tags, and a note below them."""
+    """The annotations of a case: tags, and a note below them."""
     spans = "".join(tag("span", name, class_="vp-chip") for name in tags)
     row = f'<p class="vp-chips">{spans}</p>' if spans else ""
     return row + (tag("p", note, class_="vp-note") if note else "")
 
 
 def command(run_key: str, case: CaseRow) -> str:
-    """What finds the case in a terminal."""
+    """Return the command that finds the case in a terminal."""
     words = ["vlprobe", "failures", run_key[:8], "--kind", case.kind, "--rule", case.rule]
     text = case.texts[min(1, len(case.texts) - 1)]
     return shlex.join([*words, "--outcome", "all", "--contains", text])
@@ -210,6 +210,6 @@ def shots(case: CaseRow, kind: KindPresentation, answer: AnswerRow, side: int) -
 
 
 def missing(name: str) -> str:
-    """What to say in place of a picture that cannot be shown."""
+    """Return the text in place of a picture that cannot be shown."""
     file = Picture.from_name(name).path.name
     return file if bundled.is_absent(name) else f"The picture {file} is missing or damaged."

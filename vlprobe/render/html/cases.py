@@ -1,4 +1,4 @@
-"""What a case of each kind is, as HTML: its pictures, its texts, and its comparisons.
+"""The content of a case of each kind, as HTML: its pictures, its texts, and its comparisons.
 
 The column `top` of an answer is what the model put first: a text (RoCOCO), a mixed picture's name,
 or lists of names (PRSM).
@@ -36,7 +36,7 @@ class Shot:
 
 
 def shots(case: CaseRow, kind: KindPresentation, answer: AnswerRow) -> list[Shot]:
-    """The pictures that stand above the texts of a case."""
+    """The pictures above the texts of a case."""
     if kind.body == "picture_search":
         is_wrong, top = bool(answer.columns["top_altered"]), answer.text("top")
         is_of_case = top.startswith("{") and json.loads(top)["path"] == case.images[0]
@@ -104,7 +104,7 @@ def _text(label: str, content: str, suffix: str = "", css: str = "") -> str:
 
 
 def _searched(case: CaseRow, answer: AnswerRow, everything: bool) -> list[str]:
-    """RoCOCO, picture to caption: what came first, beside the true caption that it was made of."""
+    """RoCOCO, picture to caption: the first candidate, next to the true caption that it was made of."""
     roles = list(zip(case.texts, case.roles, strict=True))
     true_texts = [text for text, role in roles if role != "different"]
     altered_texts = [text for text, role in roles if role == "different"]
@@ -184,7 +184,7 @@ def _held(gap: float) -> str:
 
 
 def _triplet(case: CaseRow, answer: AnswerRow) -> list[str]:
-    """VISLA, texts alone: three captions and their three cosines."""
+    """VISLA, only texts: three captions and their three cosines."""
     caption, same, wrong = case.texts
     scores = cast(Sequence[float], answer.columns["text_scores"])
     same_score, *wrong_scores = (float(scores[index]) for index in range(3))
@@ -214,7 +214,7 @@ def _triplet(case: CaseRow, answer: AnswerRow) -> list[str]:
 def _rankings(
     case: CaseRow, answer: AnswerRow, picture: Callable[[str], str], everything: bool
 ) -> list[str]:
-    """PRSM: what came first for each wording; pictures new to the first wording's are framed."""
+    """PRSM: the first candidates for each wording; pictures new to the first wording's are framed."""
     rankings: list[list[str]] = json.loads(answer.text("top"))
     query = set(rankings[0])
     n_shared = [len(query & set(names)) for names in rankings]
@@ -262,7 +262,7 @@ def _series(case: CaseRow, answer: AnswerRow, picture: Callable[[str], str]) -> 
 
 
 def ranked_words(position: int, name: str, right: str, query: Set[str]) -> tuple[str, str]:
-    """What is said of a picture in a ranking, and its class.
+    """Return the text for a picture in a ranking, and its class.
 
     Args:
         position: From 1.
@@ -314,7 +314,7 @@ def _captions(
 
 
 def columns(case: CaseRow, kind: KindPresentation) -> Mapping[str, Callable[[AnswerRow], str]]:
-    """What the table of models says beside the margin, by heading."""
+    """Return the values that the table of models has next to the margin, by heading."""
     if kind.body == "edit" or (kind.body == "captions" and len(case.texts) == 2):
         return {
             "true": lambda answer: _score(answer, 0),
@@ -350,7 +350,7 @@ def _rounded(value: float, digits: int) -> str:
 
 
 def diff(before: str, after: str) -> tuple[str, str]:
-    """Both captions as HTML: words taken out in <del>, words put in in <ins>; case is no change."""
+    """Both captions as HTML: words taken out in <del>, words put in in <ins>; a difference in case is not a change."""
     sources, targets = [], []
     for source, target, differs in in_step(before, after):
         sources.append(marked("del", source) if differs else html.escape(source))

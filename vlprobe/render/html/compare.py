@@ -31,7 +31,7 @@ WORDS = {
 
 
 def how_to_read(compared: pd.DataFrame) -> str:
-    """What stands in the table of differences, what p is, and how many pictures are left out."""
+    """Return the explanation of the table of differences: its content, p, and how many pictures are left out."""
     n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
     sentences = [
         "Below each value: how far it is from the baseline, with the 95 % interval of that "
@@ -69,7 +69,7 @@ def in_words(
     main_metrics: Sequence[str],
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """What the comparison says of each model, as sentences.
+    """Return the result of the comparison for each model, as sentences.
 
     Args:
         compared: What `views.compare.compare` returns.
@@ -77,7 +77,7 @@ def in_words(
         unit: "cosine" or "spread".
         styles: What `charts.styles` returns.
         main_metrics: Those that get a sentence of their own; the others are counted.
-        names: What models are called, where that is not their stored name.
+        names: Display names of models, if different from their stored names.
     """
     sections = []
     for model, model_rows in groupby(_judged(compared), key=attrgetter("model")):
@@ -140,7 +140,7 @@ def differences(
     chances: Mapping[str, float],
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, list[str]]:
-    """A row a metric, a column a model: its value, its distance from the baseline, and its p.
+    """One row per metric, one column per model: its value, its distance from the baseline, and its p.
 
     Args:
         compared: What `views.compare.compare` returns.
@@ -148,7 +148,7 @@ def differences(
         unit: "cosine" or "spread".
         styles: What `charts.styles` returns.
         chances: What guessing gets on each metric.
-        names: What models are called, where that is not their stored name.
+        names: Display names of models, if different from their stored names.
 
     Returns:
         The table; and the labels of metrics of which nothing is known.
@@ -180,7 +180,7 @@ def rows_table(comparison: Comparison, names: Mapping[str, str]) -> str:
 
     Args:
         comparison: Of two or more models.
-        names: What they are called.
+        names: Their display names.
     """
     unit = comparison.unit
     base = names[comparison.baseline.model]

@@ -1,4 +1,4 @@
-"""One case in the drawer, as HTML: captions with the changed words marked, and a bar a model."""
+"""One case in the drawer, as HTML: captions with the changed words marked, and one bar per model."""
 
 from collections.abc import Mapping
 
@@ -107,7 +107,7 @@ def _mark(styles: Looks, model: str) -> htpy.Node:
 
 
 def place_text(position: int, total: int, is_picture: bool) -> str:
-    """Where the case is on the wall.
+    """The position of the case on the wall.
 
     >>> place_text(2, 282, True), place_text(0, 282, True)
     ('Picture 2 of 282', 'Not among the cases that pass the filters')
@@ -127,12 +127,12 @@ def more_label(count: int, lies: str) -> str:
 
 
 def pattern_text(words: tuple[str, str], counted: tuple[int, int], others: str) -> str:
-    """A pattern, how often it fools the model, and which of its other pictures stand beside it.
+    """A pattern, how often it fools the model, and the other pictures shown with it.
 
     Args:
         words: Taken out and put in.
-        counted: How many of its cases were believed, and how many were asked.
-        others: What the pictures are.
+        counted: Number of its cases that fooled the model, and number of all its cases.
+        others: A description of the pictures.
     """
     source, target = words
     believed_count, n_asked = counted
@@ -146,7 +146,7 @@ def pattern_text(words: tuple[str, str], counted: tuple[int, int], others: str) 
 
 
 def others_text(n_shown: int, n_others: int) -> str:
-    """What the thumbnails of a pattern are.
+    """Return the description of a pattern's thumbnails.
 
     >>> others_text(3, 3), others_text(1, 1), others_text(4, 55)
     ('the other three', 'the other one', 'four of 55 others')

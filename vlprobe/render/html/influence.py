@@ -51,7 +51,7 @@ def coloured_words(words: Sequence[str], values: Sequence[float]) -> str:
 
 
 def line(words: Sequence[str], values: Sequence[float], scale: float) -> str:
-    """The words alone; a value of `scale` has the strongest colour, and captions can share it."""
+    """Only the words; a value of `scale` has the strongest colour, and captions can share it."""
     spans = []
     for word, value in zip(words, values, strict=True):
         tint, exact, short = "", "unknown", "-"
@@ -74,9 +74,9 @@ def legend(
     """A bar of the colours that `values` need, from the lowest to the highest, named at its ends.
 
     Args:
-        values: What is coloured.
-        low_label: What is said at the left end.
-        high_label: What is said at the right end.
+        values: The values to color.
+        low_label: Label at the left end.
+        high_label: Label at the right end.
         least: As of `heat`.
     """
     high = strongest(values)
@@ -92,7 +92,7 @@ def legend(
 def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Image:
     """A picture in grey with every cell of a grid tinted by its number.
 
-    The number stands in its cell where there is room for it; the one furthest from 0 is framed.
+    The number is in its cell if there is room for it; the one furthest from 0 is framed.
 
     Args:
         image: RGB.

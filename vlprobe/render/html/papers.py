@@ -39,7 +39,7 @@ def remade(
     styles: Looks,
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> Remade:
-    """What `views.papers.remade` returns, as HTML; `called` names models otherwise than stored."""
+    """Return the result of `views.papers.remade` as HTML; `called` has display names of models."""
     rows = records(CellRow, cells)
     notes = dict.fromkeys(row.note for row in rows if row.note)
     drawing = _Drawing(
@@ -80,10 +80,10 @@ def remade(
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What all cells of a table share."""
+    """The values that all cells of a table share."""
 
     metrics: tuple[Metric, ...]  # of the columns
-    units: tuple[str, ...]  # likewise
+    units: tuple[str, ...]  # same format
     styles: Looks
     note_numbers: Mapping[str, int]  # by the note
     called: Mapping[str, str]  # other names of models than the stored ones

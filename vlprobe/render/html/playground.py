@@ -57,7 +57,7 @@ HEIGHTS = {True: (16, 26, 36), False: (64, 74, 84)}
 
 
 def verdict(wrong: bool, margin: float) -> str:
-    """What an edit did to a model, as a key of VERDICTS; "" where it is unknown.
+    """Return the effect of an edit on a model, as a key of VERDICTS; "" if unknown.
 
     >>> verdict(True, 0.1), verdict(True, 0.0), verdict(True, -0.1)
     ('held', 'tie', 'fools')
@@ -83,7 +83,7 @@ def glance(
         edits: Edits of the caption.
         answers: Answers of the models.
         styles: What `charts.styles` returns.
-        names: What models are called, where that is not their stored name.
+        names: Display names of models, if different from their stored names.
     """
     ends = "".join(
         tag("span", words) for words in ("← fits worse", "your caption", "fits better →")
@@ -95,7 +95,7 @@ def glance(
 def headline(
     edits: Sequence[Edited], answers: Sequence[Answer], names: Mapping[str, str] = NO_NAMES
 ) -> str:
-    """What the answers come to: who is fooled most; "" where nothing can be judged."""
+    """Return the summary of the answers: the model fooled most often; "" if nothing can be judged."""
     n_wrong = sum(edited.wrong for edited in edits)
     n_fooled = {
         names.get(answer.model, answer.model): sum(
@@ -145,7 +145,7 @@ def _widest(margins: np.ndarray) -> float:
 
 
 def _drawn(margin: float, widest: float) -> float:
-    """Where a margin is drawn, -1 to 1: its square root, so that close ones can be told apart."""
+    """Return the position of a margin, -1 to 1: its square root, so that close ones can be distinguished."""
     return math.copysign(math.sqrt(abs(margin) / widest), margin)
 
 
@@ -193,15 +193,15 @@ def table(
     names: Mapping[str, str] = NO_NAMES,
     unlearned: Mapping[str, Set[str]] = NO_WORDS,
 ) -> str:
-    """Every edit with its changed words marked, under its group in words, and a column a model.
+    """Every edit with its changed words marked, under its group in words, and one column per model.
 
     Args:
-        caption: What was edited.
+        caption: The caption that was edited.
         edits: Edits of the caption.
         answers: Answers of the models.
         styles: What `charts.styles` returns.
         only_fooling: Only wrong captions that fool one of the models; "" where there are none.
-        names: What models are called, where that is not their stored name.
+        names: Display names of models, if different from their stored names.
         unlearned: Words that a model knows nothing of, by the model.
     """
     columns = []
@@ -296,14 +296,14 @@ def mixed(
     styles: Looks,
     names: Mapping[str, str] = NO_NAMES,
 ) -> str:
-    """What mixing did to the scores of both captions, a column a model.
+    """The effect of mixing on the scores of both captions, one column per model.
 
     Args:
         captions: The picture's own, and the other picture's.
         scores: By model, shape (3, 2): picture, mixed picture and other picture, with each caption;
             None: it sees none.
         styles: What `charts.styles` returns.
-        names: What models are called, where that is not their stored name.
+        names: Display names of models, if different from their stored names.
     """
     head = tag("th", "Score of the mixed picture with", scope="col")
     head += "".join(
@@ -324,7 +324,7 @@ def mixed(
 
 
 def _mixed_cell(name: str, scores: np.ndarray | None, caption: int) -> str:
-    """The score of the mixed picture with one caption, 0 or 1, and of that one's own picture."""
+    """The score of the mixed picture with one caption, 0 or 1, and that of the caption's picture."""
     if scores is None:
         content = tag("small", "sees no pictures")
     else:

@@ -14,7 +14,7 @@ UNITS = {"percent": " %", "million": " million", "billion": " billion"}
 def printed(rows: Sequence[PrintedCell], name: str) -> str:
     """The rows as a table; `name` is for those who do not see it. Narrow screens stack its cells.
 
-    A remark that the row above has, too, is said once.
+    A remark that repeats the row above is shown once.
     """
     notes = ["", *(row.note for row in rows)]
     lines = [_line(row, note) for row, note in zip(rows, notes, strict=False)]

@@ -1,4 +1,4 @@
-"""What a fine-tuning changed as HTML: what was gained, what was lost, and the numbers."""
+"""Effects of a fine-tuning as HTML: gains, losses, and the numbers."""
 
 import html
 import math
@@ -24,7 +24,7 @@ AGAINST = {"loss": "after − control", "training": "control − before"}
 
 
 def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
-    """What the repair gained and lost against the control, and what training alone did.
+    """Return the gains and losses of the repair against the control, and the effect of training without it.
 
     Args:
         moves: What `views.repair.repair_moves` returns.
@@ -81,7 +81,7 @@ def numbers(
         levels: What `views.repair.repair_levels` returns.
         moves: What `views.repair.repair_moves` returns.
         metrics: The probes' metrics.
-        probes: What the probes are called, in order.
+        probes: Names of the probes, in order.
         models: Before, control and after.
         styles: What `charts.styles` returns.
 
@@ -148,12 +148,12 @@ def _move(row: MoveRow, unit: str) -> str:
 
 
 def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
-    """A row a number: what the repair did in each of several trainings, their mean and their spread.
+    """One row per number: the effect of the repair in each of several trainings, their mean and their spread.
 
     Args:
         differences: What `views.repair.repair_seeds` returns.
         metrics: The probes' metrics.
-        names: What the trainings are called, in order.
+        names: Names of the trainings, in order.
     """
     titles = ("Number", *names, "Mean", "Standard deviation")
     rows = []

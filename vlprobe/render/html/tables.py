@@ -53,7 +53,7 @@ def scale_text(metric: Metric, unit: str, chance: float) -> str:
 
 
 def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
-    """The head of a metric's row: its name, its `scale_text`, what it means and its source.
+    """The head of a metric's row: its name, its `scale_text`, its meaning and its source.
 
     Args:
         metric: Which one.
@@ -80,7 +80,7 @@ def headline(
     chances: Mapping[str, float],
     leaders: Mapping[str, Leader],
 ) -> tuple[str, list[str]]:
-    """A row a metric, a column a model: the value, its 95 % interval, n, and ties.
+    """One row per metric, one column per model: the value, its 95 % interval, n, and ties.
 
     Args:
         numbers: What `views.estimates.estimates` returns for the whole question set.
@@ -92,7 +92,7 @@ def headline(
         leaders: What `views.leaders.leaders` returns; who leads is set in bold.
 
     Returns:
-        The table; and the labels of metrics that no model was asked for.
+        The table; and the labels of metrics that no model has.
     """
     estimates = {(row.model, row.metric): row for row in records(EstimateRow, numbers)}
     head = tag("th", "Metric", scope="col")
@@ -130,7 +130,7 @@ def _cell(estimate: EstimateRow | None, unit: str, is_best: bool, has_ties: bool
 
 
 def facts(questions: QuestionFacts) -> str:
-    """Which edits were left out and why, what the dataset gets wrong, and notes.
+    """The dropped edits with reasons, the dataset's defects, and notes.
 
     Args:
         questions: What `views.runs.facts` returns.

@@ -1,1 +1,1 @@
-"""vlprobe from Python: its functions, what they return, and how that looks in a notebook."""
+"""vlprobe from Python: its functions, their results, and the display of these in a notebook."""

@@ -1,4 +1,4 @@
-"""Probes a model while it is trained: every so many steps, with its weights as they are then."""
+"""Probes a model while it is trained: every so many steps, with its weights at that step."""
 
 import contextlib
 import uuid
@@ -32,7 +32,7 @@ class Callback:
         preprocess: A PIL image to a tensor, as in the evaluation of the model.
         tokenizer: A list of texts to an int64 tensor of shape (n, columns).
         every: Steps between two probes; step 0 is one of them.
-        probe: What is asked.
+        probe: The probe to run.
         dataset: A name, or what `load_dataset` returns; "": the probe's demo data.
         limit: Only the first so many items; 0: all.
         options: Options of the probe.
@@ -122,7 +122,7 @@ class Callback:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a step, a column a metric."""
+        """One row per step, one column per metric."""
         rows = {
             step: {row["metric"]: row["value"] for row in stepped.table.to_dict("records")}
             for step, stepped in sorted(self.history.items())

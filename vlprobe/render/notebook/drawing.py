@@ -1,5 +1,5 @@
-"""What a notebook shows: HTML that stands alone, with its style in it. All that comes from outside is
-escaped; nothing is fetched and nothing runs.
+"""The display of results in a notebook: self-contained HTML, with its style in it. All outside text is escaped; nothing
+is fetched and nothing runs.
 """
 
 import math
@@ -77,7 +77,7 @@ def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
 def case_card(
     card: WallCard, kind: KindPresentation, sources: Mapping[str, str], models: Sequence[str] = ()
 ) -> list[htpy.Node]:
-    """A case: its pictures, what is true, what should lose, and who believed it; with `models`, the
+    """A case: its pictures, the true captions, the wrong ones, and the models that they fooled; with `models`, the
     margin of each of these.
     """
     values = wall_words.frames(card, kind)
@@ -155,5 +155,5 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> htpy.Element:
 
 
 def names(models: Iterable[str], renamed: Callable[[str], str] = model_name) -> list[str]:
-    """What models are called in a heading of a table."""
+    """Return the names of models in a heading of a table."""
     return [renamed(model) for model in models]

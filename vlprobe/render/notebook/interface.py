@@ -66,8 +66,8 @@ def edits(
         rules: "strict", "paper", or the name of a plug-in's rules.
         kinds: Which of "paraphrase", "flip" and "combined"; of rules of vlprobe also "negation", "relation",
             "attribute-swap", "word-order", "case", "punctuation" and "typo".
-        k_same: Rewordings a caption, at most.
-        k_diff: Flips a caption, at most.
+        k_same: Maximum number of rewordings per caption.
+        k_diff: Maximum number of flips per caption.
         seed: Seed of the draws, together with `item`.
         item: The picture's id.
 
@@ -93,7 +93,7 @@ def edits(
 
 
 def _foreign(captions: Sequence[str]) -> frozenset[str]:
-    """Those that rules for English leave alone, which are told. Raises InvalidInput where these are all."""
+    """Captions that rules for English do not edit, which are reported. Raises InvalidInput where these are all."""
     foreign = foreign_captions(captions, None)
     if not foreign:
         return foreign
@@ -142,12 +142,12 @@ def run(
         probe: "lgip", "rococo", "eqben", "visla", "prsm", or a plug-in's.
         options: Options of the probe, by name.
         cache: Where results are kept.
-        progress: Called with a label, what is done, and how much there is; may raise to stop.
+        progress: Called with a label, the amount done, and the total amount; may raise to stop.
         settings: `seed`, `limit`, `item`, `where`, `sample`, `device`, `precision`, `batch_size`, `workers`, `memory`,
             `keep_embeddings`, `examine`, `executor`, `ray_address`: see `vlprobe run --help`.
 
     Raises:
-        VlprobeError: one line; what is finished is kept.
+        VlprobeError: one line; finished work is kept.
     """
     several = [models] if isinstance(models, str) or hasattr(models, "digest") else models
     loaded: dict[str, Model] = {}

@@ -1,6 +1,4 @@
-"""What the functions of `import vlprobe` return: values to go on with, which a notebook shows with
-pictures first.
-"""
+"""Results of the functions of `import vlprobe`: values for further work, which a notebook shows with pictures first."""
 
 import functools
 import math
@@ -136,22 +134,22 @@ class LoadedModel:
 
     @property
     def name(self) -> str:
-        """By which its results are kept."""
+        """Key of its stored results."""
         return self.model.name
 
     @property
     def digest(self) -> str:
-        """Of its weights, preprocessing, tokenizer and precision."""
+        """Digest of its weights, preprocessing, tokenizer and precision."""
         return self.model.digest
 
     @property
     def note(self) -> str:
-        """What a reader of its scores must know."""
+        """Notes for readers of its scores."""
         return self.model.note
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can be asked."""
+        """The tasks that it supports."""
         return self.model.capabilities
 
     def similarity(self, pictures: Sequence[str | Path], texts: Sequence[str]) -> np.ndarray:
@@ -181,14 +179,14 @@ class LoadedModel:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What models answered to the same questions; `question_set` is what `vlprobe.views` takes."""
+    """The answers of models to the same questions; `question_set` is what `vlprobe.views` takes."""
 
     store: Store
     question_set: QuestionSet
 
     @property
     def key(self) -> str:
-        """Of the questions; `vlprobe.results(KEY)` finds them again."""
+        """Key of the question set; `vlprobe.results(KEY)` loads it again."""
         return self.question_set.key
 
     @property
@@ -198,7 +196,7 @@ class Results:
 
     @property
     def probe(self) -> Probe:
-        """What was asked."""
+        """The question set."""
         return registry.load_probe(self.question_set.probe)
 
     @property
@@ -366,12 +364,12 @@ class Compared:
 
     @property
     def sentence(self) -> str:
-        """What the difference is, in words; never more than is known."""
+        """Return the difference in words, without unsupported claims."""
         return f"{self._verdict.heading} {self._verdict.detail}"
 
     @property
     def only(self) -> dict[str, tuple[WallCard, ...]]:
-        """By model, cases that only it believes, largest difference first."""
+        """Return by model the cases that fool only it, largest difference first."""
         disagreements = views.wall.disagreements(
             self.results.store,
             self.results.question_set,

@@ -1,4 +1,4 @@
-"""One case as a web page that stands alone, to send to somebody or to keep."""
+"""One case as a self-contained web page, to send or to keep."""
 
 import functools
 

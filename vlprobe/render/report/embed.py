@@ -9,7 +9,7 @@ def embed(escaped: str) -> Markup:
     """HTML of this program as a node of a page.
 
     Args:
-        escaped: What a function of `render.html` returns, or a style sheet: all data in it is
+        escaped: The result of a function of `render.html`, or a style sheet: all data in it is
             escaped.
     """
     return Markup(escaped)

@@ -48,7 +48,7 @@ def rows(
     styles: Looks,
     chances: Mapping[str, float],
 ) -> htpy.Element:
-    """One metric: for each group a line a model, its value as a mark on one axis, with its 95 %
+    """One metric: for each group one line per model, its value as a mark on one axis, with its 95 %
     interval.
 
     Args:
@@ -70,15 +70,15 @@ def shares(
     chances: Mapping[str, float],
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> htpy.Element:
-    """What `rows` draws, of values that are no metric.
+    """Draw `rows` for values that are not a metric.
 
     Args:
-        groups: By the group's name in words, top to bottom; "" for one alone: model, value, low, high.
+        groups: By the group's name in words, top to bottom; "" for a single one: model, value, low, high.
         title: Title of the axis.
         value_unit: "rate", "cosine" or "spread".
         styles: Styles of the models.
         chances: What guessing gets in each group; NaN or none where that is not defined.
-        names: What models are called, where that is not their stored name.
+        names: Display names of models, if different from their stored names.
     """
     intervals_of = {
         name: records(
@@ -167,8 +167,7 @@ def scatter(
     unit: str,
     styles: Looks,
 ) -> htpy.Element | None:
-    """Two metrics against each other, a mark a model, its arms the 95 % intervals; None where
-    nothing is known.
+    """Two metrics against each other, one mark per model, its arms the 95 % intervals; None if nothing is known.
 
     Args:
         points: What `views.tradeoff.trade_off` returns.

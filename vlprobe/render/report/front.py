@@ -1,4 +1,4 @@
-"""The first page of a report: what may be said of the models, one chart of the same numbers, and
+"""The first page of a report: the verdict on the models, one chart of the same numbers, and
 failures of different pictures.
 """
 
@@ -30,7 +30,7 @@ FAILURES = 6  # cases, each of another picture
 def first_page(subject: Subject) -> list[htpy.Node]:
     """The verdict on the kind of question that Home shows first, its chart, and what fools most models.
 
-    A model without others is compared with controls; one without these has failures alone.
+    A model without others is compared with controls; one without these has only failures.
     """
     store, question_set = subject.store, subject.question_set
     name = views.showcase.kinds(store, question_set)[0]
@@ -54,7 +54,7 @@ def first_page(subject: Subject) -> list[htpy.Node]:
 def _chart(
     subject: Subject, comparison: Comparison, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[htpy.Node]:
-    """The shares that the verdict is about, a mark a model, each called as the verdict calls it."""
+    """The shares behind the verdict, one mark per model, with the names that the verdict uses."""
     lies = kind.lies[:1].upper() + kind.lies[1:]
     title = (
         "Moved on average"

@@ -1,4 +1,4 @@
-"""The frame of a web page that stands alone: its style is in it, it fetches nothing and runs
+"""The frame of a self-contained web page: its style is in it, it fetches nothing and runs
 nothing.
 
 The first line of its head forbids both, so that not even a mistake in what follows could.

@@ -1,5 +1,5 @@
-"""A whole comparison as one web page: what was asked, of whom, the numbers, the failures, and how
-to get them again.
+"""A whole comparison as one web page: the question set, the models, the numbers, the failures, and how to reproduce
+them.
 """
 
 import functools

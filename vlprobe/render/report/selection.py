@@ -40,7 +40,7 @@ def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str
 
 
 def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
-    """A row a case, the first MOST of those that pass; what has several values has several columns.
+    """One row per case, the first MOST of those that pass; a field with several values has several columns.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front. Unknown is empty.
     """

@@ -1,7 +1,7 @@
-"""A talk as one web page that stands alone: it runs the script of the slides and fetches nothing.
+"""A talk as one self-contained web page: it runs the script of the slides and fetches nothing.
 
 Its policy lets nothing run and nothing apply but this very script and style, which it names by
-their hashes. Captions and names are in it as values alone, in an element that no browser runs.
+their hashes. Captions and names are in it only as values, in an element that no browser runs.
 """
 
 import base64
@@ -34,7 +34,7 @@ def slides_file(values: Mapping[str, object], script: str, sheets: str, title: s
     """The page.
 
     Args:
-        values: What the component `slides` takes.
+        values: The input of the component `slides`.
         script: The component's module, whose default export is called `present`.
         sheets: Its style sheets.
         title: Plain text.
@@ -63,7 +63,7 @@ def slides_file(values: Mapping[str, object], script: str, sheets: str, title: s
 
 
 def json_text(values: Mapping[str, object]) -> str:
-    """Values as JSON that cannot end the element that it stands in, nor begin a comment there.
+    """Values as JSON that cannot end the element around it, nor begin a comment there.
 
     >>> json_text({"a": "</script><!--"})
     '{"a": "\\\\u003c/script\\\\u003e\\\\u003c!--"}'

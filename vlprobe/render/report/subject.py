@@ -1,4 +1,4 @@
-"""What a report is about, and how large its pictures are."""
+"""The subject of a report, and the size of its pictures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from vlprobe.types import Metric
 from vlprobe.types.presentation import Presentation
 from vlprobe.views.runs import QuestionSet
 
-LARGE, SMALL = 320, 112  # pixels a side, of a picture of its own and of one in a row of five
+LARGE, SMALL = 320, 112  # pixels per side, of a single picture and of one in a row of five
 UNIT = "cosine"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is about; every section of it takes this."""
+    """The subject of a report; every section of it takes this."""
 
     store: Store
     question_set: QuestionSet

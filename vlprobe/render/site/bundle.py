@@ -28,7 +28,7 @@ from vlprobe.storage.store import Store
 from vlprobe.views.runs import QuestionSet
 
 TITLE = "vlprobe"
-ALLOWANCE = 4096  # bytes that a file takes on the disk beside its own, at most
+ALLOWANCE = 4096  # maximum bytes that a file takes on the disk in addition to its own
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Site:
     files: Mapping[str, bytes]
     n_cases: int
     n_pictures: int
-    n_held_back: int  # pictures that stay here because nobody said that they may go out
+    n_held_back: int  # pictures left out because no one allowed their publication
 
     @property
     def n_bytes(self) -> int:
@@ -52,7 +52,7 @@ def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> 
     Args:
         store: Where results are.
         question_sets: In the order of the site; the first is shown first.
-        limits: What goes out.
+        limits: The limits of publication.
     """
     shelf = Shelf(store.root, limits.may_publish)
     subjects = [subject(store, question_set, shelf, limits) for question_set in question_sets]
@@ -112,7 +112,7 @@ def _list(value: object) -> list[object]:
 
 
 def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
-    """What the site's pickers call the question sets, by their keys; no two are called alike."""
+    """Return the names of the question sets in the site's pickers, by their keys; no two are the same."""
     labels = {}
     for about in subjects:
         run = about.question_set.runs[0]
@@ -124,7 +124,7 @@ def _labels(subjects: Sequence[Subject]) -> dict[str, str]:
 
 
 def _about(about: Subject, label: str) -> Values:
-    """What the site's index says of a question set."""
+    """Return the entry of a question set in the site's index."""
     run = about.question_set.runs[0]
     models = counted(len(about.rated), "model")
     notes = []
@@ -151,7 +151,7 @@ def _about(about: Subject, label: str) -> Values:
 
 
 def check_output(output: Path) -> None:
-    """Raises InvalidInput where something is there already, or no folder can hold the site."""
+    """Raises InvalidInput if the target already exists, or no folder can hold the site."""
     if os.path.lexists(output):
         raise InvalidInput(
             f"'{output}' is there already, and a site replaces nothing. Remove it or choose another place."

@@ -1,6 +1,6 @@
 """Cases as the wall and the drawer of a site take them.
 
-What all models have in common stands once; a model's answer adds what differs.
+Values that all models share are stored once; a model's answer adds the differences.
 """
 
 import math
@@ -106,8 +106,8 @@ def _cards(
 
 
 def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> object:
-    """What of a model's answer decides how its card looks: the verdict alone, unless it says how far something
-    moved or what was found.
+    """Return the part of a model's answer that decides the look of its card: only the verdict, unless the answer is a
+    movement or a search result.
     """
     is_told_apart = kind.is_movement or kind.body in views.wall.ANSWER_BODIES
     return model if is_told_apart else (views.wall.verdict_of(card.margin), card.is_scored)
@@ -119,7 +119,7 @@ def _number(margin: float) -> float | None:
 
 
 def _noted(subject: Subject) -> Mapping[int, Annotation]:
-    """What people said of cases, where it goes out."""
+    """The annotations of cases, if they are published."""
     if not subject.limits.with_notes:
         return {}
     written = annotations.read(subject.store, subject.question_set.key).current
@@ -222,7 +222,7 @@ def _strip_credits(strip: Strip) -> list[dict[str, str]]:
 
 
 def right_label(card: WallCard) -> str:
-    """Where the right picture came, and where it was without mixed ones."""
+    """The rank of the right picture, and its rank without mixed ones."""
     if card.answer is None:
         return "The right picture"
     rank, clean = (html_cases.rank(card.answer, name) for name in ("rank", "rank_clean"))
@@ -231,11 +231,11 @@ def right_label(card: WallCard) -> str:
 
 
 def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
-    """Whose the pictures of a case are; "" where nothing is said of it.
+    """Return the credits of a case's pictures; "" if none are recorded.
 
     Args:
         tags: Tags of the case, as its dataset has them.
-        lines: What the files of the dataset say of its pictures.
+        lines: The credits of pictures in the files of the dataset.
     """
     tagged = [
         f"{CREDITS[name.lower()]}: {value}"
@@ -246,7 +246,7 @@ def credit(tags: Mapping[str, str], lines: Sequence[str] = ()) -> str:
 
 
 def _credits(subject: Subject, card: WallCard) -> list[str]:
-    """What the files of the dataset say of the pictures of a case, and of those mixed into them."""
+    """Return the credits in the dataset's files for the pictures of a case, and for those mixed into them."""
     names = [*card.images[:2], *([card.wrong_image] if card.wrong_image else [])]
     paths = []
     for picture in map(Picture.from_name, names):
@@ -259,7 +259,7 @@ def _credits(subject: Subject, card: WallCard) -> list[str]:
 
 
 def _facts(card: WallCard, kind: KindPresentation, with_notes: bool) -> list[list[str]]:
-    """What a case is, a line each: a name and a value."""
+    """Return the properties of a case, one per line: a name and a value."""
     lines = [["Question", kind.label]]
     if card.subtype:
         lines.append(["Type", value_label(card.subtype)])

@@ -18,7 +18,7 @@ from vlprobe.views.wall import ANSWER_BODIES, WallCard
 
 MOST_MODELS = 8  # that are compared
 RIVALS = 3  # beside a baseline at once
-SHOWN = 6  # cards in a column, at most
+SHOWN = 6  # maximum number of cards in a column
 OF_CASES = 0.2  # the share of a model's cases that a column may have
 
 
@@ -43,7 +43,7 @@ class Columns:
         self._columns[model, rival, subtype] = [n_cases, card_places]
 
     def _place(self, card: WallCard, model: str) -> int:
-        """Where a card stands; where models search, each sees another one."""
+        """The position of a card; if models search, each sees another one."""
         key = card.case, model if self.kind.body in ANSWER_BODIES else ""
         if key not in self._places:
             self._places[key] = len(self.cards)
@@ -106,7 +106,7 @@ def contests(models: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]:
-    """All that the page needs of a kind, and the numbers of the cases that it shows."""
+    """Return the data of the page for a kind, and the numbers of the cases that it shows."""
     columns = Columns(subject, kind_name)
     comparisons = [
         views.believed.comparison(subject.store, subject.question_set, models, kind_name)
@@ -129,7 +129,7 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
 def _contest(
     subject: Subject, kind: KindPresentation, comparison: Comparison, subtypes: Sequence[str]
 ) -> Values:
-    """The verdict, the forest, and what is said below the columns of each row."""
+    """The verdict, the forest, and the text below the columns of each row."""
     finding = verdict(comparison, kind, subject.names)
     row = finding.row
     totals = views.totals.of_questions(

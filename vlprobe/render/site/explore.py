@@ -1,7 +1,7 @@
 """Explore on a site: the wall of one kind of question, for every model, with its filters.
 
-A site has the first cases of each model and outcome, those of each pattern, and says of how many. All counts
-are of everything that was asked.
+A site has the first cases of each model and outcome, those of each pattern, and says of how many. All counts cover the
+whole question set.
 """
 
 import math
@@ -35,7 +35,7 @@ def types_of(subject: Subject, kind_name: str) -> list[str]:
 
 
 def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int] = ()) -> Values:
-    """All that the page needs of a kind, with the cases that other pages lead to."""
+    """Return the data of the page for a kind, with the cases that other pages lead to."""
     kind = subject.presentation.kind(kind_name)
     types = types_of(subject, kind_name)
     patterns = {}
@@ -98,7 +98,7 @@ def _numbers(
 
 
 def _lines(subject: Subject, model: str, kind_name: str, types: Sequence[str]) -> Values:
-    """Heading, rate and number of cases of every type and outcome, of all that was asked."""
+    """Heading, rate and number of cases of every type and outcome, over the whole question set."""
     kind = subject.presentation.kind(kind_name)
     outcomes = ["all"] if kind.is_movement else list(OUTCOMES)
     lines: Values = {}

@@ -15,7 +15,7 @@ SEED = 196  # of the order of failures, as that of shipped ones in the dashboard
 
 
 def page(name: str, **query: str) -> str:
-    """The address of a page of the site; what it is about stands behind the number sign."""
+    """The address of a page of the site; its subject follows the number sign."""
     return f"{name}.html#{urlencode(query, quote_via=quote)}"
 
 

@@ -10,7 +10,7 @@ from vlprobe.views.story import story
 
 
 def present_values(subject: Subject, kind_name: str) -> Values:
-    """All that the component takes, pictures by their keys; nothing of other question sets."""
+    """Return the input of the component, pictures by their keys; without other question sets."""
     talk_story = replace(story(subject.store, subject.question_set, kind_name), mixture=None)
     renamed = {**display_names.read(subject.store), **subject.names}
     slides = deck.slides(talk_story, renamed)

@@ -1,4 +1,4 @@
-"""What a site does not tell: where files lie on this machine, and whose folder they lie in."""
+"""Removal of private facts from a site: the paths of files on this machine, and the names of their owners."""
 
 import os
 import re

@@ -27,12 +27,12 @@ class Shelf:
 
     @property
     def n_held_back(self) -> int:
-        """Count how many pictures stay here because nobody said that they may go out."""
+        """Count the pictures left out because no one allowed their publication."""
         return len(self._held_back)
 
     @property
     def folders(self) -> set[str]:
-        """Where the files of all pictures lie that a page names."""
+        """The paths of all pictures that a page names."""
         paths = [Picture.from_name(name).path for name in self._keys]
         return {str(path.parent) for path in paths if path.is_absolute()}
 

@@ -1,4 +1,4 @@
-"""What a site tells of one question set, and what of it goes out."""
+"""The content of a site for one question set, and the limits of its publication."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Values = dict[str, object]
 
 @dataclass(frozen=True)
 class Limits:
-    """What goes out, and how much."""
+    """The limits of publication: kinds and amounts."""
 
     n_cases: int = 60  # of each model, kind and outcome
     with_notes: bool = False  # tags, notes, paths
@@ -47,16 +47,16 @@ class Subject:
 
     @property
     def key(self) -> str:
-        """What the site's addresses call the question set."""
+        """Return the name of the question set in the site's addresses."""
         return self.question_set.key[:8]
 
     def name(self, kind: str, page: str) -> str:
-        """What the values of a page about a kind are stored under."""
+        """Return the key of a page's values for a kind."""
         return f"{self.key}-{page}-{self.kinds.index(kind)}"
 
     @staticmethod
     def case_key(number: int) -> str:
-        """What the site's addresses call a case: its own id may have a path in it."""
+        """Return the name of a case in the site's addresses: its own id may have a path in it."""
         return f"c{number}"
 
     def marks(self) -> list[Values]:
@@ -93,7 +93,7 @@ def subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limit
 def _names(
     models: Sequence[str], renamed: Mapping[str, str], with_notes: bool
 ) -> Mapping[str, str]:
-    """What each model is called, no two alike; without folders, unless these go out."""
+    """Return the name of each model, no two alike; without folders, unless these are published."""
     if with_notes:
         return sentence_names(models, renamed)
     names: dict[str, str] = {}
@@ -105,5 +105,5 @@ def _names(
 
 
 def entries(value: object) -> list[Values]:
-    """The list that stands in such values; empty where something else does."""
+    """Return the list in these values; empty if they have something else."""
     return value if isinstance(value, list) else []

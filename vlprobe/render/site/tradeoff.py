@@ -22,7 +22,7 @@ def kind_of_lie(subject: Subject) -> str:
 
 
 def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int]]:
-    """All that the page needs, and the numbers of the cases that it shows."""
+    """Return the data of the page, and the numbers of the cases that it shows."""
     store, question_set = subject.store, subject.question_set
     down, up = (question_set.metrics[name] for name in (sides.down, sides.ups[0]))
     table = views.tradeoff.trade_off(store, question_set, up.name, unit=UNIT)

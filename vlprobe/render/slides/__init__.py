@@ -1,1 +1,1 @@
-"""Slides about stored results: what each of them says, as typed records."""
+"""Slides about stored results: their content, as typed records."""

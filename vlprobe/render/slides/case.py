@@ -1,4 +1,4 @@
-"""The slides about one case: what is true, what is not, and what each model said."""
+"""The slides about one case: the true captions, the wrong ones, and each model's answer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ SIDES = {"fooled": (0.5, 1.0), "held": (0.0, 0.5), "tied": (0.25, 0.75)}
 def case_slides(
     story: Story, opener: Opener, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[Slide]:
-    """What is true, what is not, and what the models said."""
+    """The true captions, the wrong ones, and the models' answers."""
     card = opener.card
     verdicts = [answer for answer in card.verdicts if answer.model in story.models]
     truth, lie = _sides(card, kind)
@@ -188,7 +188,7 @@ def _search(card: WallCard) -> tuple[Slide, Slide]:
 
 
 def _mixture_of(card: WallCard) -> str:
-    """What the picture is that a model ranks first."""
+    """Return the description of the picture that a model ranks first."""
     if not card.wrong_image:
         return "A mixture."
     picture = Picture.from_name(card.wrong_image)
@@ -199,7 +199,7 @@ def _mixture_of(card: WallCard) -> str:
 
 
 def _ranked_by(card: WallCard) -> str:
-    """Whose answer the wrong side is, where each model may have another."""
+    """Return the model whose answer is the wrong side, if each model may have another."""
     return f"It is what {card.answer.model} ranks first; others may differ." if card.answer else ""
 
 
@@ -279,7 +279,7 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
 
 
 def _noticed(verdicts: Sequence[ModelVerdict], names: Mapping[str, str]) -> str:
-    """Who was not fooled."""
+    """The models that were not fooled."""
     answered = [answer for answer in verdicts if answer.verdict != "unknown"]
     held = [names[answer.model] for answer in answered if answer.verdict == "held"]
     if not held:

@@ -25,7 +25,7 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
     """The slides of a talk; those that nothing is known for are left out.
 
     Args:
-        story: What is told.
+        story: The story to present.
         renamed: Names that people gave to models and datasets.
     """
     kind = presentations()[story.probe].kind(story.standings.kind)
@@ -44,7 +44,7 @@ def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slid
 
 
 def asked(story: Story, kind: KindPresentation, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
-    """Who was asked, and how much."""
+    """The models and the number of questions."""
     n_models = len(story.models)
     subject = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
     lies = kind.lies if story.standings.n_cases != 1 else kind.lies.removesuffix("s")
@@ -106,7 +106,7 @@ def _how_often(standings: Standings, kind: KindPresentation) -> list[Slide]:
 
 
 def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
-    """Which type fools most often, where that is clear; rows from the lowest share to the highest."""
+    """The type that fools most often, if that is clear; rows from the lowest share to the highest."""
     *others, worst = rows
     mildest, *rest = rows
     if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):

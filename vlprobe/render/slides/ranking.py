@@ -1,8 +1,8 @@
-"""Who is better, in a sentence or two: from all pairs of models, corrected together.
+"""The better models, in a sentence or two: from all pairs of models, corrected together.
 
 A model is called the best, or the worst, only where it is clearly so beside every other one; a
-control, a model that failed its checks or one that is as good as guessing is never the best; what
-is not clear is called tied, or not clear.
+control, a model that failed its checks or one that is as good as guessing is never the best; an unclear result is
+called tied, or not clear.
 """
 
 import math
@@ -36,11 +36,11 @@ def _beside_all(standings: Standings, contestant: Contestant, verdict: str) -> b
 
 
 def ranking(standings: Standings, names: Mapping[str, str]) -> str:
-    """Who is better.
+    """Return the better models.
 
     Args:
         standings: Standings of all models.
-        names: What each is called.
+        names: Name of each model.
     """
     fit = [contestant for contestant in standings.fit if not math.isnan(contestant.share)]
     if not fit:
@@ -84,7 +84,7 @@ def _of_two(standings: Standings, names: Mapping[str, str]) -> str:
 
 
 def _of_rest(standings: Standings, rest: Collection[str], best: str, worst: str) -> str:
-    """What is known of those that are neither the best nor the worst."""
+    """Return the result of the models that are neither the best nor the worst."""
     count = count_word(len(rest))
     if len(rest) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""What a slide is made of. Texts are runs: a text and its style, "true", "lie", "changed" or ""."""
+"""The elements of a slide. Texts are runs: a text and its style, "true", "lie", "changed" or ""."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -67,7 +67,7 @@ class Slide:
     bars: tuple[Bar, ...] = ()
     points: tuple[str, ...] = ()
     note: str = ""  # small, below everything
-    notes: tuple[str, ...] = field(default=())  # for the speaker alone
+    notes: tuple[str, ...] = field(default=())  # only for the speaker
 
     @property
     def title(self) -> str:
@@ -76,6 +76,6 @@ class Slide:
 
     @property
     def spoken(self) -> str:
-        """What a screen reader says when the slide is shown."""
+        """Return the screen reader text of a slide."""
         texts = [self.tag, self.title, self.detail, self.verdict]
         return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in texts if text)

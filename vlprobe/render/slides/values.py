@@ -32,7 +32,7 @@ def talk_values(
         slides: In order.
         model_looks: Model looks of every model that is on them.
         addresses: Addresses of every picture by its name, a data address; "" where it cannot be read.
-        names: What each model is called.
+        names: Name of each model.
         heading: Above the slides on the page.
         detail: Below it.
     """
