@@ -44,6 +44,6 @@ consensus.draw(stored)
 st.header("Which parts of a picture decide")
 influence.occlusion(stored)
 
-st.header("Take the altered captions along")
+st.header("Download the altered captions (RoCOCO format)")
 altered_files.draw(stored)
 paper_page.end(stored, "retrieval")

@@ -63,7 +63,7 @@ def screenshot(page, name: str) -> Image.Image:
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
     if name == "mixed":
-        page.get_by_text("Asking at every share").wait_for(state="detached", timeout=120_000)
+        page.get_by_text("Testing all mixtures").wait_for(state="detached", timeout=120_000)
     if name == "drawer":
         page.locator("button.card").first.click()
         page.wait_for_url("**case=*")

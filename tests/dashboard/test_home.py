@@ -64,7 +64,7 @@ def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, come_along):
     assert [entry["title"] for entry in figures(at)["doors"]][:3] == ["Explore", "Compare", "Play"]
     assert figures(at)["doors"][0]["sentence"] == "282 pictures that fool Tiny CLIP"
     assert figures(at)["strip"]["of"] == "of 6,107"
-    assert "Shipped results: six small models, 500 drawn scenes." in words(at)
+    assert "Bundled results: six small models, 500 drawn scenes." in words(at)
     assert not at.error and not at.warning
     assert not list(come_along.root.glob("runs/*"))
 
@@ -188,7 +188,7 @@ def test_every_shipped_probe_has_its_home(shown, come_along, probe):
         assert 0 <= entry["width"] <= 1
     assert len(json.dumps(hero(at))) < 1_000_000
     if probe != "lgip":
-        assert "Shipped results ·" in words(at)
+        assert "Bundled results ·" in words(at)
 
 
 def test_a_bar_fills_as_much_of_its_track_as_the_share_that_stands_above_it(shown, come_along):
@@ -272,21 +272,21 @@ def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, come_along
     at = shown(come_along)
     assert "Your results ·" in words(at)
     options = at.selectbox(key="set").options
-    assert [option.startswith("Shipped results ·") for option in options] == [False, *[True] * 6]
+    assert [option.startswith("Bundled results ·") for option in options] == [False, *[True] * 6]
     assert hero(at)["kicker"] == "Failure of the day, from your results"
     at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
-    assert "Shipped results: six small models" in words(at)
+    assert "Bundled results: six small models" in words(at)
 
 
 def test_results_that_come_while_one_looks_are_shown(shown, come_along, tmp_path):
     at = shown(come_along)
-    assert "Shipped results" in words(at)
+    assert "Bundled results" in words(at)
     execute(Request((WEAK,), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root))
     at.run()
     assert "Your results ·" in words(at)
     at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
     at.run()
-    assert "Shipped results: six small models" in words(at)
+    assert "Bundled results: six small models" in words(at)
 
 
 def test_a_control_or_a_smaller_run_that_comes_while_one_looks_does_not_take_over(
@@ -296,7 +296,7 @@ def test_a_control_or_a_smaller_run_that_comes_while_one_looks_does_not_take_ove
     at = shown(come_along)
     execute(Request(("control:random",), tiny, "lgip", limit=2), store)
     at.run()
-    assert "Shipped results" in words(at)
+    assert "Bundled results" in words(at)
     execute(Request((WEAK,), tiny, "lgip"), store)
     at.run()
     assert ", 6 pictures · one model" in words(at)

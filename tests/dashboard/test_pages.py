@@ -103,7 +103,7 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
     if page == "failures":
         assert "lies believed" in wall(at)["heading"]
     elif page == "run":
-        assert at.title[0].value == "Ask models a question"
+        assert at.title[0].value == "Run a test"
     elif page == "breakdown":
         assert at.title[0].value == "Where does the number of Always the same come from?"
     elif page in PROBES:

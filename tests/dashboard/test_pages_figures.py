@@ -149,7 +149,7 @@ def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(
     asked = []
     monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "0")
     at = shown("retrieval", set=key["rococo"], edit="mix")
-    assert "Stored of this alteration: 10 %. Not asked yet: 20 %, 30 %, 40 %" in bodies(at)
+    assert "Measured at 10 %. Not asked yet: 20 %, 30 %, 40 %" in bodies(at)
     at.button(key="ask_severity").click().run()
     (request,) = asked
     assert (

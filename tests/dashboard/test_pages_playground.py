@@ -214,7 +214,9 @@ def test_small_models_that_judge_photographs_say_what_they_know(shown, store: St
     assert not photographs(at)
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="caption").set_value(CAPTION).run()
-    assert photographs(at) == ["Half\\-trained knows drawn scenes only. Expect guesses."]
+    assert photographs(at) == [
+        "Half\\-trained was trained on drawings. On photographs it mostly guesses."
+    ]
     execute(Request(("control:constant",), tiny, "lgip"), store)
     at = shown(caption=CAPTION, models=["demo:weak", "demo:plain"], **{"from": tiny})
     assert photographs(at) == ["These models know drawn scenes only. Expect guesses."]

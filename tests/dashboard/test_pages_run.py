@@ -359,7 +359,7 @@ def test_the_time_that_a_run_will_take_is_told_before_it_starts(
     at.multiselect(key="run_models").set_value(["demo:weak"]).run()
     assert "Judging by other models on the same pictures." in words(at)
     at.text_input(key="run_own").set_value("").run()
-    assert "Time not known yet" in words(at)
+    assert "Time unknown until the run starts" in words(at)
 
 
 def test_a_card_is_named_in_plain_text_for_screen_readers(

@@ -175,7 +175,7 @@ def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_s
     assert solo(shown(round="3", quiz="fair")).quiz == before
     at.button(key="new_round").click().run()
     assert solo(at).quiz.questions != before.questions
-    assert before.draw == "fair" and "Drawn by lot" in screen.told["note"]
+    assert before.draw == "fair" and "Drawn at random" in screen.told["note"]
 
 
 def test_controls_know_nothing_so_the_draw_is_by_lot_and_that_is_said(shown, screen: Screen):
@@ -237,7 +237,7 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     host = shown(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
-    assert screen.told["next"] == "Turn over" and "0 of 1 voted." in words(host)
+    assert screen.told["next"] == "Reveal" and "0 of 1 voted." in words(host)
     guest = shown()
     guest.text_input(key="room_code").set_value(f" {code[:3].lower()} {code[3:]}")
     next(button for button in guest.button if button.label == "Join").click().run()

@@ -15,7 +15,7 @@ def test_what_was_set_in_a_fold_is_asked_when_it_is_closed_and_stands_there_when
 ):
     at = open_form(monkeypatch, store)
     assert [fold.label.replace("\\", "") for fold in at.expander] == [
-        "How it is asked: Wording and meaning (LGIP)",
+        "Options for Wording and meaning (LGIP)",
         MACHINE,
     ]
     at.multiselect(key="run_models").set_value(["control:random"])

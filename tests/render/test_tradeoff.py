@@ -72,7 +72,7 @@ def test_what_is_outside_is_named_at_its_side_with_its_number():
     notes = {note["side"]: note["text"] for note in picture([*REAL, CONTROL], PRINTED)["edges"]}
     below = notes["below"].replace("\u00a0", " ")
     assert below == (
-        "below the frame: Coin flip 50.0 %, a control · Low and Lower L, as printed, 46.0 to 65.0 %"
+        "off the chart: Coin flip 50.0 %, a control · Low and Lower L, as printed, 46.0 to 65.0 %"
     )
     assert notes["left"] == "further to the left: Far, as printed, 0.0580"
     assert set(notes) == {"below", "left"}
@@ -153,7 +153,7 @@ def card(true_text: str, wrong_text: str, images: tuple[str, ...] = ("/data/a.pn
 
 def test_the_worst_mistake_has_both_captions_with_the_changed_words_marked():
     example = tradeoff.example_data(card("A red dog.", "A blue dog."), 1200, "data:x", True)
-    assert example["note"] == "Still, its worst mistake:"
+    assert example["note"] == "Its worst mistake:"
     assert example["press"] == "See the 1,200 lies it believes"
     assert example["picture"] == "a.png" and example["alt"] == "A red dog."
     for (style, runs), text, word in zip(

@@ -50,11 +50,11 @@ def contents(folder: Path) -> dict[str, str]:
 def test_an_empty_store_shows_what_is_shipped_and_says_so(empty):
     sets = views.runs.question_sets(empty)
     assert list(sets["shipped"]) == [True, True]
-    assert all(label.startswith("Shipped results · ") for label in sets["label"])
+    assert all(label.startswith("Bundled results · ") for label in sets["label"])
     for key, n_cases in zip(sets["case_key"], sets["n_cases"], strict=True):
         question_set = views.runs.question_set(empty, key)
         assert question_set.shipped
-        assert question_set.label.startswith("Shipped results · ")
+        assert question_set.label.startswith("Bundled results · ")
         rows = views.cases.questions(empty, question_set, range(n_cases))
         assert len(rows) == n_cases > 0
         assert not views.estimates.estimates(empty, question_set).empty

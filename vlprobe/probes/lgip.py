@@ -139,14 +139,14 @@ class Lgip(Probe):
         Option(
             name="k_same",
             default=6,
-            label="Rewordings a caption, at most",
+            label="Rewordings per caption (max)",
             help="More rewordings, more cases. Those of our own kinds come on top.",
             minimum=0,
         ),
         Option(
             name="k_diff",
             default=6,
-            label="Flips a caption, at most",
+            label="Wrong captions per caption (max)",
             help="More flips, more cases. Lies of our own kinds come on top.",
             minimum=0,
         ),

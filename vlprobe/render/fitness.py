@@ -11,7 +11,7 @@ from vlprobe.views.fitness import ModelFitness, Warned
 CHECKS = {  # stored names of checks: heading of a column
     "preprocessing": "Pictures prepared as in training",
     "activation": "Activation as in training",
-    "text_batch": "A caption alone or among others",
+    "text_batch": "Same result alone and in a batch",
     "image_batch": "A picture alone or among others",
     "finite": "Finite numbers",
     "matched_auc": "Pairs above chance",

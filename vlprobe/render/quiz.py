@@ -99,17 +99,17 @@ def how_drawn(quiz: QuizRound) -> str:
     if rates:
         between = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else f"{rates[0]}"
         who = "the model is" if n_models == 1 else "the models are"
-        right = f" Over all {lies} {who} right {between} times in a hundred."
+        right = f" Over all {lies} {who} right {between} % of the time."
     if quiz.draw == "fair":
-        return f"Drawn by lot from {lies}, each as likely as any other.{right}"
+        return f"Drawn at random from {lies}.{right}"
     if n_models == 1:
-        return f"Hard ones on purpose: each question fooled the model.{right}"
+        return f"Chosen to be hard: each question fooled the model.{right}"
     least = (
         every_model(n_models)
         if quiz.n_fooled == n_models
         else f"at least {in_words(quiz.n_fooled)} of the {in_words(n_models)} models"
     )
-    return f"Hard ones on purpose: each question fooled {least}.{right}"
+    return f"Chosen to be hard: each question fooled {least}.{right}"
 
 
 def question_data(

@@ -166,7 +166,7 @@ def drawn_only(toys: Sequence[str], n_models: int) -> str:
     """Return a caution on models of the drawn scenes for other pictures; "" if there are none.
 
     >>> drawn_only(["Tiny CLIP"], 3), drawn_only(["Tiny CLIP", "Half-trained"], 2), drawn_only([], 2)
-    ('Tiny CLIP knows drawn scenes only. Expect guesses.', 'These models know drawn scenes only. Expect guesses.', '')
+    ('Tiny CLIP was trained on drawings. On photographs it mostly guesses.', 'These models know drawn scenes only. Expect guesses.', '')
     """
     if not toys:
         return ""

@@ -28,7 +28,7 @@ STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 LONGEST = 2000  # characters of a caption beside the picture
 SIDES = ("below", "above", "left", "right")
 SIDE_WORDS = {
-    "below": "below the frame",
+    "below": "off the chart",
     "above": "above the frame",
     "left": "further to the left",
     "right": "further to the right",
@@ -338,7 +338,7 @@ def example_data(
         return {"note": "It believes no lie here.", "lines": [], "picture": "", "press": ""}
     name = Picture.from_name(card.images[0]).path.name if card.images else ""
     return {
-        "note": "Still, its worst mistake:" if is_best else "Its worst mistake:",
+        "note": "Its worst mistake:" if is_best else "Its worst mistake:",
         "picture": name,
         "credit": credit_values(card.images[0]) if card.images else None,
         "source": source,

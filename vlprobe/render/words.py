@@ -30,7 +30,7 @@ SLICED_BY = {
     caption_bins.LENGTH: "Length of the caption",
     caption_bins.FREQUENCY: "Rarest word of the caption",
 }
-DELETED = {"random": "A random word taken out", "low-ei": "The least telling word taken out"}
+DELETED = {"random": "A random word taken out", "low-ei": "Least important word removed"}
 DELETED["high-ei"] = "The most telling word taken out"
 SHIPPED_MODELS = {  # models that come with vlprobe: their names and descriptions
     "demo:softmax": ("Tiny CLIP", "A small CLIP, taught on drawn scenes with CLIP's own loss."),
@@ -121,7 +121,7 @@ def value_label(name: str) -> str:
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
     ('Colour', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
     >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
-    ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10', 'The least telling word taken out')
+    ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10', 'Least important word removed')
     """
     labels = _value_labels()
     if name in labels:

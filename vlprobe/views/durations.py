@@ -75,10 +75,10 @@ def in_words(duration: Duration) -> str:
     >>> in_words(Duration(155, 155)), in_words(Duration(100, 400)), in_words(Duration(8, 20))
     ('About 3 minutes', 'About 2 to 7 minutes', 'Less than a minute')
     >>> in_words(UNKNOWN), in_words(Duration(7100, 9000))
-    ('Time not known yet', 'About 2 to 2.5 hours')
+    ('Time unknown until the run starts', 'About 2 to 2.5 hours')
     """
     if not duration.is_known:
-        return "Time not known yet"
+        return "Time unknown until the run starts"
     if duration.high < 45:
         return "Less than a minute"
     unit, seconds = ("hour", 3600) if duration.high >= 5400 else ("minute", 60)

@@ -20,7 +20,7 @@ RUN_COLUMNS = [
     *("n_items", "n_cases", "spread", "seconds", "finished", "older", "note"),
 ]
 DEFAULT_SEED = 42
-SHIPPED = "Shipped results"
+SHIPPED = "Bundled results"
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
         stored: The question set.
         case_filter: What is on the wall.
         size: Cards on one of its pages.
-        is_grouped: Whether it has one card a picture; else one a case.
+        is_grouped: Whether the wall has one card per picture; otherwise one per case.
     """
     case_id = st.query_params.get("case", "")
     number = view(views.cases.case_number, stored.question_set, case_id)

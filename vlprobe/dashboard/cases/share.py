@@ -77,7 +77,7 @@ def _saved_views() -> None:
         st.error(plain(str(error)), icon=":material/error:")
         return
     if not saved:
-        quiet("None yet. A saved view has a name, and is there for all who use these results.")
+        quiet("None yet. Saved views are shared with everyone who uses this cache.")
     may_change = changes("Views cannot be saved or removed here.")
     for index, (name, saved_query) in enumerate(saved.items()):
         with st.container(horizontal=True, vertical_alignment="center", key=f"saved_{index}"):

@@ -45,7 +45,7 @@ def draw_columns(contest: Contest, comparison: Comparison, parting: Parting) -> 
     sides = _sides(contest, comparison, parting)
     title = part_title(parting.subtype, kind)
     with st.container(horizontal=True, vertical_alignment="center", key="parting"):
-        st.html(tag("h2", f"Where they part: {title}"), width="content")
+        st.html(tag("h2", f"Where they disagree: {title}"), width="content")
         st.space("stretch")
         _draw_legend(contest)
     with st.container(key="facing"):

@@ -201,7 +201,7 @@ class Mixed {
     for (const [share, text] of chart.ticks) axis.append(this.at(make("span", "share", text), share));
     part.append(plot, axis);
     if (chart.more) part.append(make("p", "small quiet", chart.more));
-    if (this.data.pending) part.append(make("p", "small quiet", "Asking at every share …"));
+    if (this.data.pending) part.append(make("p", "small quiet", "Testing all mixtures …"));
     return part;
   }
 

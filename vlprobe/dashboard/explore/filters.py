@@ -129,7 +129,7 @@ def _words_and_tags(about: Subject) -> Filter:
     with left:
         options = {"": "Any", **people_tags}
         tagged = choose(
-            "Tag of yours",
+            "My tags",
             "tagged",
             options,
             disabled=not people_tags,
@@ -140,7 +140,7 @@ def _words_and_tags(about: Subject) -> Filter:
     lost_to = choose("Searches", "lost", SEARCHES) if about.kind == KIND else ""
     chosen_bin = _bin(about)
     names = caption_bins.names()
-    caption = choose("Length and rarest word of the caption", "caption", {"": "Any", **names})
+    caption = choose("Caption length and rarity", "caption", {"": "Any", **names})
     pictured = _pictured(about)
     return Filter(
         about.model,

@@ -43,7 +43,7 @@ def draw_patterns(stored: Questions, case_filter: Filter) -> None:
             listed[key] = _chip(rare[key], case_filter.pair) if key in rare else _unknown_chip(key)
     nothing = f"none: no two words were exchanged {ASKED} times"
     if summary.n_groups:
-        nothing = "none: no words are believed clearly more often than others"
+        nothing = "none: no words fool the model clearly more often than others"
     values = {"title": TITLE, "nothing": nothing, "patterns": list(listed.values())}
     component("patterns")(key="patterns", data=values, on_toggle_change=_toggle)
 

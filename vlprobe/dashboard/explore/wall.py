@@ -35,7 +35,7 @@ PAIRS_PAGE_SIZE = 30  # cards with two pictures
 
 
 def is_grouped() -> bool:
-    """Return whether there is one card a picture; else one a case."""
+    """Return whether the wall has one card per picture; otherwise one per case."""
     return st.query_params.get("cards", "") != "every"
 
 
@@ -74,8 +74,8 @@ def draw_wall(stored: Questions, case_filter: Filter) -> None:
 
 
 def _note(stored: Questions, case_filter: Filter) -> str:
-    """Compute how often it is fooled, what the cards are, and what narrows them."""
-    layout = "every case" if not is_grouped() else "one card a picture"
+    """Describe the rate, the layout of the cards, and the filters."""
+    layout = "every case" if not is_grouped() else "grouped by picture"
     if is_grouped() and case_filter.sort == "worst" and case_filter.outcome in ("fooled", "tied"):
         layout += ", its worst lie shown"
     rate = _rate(stored, case_filter)

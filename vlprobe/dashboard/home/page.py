@@ -90,10 +90,10 @@ def _about(about: Subject) -> str:
     model_count = f"{count_word(models)} {'model' if models == 1 else 'models'}"
     if question_set.shipped and question_set.probe == "lgip":
         return (
-            f"Shipped results: {count_word(models)} small models, {run.n_items:,} drawn scenes. "
+            f"Bundled results: {count_word(models)} small models, {run.n_items:,} drawn scenes. "
             "Nothing was downloaded; nothing has to be set up."
         )
-    whose = "Shipped results" if question_set.shipped else "Your results"
+    whose = "Bundled results" if question_set.shipped else "Your results"
     name = presentations()[question_set.probe].name
     unit = "picture" if run.n_items == run.n_units else "question"
     pictures = f"{dataset_name(run.dataset)}, {counted(run.n_items, unit)}"

@@ -158,7 +158,7 @@ def _pick_slicing(stored: Questions) -> str:
         name: words.breakdown_label(stored.probe, name)
         for name in view(views.estimates.slices, stored.question_set)
     }
-    return choose("Taken apart by", "by", options, next(iter(options)))
+    return choose("Break down by", "by", options, next(iter(options)))
 
 
 def _sliced(

@@ -54,10 +54,7 @@ DOORS = {  # page: what it answers, its icon
 def draw() -> None:
     """The doors, and the version and place of what is shown."""
     st.title("Lab")
-    st.markdown(
-        "What is behind the pictures: checks, breakdowns, repairs, and the tables of the five "
-        "papers."
-    )
+    st.markdown("In depth: model checks, breakdowns, fine-tuning, paper tables.")
     grid = st.grid(min_column_width=300, border=True, gap="small", key="doors")
     for page, name in BELOW.items():
         answer, icon = DOORS[page]

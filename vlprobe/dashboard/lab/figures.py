@@ -85,7 +85,7 @@ def _missing(stored: Questions, edit: str, steps: dict[str, str], answered: set[
     stored_words = ", ".join(words for name, words in steps.items() if name in answered) or "none"
     unit = "of the picture" if edit in PICTURES else "words"
     missing_words = ", ".join(missing.values())
-    quiet(f"Stored of this alteration: {stored_words}. Not asked yet: {missing_words} {unit}.")
+    quiet(f"Measured at {stored_words}. Not asked yet: {missing_words} {unit}.")
     if not changes("The missing strengths cannot be asked here."):
         return
     request_fields = view(views.figures.request_fields, stored.question_set)

@@ -72,10 +72,7 @@ def draw() -> None:
     st.header("What is stored")
     if outcome := st.session_state.pop(MENDED, ""):
         st.success(plain(outcome), icon=":material/check_circle:")
-    quiet(
-        "Disks forget. Every result was stored with a checksum; this compares all of them, and "
-        "changes nothing."
-    )
+    quiet("Check stored results for damage (read-only).")
     if st.button("Check what is stored", icon=":material/fact_check:", key="check_stored"):
         _look()
     looked = st.session_state.get(FOUND)

@@ -281,11 +281,8 @@ def _refused() -> str:
 def _uploader() -> None:
     """Where a picture of one's own is chosen."""
     if changes("Install vlprobe to try a picture of your own."):
-        st.file_uploader("Or a picture of your own", SUFFIXES, key="play_file", on_change=_uploaded)
-        quiet(
-            "It and what models make of it stay in memory and go when you leave, unless you keep "
-            "it below."
-        )
+        st.file_uploader("Or your own picture", SUFFIXES, key="play_file", on_change=_uploaded)
+        quiet("Your picture is not stored unless you save it below.")
 
 
 def _uploaded() -> None:
@@ -385,7 +382,7 @@ def _options() -> tuple[int, int, str, str]:
         )
         which = choose("Which thing first", "word", WHICH, "least", segments=True, help_=help_)
         st.button(
-            "Draw other words",
+            "Other words",
             icon=":material/casino:",
             key="draw_again",
             on_click=_draw,

@@ -172,7 +172,7 @@ def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]
     if tally.own_vote is not None and not tally.is_revealed:
         values["heading"] = "Your vote is in."
     if tally.is_host:
-        label = "Next question" if tally.is_revealed else "Turn over"
+        label = "Next question" if tally.is_revealed else "Reveal"
         values["next"] = "" if tally.is_revealed and is_last else label
     return values
 

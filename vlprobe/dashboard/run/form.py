@@ -1,4 +1,4 @@
-"""Ask models a question, in three steps. Everything is checked before anything starts.
+"""Run a test, in three steps. Everything is checked before anything starts.
 
 What there is to set, and what is allowed, is data of the probes and of the runner (`options`); this
 draws it.
@@ -42,13 +42,12 @@ def draw() -> None:
     """The three steps; where earlier runs cannot be read, that is said, and what
     mends them stands below.
     """
-    st.title("Ask models a question", anchor=False)
+    st.title("Run a test", anchor=False)
     stays = "Everything stays on this computer"
     if servers := ", ".join(endpoints.named()):
         stays += f", except what models of {servers} are asked"
     quiet(
-        f"{stays}. A run goes on when you close this page, can be stopped "
-        "at any time, and never does the same work twice."
+        f"{stays}. You can close this page: the run continues, and finished work is never repeated."
     )
     try:
         if changes(NO_CHANGES):

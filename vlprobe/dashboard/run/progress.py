@@ -398,10 +398,7 @@ def past() -> None:
     for error in jobs.damaged(store()):
         st.warning(plain(error_text(error)), icon=":material/warning:")
     if not earlier:
-        quiet(
-            "None yet. Runs that were started in a terminal are not listed here; their results are "
-            "on the other pages."
-        )
+        quiet("None yet. Runs started from the command line appear on the other pages.")
     for job in earlier:
         icon, word = STATES[job.state]
         with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):

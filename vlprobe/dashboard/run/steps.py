@@ -60,7 +60,7 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool
 
 def models() -> tuple[str, ...]:
     """Who is asked: cards of the models that come with vlprobe, and a field for any other."""
-    with _step("1. Who?", "who") as below:
+    with _step("1. Models", "who") as below:
         names = []
         grid = st.grid(3, gap="small", key="who_cards")
         for name in CARDS:
@@ -72,7 +72,7 @@ def models() -> tuple[str, ...]:
                 names.append(name)
         draw = partial(
             st.multiselect,
-            "A model of yours, or a known one",
+            "Your model (path or name)",
             fields.names("models"),
             key="run_models",
             accept_new_options=True,
@@ -88,7 +88,7 @@ def models() -> tuple[str, ...]:
 
 def probes() -> tuple[str, ...]:
     """What is asked: a card for each probe."""
-    with _step("2. What?", "what") as below:
+    with _step("2. Tests", "what") as below:
         every = presentations()
         grid = st.grid(len(every), min_column_width=150, gap="small", key="what_cards")
         names = tuple(
@@ -124,7 +124,7 @@ def dataset(chosen_probes: Sequence[str]) -> str:
     """About which pictures: "" for the drawn ones that go with each probe,
     else the name of a dataset.
     """
-    with _step("3. On which?", "which") as below:
+    with _step("3. Pictures", "which") as below:
         drawn = {registry.load_probe(name).dataset for name in chosen_probes}
         drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
         made_for = min(drawn) if len(drawn) == 1 else "demo"
@@ -137,7 +137,7 @@ def dataset(chosen_probes: Sequence[str]) -> str:
         )
         draw = partial(
             st.text_input,
-            "Or pictures of your own",
+            "Your pictures (folder or file)",
             key="run_own",
             placeholder=OWN_DATA,
             help=f"Takes the place of the dataset. With the path of your file or folder: {forms}.",
@@ -177,7 +177,7 @@ def options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
     for name in chosen_probes:
         described = registry.load_probe(name).options
         if described:
-            label = f"How it is asked: {plain(presentations()[name].name)}"
+            label = f"Options for {plain(presentations()[name].name)}"
             lists = [option for option in described if option.type in fields.WIDE]
             others = [option for option in described if option not in lists]
             typed[name] = fields.draw_fold(f"how_{name}", label, [lists, others], f"run_{name}")

@@ -74,7 +74,7 @@ def draw_share(about: Field, measured: Measured) -> None:
     stored = about.questions
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         st.html(tag("p", "Link", class_="vp-part"))
-        quiet("Opens exactly this, wherever this dashboard runs on the same results.")
+        quiet("Works wherever this dashboard runs with the same results.")
         st.code(address(), language=None, wrap_lines=True)
         st.html(tag("p", "Files", class_="vp-part"))
         with st.container(horizontal=True):

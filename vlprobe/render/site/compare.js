@@ -55,7 +55,7 @@ class Comparing {
     }
     this.plot.hidden = !contest.forest;
     this.how.textContent = contest.forest ? contest.how : "";
-    this.title.textContent = `Where they part: ${this.values.titles[type]}`;
+    this.title.textContent = `Where they disagree: ${this.values.titles[type]}`;
     this.legend.replaceChildren(...contest.models.map((key) => {
       const model = this.model(key);
       return make("span", "entry", drawing(model.path, "mark", "0 0 14 14", model.color), make("bdi", "", model.name));

@@ -82,7 +82,7 @@ function headings(values, filter, rows, cards) {
   const isNarrow = filter.words || filter.patterns.length;
   const here = rows.length === total ? "all of them are here" : `${rows.length.toLocaleString("en")} of them are on this site`;
   const narrow = !rows.length ? `None of the ${values.lies} on this site pass` : `${rows.length.toLocaleString("en")} ${values.lies} of this site pass`;
-  return [isNarrow ? narrow : heading, [rate, "one card a picture, the worst first", isNarrow ? "" : here].filter(Boolean).join(" · ")];
+  return [isNarrow ? narrow : heading, [rate, "grouped by picture, the worst first", isNarrow ? "" : here].filter(Boolean).join(" · ")];
 }
 
 class Wall {
