@@ -206,7 +206,7 @@ def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_ano
 
 
 def photographs(at: AppTest) -> list[str]:
-    return [one.value for one in at.warning if "drawn scenes only" in one.value]
+    return [one.value for one in at.warning if "trained on drawings" in one.value]
 
 
 def test_small_models_that_judge_photographs_say_what_they_know(shown, store: Store, tiny: str):
@@ -219,7 +219,9 @@ def test_small_models_that_judge_photographs_say_what_they_know(shown, store: St
     ]
     execute(Request(("control:constant",), tiny, "lgip"), store)
     at = shown(caption=CAPTION, models=["demo:weak", "demo:plain"], **{"from": tiny})
-    assert photographs(at) == ["These models know drawn scenes only. Expect guesses."]
+    assert photographs(at) == [
+        "These models were trained on drawings. On photographs they mostly guess."
+    ]
     at = shown(caption=CAPTION, models=CONTROLS, **{"from": tiny})
     assert not photographs(at)
 

@@ -221,9 +221,9 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
 def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed):
     store, keys = photographed
     (card,) = first_cards(store, keys["lgip"], "flip")
-    example = tradeoff.example_data(card, 1, "", False)
+    example = tradeoff.example_data(card, 1, "")
     assert example["credit"] == attribution.credit_values(card.images[0])
-    assert tradeoff.example_data(None, 0, "", True).get("credit") is None
+    assert tradeoff.example_data(None, 0, "").get("credit") is None
 
 
 def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch, tmp_path):

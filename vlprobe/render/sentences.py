@@ -163,18 +163,19 @@ def counted(count: int, noun: str) -> str:
 
 
 def drawn_only(toys: Sequence[str], n_models: int) -> str:
-    """Return a caution on models of the drawn scenes for other pictures; "" if there are none.
+    """Warn that models of the drawn scenes guess on photographs; "" if there are none.
 
-    >>> drawn_only(["Tiny CLIP"], 3), drawn_only(["Tiny CLIP", "Half-trained"], 2), drawn_only([], 2)
-    ('Tiny CLIP was trained on drawings. On photographs it mostly guesses.', 'These models know drawn scenes only. Expect guesses.', '')
+    >>> drawn_only(["Tiny CLIP"], 3), drawn_only([], 2)
+    ('Tiny CLIP was trained on drawings. On photographs it mostly guesses.', '')
+    >>> drawn_only(["Tiny CLIP", "Half-trained"], 2)
+    'These models were trained on drawings. On photographs they mostly guess.'
     """
     if not toys:
         return ""
-    if len(toys) == n_models > 1:
-        return "These models know drawn scenes only. Expect guesses."
-    return (
-        f"{listed(toys)} {'knows' if len(toys) == 1 else 'know'} drawn scenes only. Expect guesses."
-    )
+    if len(toys) == 1:
+        return f"{toys[0]} was trained on drawings. On photographs it mostly guesses."
+    names = "These models" if len(toys) == n_models else listed(toys)
+    return f"{names} were trained on drawings. On photographs they mostly guess."
 
 
 def common(lists: Sequence[Sequence[str]]) -> list[str]:

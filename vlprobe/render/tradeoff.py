@@ -323,22 +323,19 @@ def alternative(points: Sequence[PointRow], names: Mapping[str, str], plane_: Pl
     )
 
 
-def example_data(
-    card: WallCard | None, n_cases: int, source: str, is_best: bool
-) -> dict[str, object]:
+def example_data(card: WallCard | None, n_cases: int, source: str) -> dict[str, object]:
     """The worst mistake of a model, and the way to the others.
 
     Args:
         card: The case; None where it made no mistake.
         n_cases: How many lies it believes.
         source: Its picture as a data address; "" where there is none.
-        is_best: Whether no model is better.
     """
     if card is None:
         return {"note": "It believes no lie here.", "lines": [], "picture": "", "press": ""}
     name = Picture.from_name(card.images[0]).path.name if card.images else ""
     return {
-        "note": "Its worst mistake:" if is_best else "Its worst mistake:",
+        "note": "Its worst mistake:",
         "picture": name,
         "credit": credit_values(card.images[0]) if card.images else None,
         "source": source,

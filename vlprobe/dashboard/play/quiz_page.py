@@ -9,20 +9,14 @@ from vlprobe import views
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.play import room, rounds
 from vlprobe.dashboard.play.question import draw_question, participants, sent_by
-from vlprobe.dashboard.state import Questions, plain, quiet, view
+from vlprobe.dashboard.state import Questions, plain, view
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.quiz import Participant
-from vlprobe.render.sentences import listed
-from vlprobe.render.words import presentations
 from vlprobe.storage import access
 from vlprobe.views.quiz import QuizRound
 
 CLOCKS = {0: "No clock", 10: "10 seconds", 20: "20 seconds"}
 NO_VOTE = -1  # the clock ran out
-WHOLE_GALLERIES = (
-    "There a model ranks a whole gallery, and what it would say of two captions alone is not "
-    "stored."
-)
 KEY = "solo_quiz"  # of the component
 
 
@@ -81,7 +75,6 @@ def draw(bar: DeltaGenerator) -> None:
         return
     frame.say_strangers(stored)
     _draw_solo(stored, _solo(quiz), clock)
-    _draw_left_out()
 
 
 def _draw_nothing() -> None:
@@ -96,18 +89,6 @@ def _draw_nothing() -> None:
     else:
         st.info("Nothing has been run yet, so there is nothing to ask.", icon=":material/info:")
     st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
-
-
-def _draw_left_out() -> None:
-    """Which of the questions that were asked are not in the quiz, and why."""
-    table = view(views.runs.question_sets)
-    left_out = [
-        f"“{presentation.name}”"
-        for probe, presentation in presentations().items()
-        if not views.quiz.quiz_kinds(probe) and (table["probe"] == probe).any()
-    ]
-    if left_out:
-        quiet(f"Not in the quiz: {listed(left_out)}. {WHOLE_GALLERIES}")
 
 
 def _clock() -> int:

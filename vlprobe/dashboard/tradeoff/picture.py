@@ -106,7 +106,7 @@ def draw_picture(about: Field, measured: Measured, best: str) -> None:
     values |= {
         "pinned": model,
         "list": "Models: a press shows the worst mistake of one",
-        "examples": _examples(about, measured, model, best),
+        "examples": _examples(about, measured, model),
     }
     component("tradeoff", "placing")(
         key="tradeoff",
@@ -143,7 +143,7 @@ def lies(about: Field, model: str, subtype: str = "") -> Filter:
     return Filter(model, kind, subtype)
 
 
-def _examples(about: Field, measured: Measured, model: str, best: str) -> dict[str, dict]:
+def _examples(about: Field, measured: Measured, model: str) -> dict[str, dict]:
     """The worst mistake of each model; of many models, of those that are looked at."""
     models = about.models if len(about.models) <= DISTINCT else (model,)
     kind = kind_of_lie(measured.up)
@@ -163,5 +163,5 @@ def _examples(about: Field, measured: Measured, model: str, best: str) -> dict[s
         source = small.get(card.images[0], "") if card and card.images else ""
         if card and card.images and name == model:
             source = large_picture(card.images[0], LARGE) or source
-        examples[name] = tradeoff.example_data(card, n_cases, source, name == best)
+        examples[name] = tradeoff.example_data(card, n_cases, source)
     return examples

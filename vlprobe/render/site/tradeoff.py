@@ -66,8 +66,7 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
             "pinned": subject.keys[pinned],
             "list": "Models: a press shows the worst mistake of one",
             "examples": {
-                subject.keys[model]: _example(subject, model, card, model == finding.best)
-                for model, card in cards.items()
+                subject.keys[model]: _example(subject, model, card) for model, card in cards.items()
             },
         },
     }
@@ -85,8 +84,8 @@ def _worst(subject: Subject, model: str) -> WallCard | None:
     return cards[0] if cards else None
 
 
-def _example(subject: Subject, model: str, card: WallCard | None, is_best: bool) -> Values:
+def _example(subject: Subject, model: str, card: WallCard | None) -> Values:
     case_filter = Filter(model, kind_of_lie(subject), outcome="all")
     counts = views.cases.outcomes(subject.store, subject.question_set, case_filter)
     source = subject.shelf.key(card.images[0]) if card and card.images else ""
-    return tradeoff.example_data(card, counts["fooled"], source, is_best)
+    return tradeoff.example_data(card, counts["fooled"], source)
