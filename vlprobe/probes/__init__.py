@@ -1,1 +1,1 @@
-"""What is asked of a model: one file a probe."""
+"""Probes: the tests that models run, one file per probe."""

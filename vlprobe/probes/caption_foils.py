@@ -26,11 +26,11 @@ PRECISION = "fp32"  # that votes are counted in
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """What decides which word is taken out of a caption and which is put in."""
+    """The rules that decide which word of a caption is replaced, and by which."""
 
     voters: tuple[str, ...] = ()  # names of the encoders that vote on the word taken out
     seed: int = 42  # the run's
-    caption_seeds: tuple[int, ...] = ()  # words are drawn for each; (): by the run's alone
+    caption_seeds: tuple[int, ...] = ()  # words are drawn for each; (): by only the run's
     words: substitution.Vocabulary | None = None  # what rand-voca puts in; None: our own list
 
     def by_rule(self, policy: str) -> dict[str, int]:
@@ -43,7 +43,7 @@ class Draws:
 def altered_in_order(
     item: Item, policy: str, draws: Draws, seed: int
 ) -> tuple[list[substitution.Altered | None], dict[str, int]]:
-    """Of each of the item's captions what a policy makes of it, or None where that is impossible; and
+    """Return a policy's alteration of each of the item's captions, or None if that is impossible; and
     how many could not be altered for each reason.
 
     Raises:
@@ -192,5 +192,5 @@ def voter_digest(name: str, cache: Path) -> str:
 
 
 def text_encoder(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
-    """What embeds texts by a model."""
+    """Return the function that embeds texts with a model."""
     return lambda texts: model.encode_texts(model.tokenize(texts))

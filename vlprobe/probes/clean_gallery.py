@@ -1,5 +1,5 @@
-"""The clean gallery of a search alone: nothing is altered, and what stands against the right
-candidate is the best of all others.
+"""Only the clean gallery of a search: nothing is altered, and the rival of the right candidate is the best of all
+others.
 """
 
 from vlprobe.types import Case, Edit, Item, Picture, Role

@@ -33,9 +33,7 @@ def option(uses: str) -> Option:
 
 
 def pinned(options: Mapping[str, object]) -> dict[str, object]:
-    """The options with the file's digest, or without `edits` where there is no file: a run without it
-    is named as it always was.
-    """
+    """The options with the file's digest, or without `edits` where there is no file: a run without it keeps its key."""
     if not options["edits"]:
         return {name: value for name, value in options.items() if name != "edits"}
     return with_digest(options)
@@ -60,7 +58,7 @@ def loaded(options: Mapping[str, object]) -> EditsFile | None:
 
 
 def is_lgip_form(options: Mapping[str, object]) -> bool:
-    """Return whether the file that pinned options name has a picture a line, as LGIP writes it."""
+    """Return whether the file that pinned options name has one picture per line, as LGIP writes it."""
     return _loaded(str(options["edits"]), str(options.get("edits_digest", ""))) is None
 
 

@@ -1,8 +1,7 @@
 """EqBen: two pictures that differ in one thing, two captions, and every text must find its picture
 (papers/eqben.txt).
 
-A case is a sample (I1, I2; T1, T2), or a picture with a caption and a foil where there is no second
-picture.
+A case is a sample (I1, I2; T1, T2), or a picture with a caption and a foil if it has no second picture.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -139,14 +138,12 @@ class EqBen(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "MinimalPairScorer":
-        """The smallest of the differences that should be positive; what a generative model says
-        of both orders.
-        """
+        """The smallest of the differences that should be positive; a generative model's answers to both orders."""
         check_fit(encoder.model, self)
         return MinimalPairScorer(encoder, score_type(encoder.model, self) == "probability")
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """How large each subset is, and which side of a pair of caption and foil is the weaker one."""
+        """Return notes on the size of each subset, and on the weaker side of a pair of caption and foil."""
         return pairs.survey(blocks)
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
@@ -201,8 +198,8 @@ class MinimalPairScorer:
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
-    """What the model answers when the first caption is named first, and second, as
-    `metrics.pairs` has it: float32 of shape (2, n).
+    """Return the model's answers with the first caption in first and in second place, in the form of `metrics.pairs`:
+    float32 of shape (2, n).
     """
     model = encoder.model
     if answers_cases(model) and model.capabilities.n_orders == 2:

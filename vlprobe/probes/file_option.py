@@ -12,16 +12,16 @@ from vlprobe.storage.access import refuse_outside
 
 @dataclass(frozen=True)
 class FileOption:
-    """What errors say of a file, and how large it may be.
+    """The error messages for a file, and its maximum size.
 
     Args:
         name: Name of the option; that of the digest has `_digest` behind it.
-        kind: What the file is, within a sentence.
+        kind: Name of the file's kind, within a sentence.
         called: The same at the beginning of one.
         is_plural: Whether that has several things, such as "Edits".
         max_bytes: Max bytes of the file.
-        when_large: What is said of one that is larger.
-        when_unreadable: What is said of one that cannot be read.
+        when_large: Message for a larger one.
+        when_unreadable: Message for one that cannot be read.
     """
 
     name: str

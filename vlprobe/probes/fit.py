@@ -1,4 +1,4 @@
-"""Which models can answer a probe, and what their scores are in it."""
+"""Compatibility of models with probes, and the kind of their scores."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from vlprobe.types import Capabilities, Item, Model, Probe
 
 
 def score_type(model: Model, probe: Probe) -> str:
-    """What a score of the model is in the probe: "cosine", or a pair scorer's own.
+    """Return the kind of the model's scores in the probe: "cosine", or a pair scorer's own.
 
     With a pair scorer, a gallery is short-listed by cosine and the short list ranked by the logit
     of the pair.
@@ -20,7 +20,7 @@ def score_type(model: Model, probe: Probe) -> str:
 
 
 def check_name_fits(name: ModelName, probe: Probe) -> None:
-    """As `check_fit`, before a model is loaded, if its name says what it can be asked."""
+    """Run `check_fit` before a model is loaded, if its name shows which tasks it supports."""
     if name.capabilities:
         _refuse_misfit(name.text, name.capabilities, probe, ())
 

@@ -164,8 +164,8 @@ class Lgip(Probe):
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raises a VlprobeError where the rules are of no plug-in, of one that may not be asked, or of one
-        that would have to make kinds of our own.
+        """Raises a VlprobeError if the rules are not of a plug-in, of one that is not allowed, or of one that would
+        have to make built-in kinds.
         """
         if options["rules"] in lgip.RULES:
             return
@@ -275,7 +275,7 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
 
 
 def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.CaptionEdits:
-    """The edits of the chosen kinds that a file has for the item's captions, whoever made them."""
+    """The edits of the chosen kinds that a file has for the item's captions, from any source."""
     every, n_without = [], 0
     for caption in item.captions:
         of_caption = []
@@ -353,7 +353,7 @@ def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.Im
 
 
 def _strengths(rows: pd.DataFrame) -> np.ndarray:
-    """How strong each flip is, float64 of shape (n,); NaN in rows of another kind, and where cosines
+    """Return the strength of each flip, float64 of shape (n,); NaN in rows of another kind, and where cosines
     of texts were not kept, as in the shipped results.
     """
     if "text_01" not in rows:

@@ -2,8 +2,8 @@
 
 A case is one query in several versions, P1: any paraphrases (the captions of one picture, or a
 file's), P2: prefixes ("a photo of"...), P3: synonyms. The gallery is the dataset's own pictures, or
-those of the dataset named by the option `gallery`; with the option `group`, a tag, each query is
-asked of the pictures of its own group alone.
+those of the dataset named by the option `gallery`; with the option `group`, a tag, each query searches only the
+pictures of its own group.
 """
 
 from collections.abc import Mapping, Sequence
@@ -136,7 +136,7 @@ class Prsm(Probe):
         )
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
-        """With the estimate where candidates are sampled."""
+        """Return the metrics, with the estimate if candidates are sampled."""
         return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:

@@ -1,6 +1,6 @@
 """The comparisons of two versions of a query that PRSM's table 1 names, as stored beside the scores.
 
-    comparisons.parquet     a row a case: names of comparisons, and the measures of each
+    comparisons.parquet has one row per case: names of comparisons, and the measures of each
 
 P1: the query against its first and second paraphrase. P2: "an image of" against "a picture of" and
 against no prefix. P3: the query against its first, second, and both attributes replaced. A query
@@ -57,7 +57,7 @@ def version_texts(item: Item, setting: str, texts: Sequence[str]) -> dict[str, s
         return {f"c{number}" if number else "o": text for number, text in enumerate(texts)}
     if setting == "P2":
         return {_prefix(text): text for text in texts}
-    return {"o": texts[0]}  # which attribute a synonym replaces is told by a dataset alone
+    return {"o": texts[0]}  # only a dataset can name the attribute that a synonym replaces
 
 
 def _prefix(text: str) -> str:

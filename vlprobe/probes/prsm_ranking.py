@@ -25,7 +25,7 @@ TOP_PICTURES = 5  # of each version's ranking that are stored
 
 
 class QueryRanking(NamedTuple):
-    """How one query is ranked: the measures over its versions, and what each version ranks first."""
+    """The ranking of one query: the measures over its versions, and the first candidates of each version."""
 
     measures: dict[str, float]
     pairs: dict[str, np.ndarray]  # the measures of each two versions, (n_pairs,)
@@ -45,7 +45,7 @@ class GroupGallery:
 
     @functools.cached_property  # one search for all parts of a run
     def index(self) -> Gallery:
-        """What is searched, made for the first query."""
+        """The gallery to search, made for the first query."""
         encoder, pictures = self.encoder, self.pictures
         return Gallery.encode(
             lambda block: encoder.images(pictures[block]),
@@ -90,7 +90,7 @@ class RankingScorer:
     Args:
         encoder: Embeds pictures and texts.
         galleries: By group, the pictures that its queries rank.
-        items: Those asked about, by id.
+        items: Items of the queries, by id.
         group_tag: The tag that groups are formed by, for an error; "": one group.
         n_sampled: How many candidates' ranks each query correlates; 0: those of all.
         seed: Seed of the samples.
@@ -144,7 +144,7 @@ class RankingScorer:
     def _rankings(
         self, gallery: GroupGallery, queries: Sequence[Sequence[str]], case_ids: Sequence[str]
     ) -> Iterator[QueryRanking]:
-        """Of queries in their gallery; one with no more candidates than are sampled is ranked whole."""
+        """Rank queries in their gallery; a gallery with no more candidates than are sampled is ranked completely."""
         n, n_sampled = len(gallery.pictures), self.n_sampled
         if 0 < n_sampled < n:
             yield from gallery.rank(
@@ -227,7 +227,7 @@ def _ranked(versions: ranking.Rankings) -> QueryRanking:
 
 
 def _sampled(scores: np.ndarray, sample: np.ndarray) -> QueryRanking:
-    """As `_ranked`, with the rank correlation of sampled candidates: no row is sorted."""
+    """Compute `_ranked` with the rank correlation of sampled candidates: no row is sorted."""
     n_versions, n_candidates = scores.shape
     unknown = np.full(math.comb(n_versions, 2), math.nan)
     pairs = {"global": unknown, "global_idlist": unknown}

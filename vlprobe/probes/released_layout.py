@@ -1,6 +1,6 @@
 """Altered captions in the layout in which RoCOCO was released, from the cases of a run.
 
-A JSON list with an entry a picture: `image`, and `caption`, a list of its own captions (five or six) and then
+A JSON list with one entry per picture: `image`, and `caption`, a list of its own captions (five or six) and then
 of the five altered ones, the j-th made of its j-th own. `datasets/rococo.py` reads it.
 """
 
@@ -46,7 +46,7 @@ def layouts(cases: Reader, image_names: Mapping[str, str], rule: str = "") -> di
 
     Args:
         cases: Reads the cases of a run of `rococo`.
-        image_names: What each picture is called in the file, by its stored name.
+        image_names: Name of each picture in the file, by its stored name.
         rule: The only one that is made; "": all.
     """
     by_rule: dict[str, Layout] = {}
@@ -68,7 +68,7 @@ def layouts(cases: Reader, image_names: Mapping[str, str], rule: str = "") -> di
 
 
 def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
-    """Why the layout has no place for a picture; "" where it has one."""
+    """Return the reason why the layout has no place for a picture; "" if it has one."""
     if len(originals) not in N_ORIGINALS:
         return f"{len(originals)} captions where the layout has 5 or 6"
     is_whole = len(altered) == (N_ALTERED if rule == RELEASED else len(originals))
@@ -76,7 +76,7 @@ def _misfit(originals: Sequence[str], altered: Sequence[str], rule: str) -> str:
 
 
 def file_names(rules: Iterable[str]) -> dict[str, str]:
-    """The name of each rule's file or folder: letters, digits, points and underscores alone, no two alike.
+    """The name of each rule's file or folder: only letters, digits, points and underscores, no two alike.
 
     >>> list(file_names(["rand-voca:2:seed1", "mix:0.9:seed10", "edits:../a b", "edits:a-b"]).values())
     ['rand_voca_2_seed1', 'mix_0.9_seed10', 'edits_a_b', 'edits_a_b_2']
@@ -94,7 +94,7 @@ def file_names(rules: Iterable[str]) -> dict[str, str]:
 
 
 def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str]]:
-    """The folder that all pictures lie in, and by its stored name what each is called from there on.
+    """The folder that contains all pictures, and by its stored name the path of each relative to it.
 
     None where none of them is here: those are called as their datasets do.
     """

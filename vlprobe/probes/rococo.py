@@ -1,13 +1,12 @@
 """RoCOCO: retrieval when altered captions or mixed pictures hide in the gallery
 (papers/rococo.txt).
 
-Kind `i2t`, a case a picture and policy: the gallery is every item's captions and, altered by that
-policy, every caption once more. Kind `t2i`, a case a caption, strength and seed: the gallery is
-every picture and each mixed with a partner. A patch or mixture that changes no pixel is neither
-asked about nor in the gallery, and is counted as dropped. The clean gallery is always scored beside
-the altered one; without policies and pictures it is asked for alone, as kinds `clean_i2t` and
-`clean_t2i`, and what needs an altered gallery is unknown. A dataset that brings altered captions of
-its own (released files) is used as it is.
+Kind `i2t`, one case per picture and policy: the gallery is every item's captions and, altered by that
+policy, every caption once more. Kind `t2i`, one case per caption, strength and seed: the gallery is
+every picture and each mixed with a partner. A patch or mixture that changes no pixel is neither a query nor in the
+gallery, and is counted as dropped. The clean gallery is always scored with the altered one; without policies and
+pictures only it is used, as kinds `clean_i2t` and `clean_t2i`, and what needs an altered gallery is unknown. A dataset
+that brings altered captions of its own (released files) is used unchanged.
 """
 
 import copy
@@ -166,9 +165,7 @@ class Rococo(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """The queries of an item in every altered gallery; without partners, all edits of its
-        picture are asked.
-        """
+        """The queries of an item in every altered gallery; without partners, all edits of its picture are included."""
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(RococoOptions, options)
@@ -244,7 +241,7 @@ class Rococo(Probe):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """The mixed pictures, and released captions as they are compared."""
+        """The mixed pictures, and released captions in the form in which they are compared."""
         pictures_by_id = _pictures(items)
         changed = changed_items(cases, item_numbers(pictures_by_id))
         mixed = [

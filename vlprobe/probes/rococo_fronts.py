@@ -1,6 +1,6 @@
-"""What stands first for a query in both galleries of RoCOCO, as it is stored beside the scores.
+"""The first candidates of a query in both galleries of RoCOCO, stored next to the scores.
 
-    fronts.parquet      a row a case: the first candidates of the clean gallery and of the whole one
+    fronts.parquet has one row per case: the first candidates of the clean gallery and of the whole one
 
 A candidate is named by its item; a caption also by its text, a mixed picture also by the item whose
 picture was mixed in. Lists are best first and have up to `first_few.FIRST` candidates.
@@ -24,7 +24,7 @@ SCHEMA = pa.schema(
         ("clean_scores", _NUMBERS),
         ("whole_items", _WORDS),
         ("whole_texts", _WORDS),
-        ("whole_partners", _WORDS),  # of mixed pictures; "" of a picture as it is
+        ("whole_partners", _WORDS),  # of mixed pictures; "" for an unmixed picture
         ("whole_altered", pa.list_(pa.bool_())),
         ("whole_scores", _NUMBERS),
         ("partner", pa.string()),  # whose picture is mixed into the query's own; "" of a caption
@@ -36,7 +36,7 @@ TABLES = MappingProxyType({TABLE: SCHEMA})
 
 
 class CandidateNames(NamedTuple):
-    """What candidates of a gallery are called; sequences of one length, by the candidate's number."""
+    """Names of a gallery's candidates; sequences of one length, by the candidate's number."""
 
     items: pa.Array
     texts: pa.Array | None  # of captions
@@ -48,7 +48,7 @@ def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str])
     """The rows of `SCHEMA` for some queries of one gallery.
 
     Args:
-        ranks: What was found.
+        ranks: The ranks of the candidates.
         names: Names of the gallery's candidates.
         partners: The item that each query's own picture is mixed with; "" of a caption's query.
     """

@@ -23,7 +23,7 @@ from vlprobe.types import Encoder, Picture, Reader
 
 TEXT_KINDS = ("i2t", CAPTIONS)  # kinds of searches for a caption
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
-FROM_FILE = "edits"  # the policy of those of a file; edits:SUBTYPE where it says which
+FROM_FILE = "edits"  # the policy of those of a file; edits:SUBTYPE if the file names it
 
 
 # Columns of the table of scores that are whole numbers
@@ -83,7 +83,7 @@ class _Candidates:
 
 
 class TextGalleries:
-    """For each rule (a policy, or one of its seeds) a gallery of all captions and of those that it altered.
+    """Return for each rule (a policy, or one of its seeds) a gallery of all captions and of those that it altered.
 
     Args:
         encoder: Embeds pictures and texts.
@@ -141,7 +141,7 @@ class TextGalleries:
         )
 
     def _texts(self, rule: str) -> list[str]:
-        """The candidates of a gallery, as they are compared."""
+        """The candidates of a gallery, in the form in which they are compared."""
         texts = self._candidates[rule].texts
         if (rule == RELEASED or rule.startswith(FROM_FILE)) and self.normalise:
             return [normalised(text) for text in texts]
@@ -167,7 +167,7 @@ class TextGalleries:
 
 
 class PictureGalleries:
-    """For each strength and seed a gallery of all pictures and of the mixed ones in which a pixel
+    """Return for each strength and seed a gallery of all pictures and of the mixed ones in which a pixel
     differs.
 
     Args:
@@ -312,7 +312,7 @@ def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
 
 
 def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """By rule, the numbers of the items with a query about their mixed picture: those in which a
+    """Return by rule the numbers of the items with a query about their mixed picture: those in which a
     pixel differs.
     """
     numbers: dict[str, set[int]] = {}

@@ -1,4 +1,4 @@
-"""The options of the probe `rococo`: what they allow together, and what of them names a run."""
+"""The options of the probe `rococo`: their allowed combinations, and the ones that are part of a run's key."""
 
 import re
 from collections.abc import Mapping
@@ -128,7 +128,7 @@ def pinned(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def draws(settings: RococoOptions, seed: int) -> Draws:
-    """What decides on the words, of pinned options and the seed of a run."""
+    """Return the rules that decide on the words, from pinned options and the seed of a run."""
     return Draws(
         voters=tuple(settings["influence"]),
         seed=seed,

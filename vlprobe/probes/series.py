@@ -102,7 +102,7 @@ class SeriesProbe(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "SeriesScorer":
-        """What the right moment, or people's first candidate, scores above the best other one."""
+        """Return the score of the right moment, or of people's first candidate, minus that of the best other one."""
         check_fit(encoder.model, self)
         return SeriesScorer(encoder, {item.id: item.series for item in items if item.series})
 

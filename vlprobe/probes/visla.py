@@ -78,7 +78,7 @@ PRESENTATION = Presentation(
 
 
 class Visla(Probe):
-    """Whether a model tells two sentences of one meaning from a third that only looks alike."""
+    """A probe of whether a model distinguishes two sentences of one meaning from a third that only looks alike."""
 
     name = "visla"
     version = 1
@@ -164,9 +164,7 @@ class TripletScorer:
         self._score = scoring_cases.case_scorer(encoder, _margins)
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores, with the Jaccard index of each two texts' words; NaN where a
-        picture is asked about.
-        """
+        """The table of scores, with the Jaccard index of each two texts' words; NaN if the case has a picture."""
         table = self._score(cases)
         overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
         for row, (kind, texts) in enumerate(
