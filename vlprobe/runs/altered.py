@@ -1,13 +1,13 @@
-"""RoCOCO's altered captions and mixed pictures as files that others can use: OUT/
+"""Export of RoCOCO's altered captions and mixed pictures: OUT/
 
-    rand_voca.json ...         a file a policy (and seed), as RoCOCO was released: `probes/released_layout.py`
-    altered_captions.jsonl     every altered caption, those that the layout has no place for too: docs/edits.md
-    mix_0.9_seed1/NAME.png     a folder a strength and seed of mixed pictures, their pixels kept
-    mixed_pictures.jsonl       of each its file, picture, partner, kind, share that stays, seed and box
-    altered.json               what was asked for, how many there are, what was left out; written first and last
+    rand_voca.json ...         one file per policy (and seed), in RoCOCO's release format: `probes/released_layout.py`
+    altered_captions.jsonl     every altered caption, including those without a place in that format: docs/edits.md
+    mix_0.9_seed1/NAME.png     one folder of mixed pictures per strength and seed, lossless
+    mixed_pictures.jsonl       file, picture, partner, kind, remaining share, seed and box of each
+    altered.json               the request, counts, and what was skipped; written first and last
 
-The same request goes on where it was stopped. What exists in a gallery of a run is here, no more and no less:
-both are made of the same cases.
+The same request resumes after an interruption. The files are exactly those in the gallery of a run: both are made
+from the same cases.
 """
 
 import datetime
@@ -44,26 +44,26 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Edit, Item, Picture, PictureEdit
 
 FACTS = "altered.json"
-SAMPLE = 8  # mixed pictures whose size says what all of them take
+SAMPLE = 8  # mixed pictures from which the size of all is estimated
 SPARE = 1.05  # of that: what else is written is small
 
 
 def write(
     request: Request, folder: Path, store: Store, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Writes what a run of `rococo` would hide in its galleries; the request's models are not looked at.
+    """Write the decoys that a run of `rococo` would add to its galleries; the request's models are ignored.
 
     Args:
-        request: Which data, options and seed.
+        request: Data, options and seed.
         folder: OUT.
-        store: Where cases are kept.
-        progress: Of pictures.
+        store: The store of the cases.
+        progress: Receives the number of pictures.
 
     Returns:
-        What altered.json says.
+        The content of altered.json.
 
     Raises:
-        InvalidInput: nothing is altered, OUT holds something else, or there is no space for it.
+        InvalidInput: nothing is altered, OUT has other content, or the disk is full.
     """
     progress = progress or Progress()
     dataset, items, probe, run = prepare(request, store, progress)
@@ -99,7 +99,7 @@ def write(
 
 
 def _claim(folder: Path, identity: Mapping[str, object]) -> None:
-    """Raises InvalidInput where the folder is a file, or holds anything but what this request has written."""
+    """Raise InvalidInput if the folder is a file, or holds anything but what this request has written."""
     remedy = "Name another folder, or delete this one."
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"'{folder}' is a file. Expected a folder that can be made. {remedy}")
@@ -195,7 +195,7 @@ def _write_pictures(
 
 
 def _targets(items: Sequence[Item], name_of: Mapping[str, str]) -> dict[str, str]:
-    """By item id the file of its mixed picture: the picture's name as PNG, numbered where that is taken."""
+    """Map each item id to the file of its mixed picture: the picture's name as PNG, numbered if that is taken."""
     target_of: dict[str, str] = {}
     taken: set[str] = set()
     for item in items:
@@ -213,7 +213,7 @@ def _targets(items: Sequence[Item], name_of: Mapping[str, str]) -> dict[str, str
 def _write_picture(
     folder: Path, file: str, picture: Picture, name_of: Mapping[str, str]
 ) -> dict[str, object]:
-    """Writes a mixed picture where it is not there yet; its row in the list."""
+    """Write a mixed picture where it is not there yet; its row in the list."""
     edit = cast(PictureEdit, picture.edit)
     path = folder / file
     if not path.exists():
@@ -238,7 +238,7 @@ def _png(picture: Picture) -> bytes:
 
 
 def _refuse_without_space(folder: Path, mixed: Sequence[Picture]) -> None:
-    """Raises InvalidInput where these pictures would take more than is free, judging by a few of them."""
+    """Raise InvalidInput if these pictures would take more than is free, judging by a few of them."""
     if not mixed:
         return
     step = max(1, len(mixed) // SAMPLE)

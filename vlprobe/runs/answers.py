@@ -23,7 +23,7 @@ from vlprobe.runs.request import RunKeys
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Item, Metric, Model, answers_cases
 
-PART_CASES = 4096  # at least, in a part: what is lost at most when a run is killed
+PART_CASES = 4096  # minimum per part: the most that is lost when a run is killed
 FAST_PART_CASES = 65_536  # where a part of the size above takes a second
 JUDGED_CASES = 65_536  # at least, in a block that is judged at once
 SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity spread
@@ -32,17 +32,17 @@ JUDGED_COLUMNS = ("case", "item", "item_code", "group", "kind", "subtype", "rule
 
 @dataclass(frozen=True)
 class ScoredBlock:
-    """A block of cases, whole groups of them, with the model's scores."""
+    """A block of complete groups of cases with the model's scores."""
 
     cases: pa.Table  # JUDGED_COLUMNS
     scores: pa.Table  # as the probe's scorer made them, without the columns of side tables
-    side_tables: Mapping[str, pa.Table]  # by name, a row a case
-    rows: pd.DataFrame  # what metrics are computed from, a row a case: see `Judge.add`
+    side_tables: Mapping[str, pa.Table]  # by name, one row per case
+    rows: pd.DataFrame  # input of the metrics, one row per case: see `Judge.add`
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a run's scores amount to."""
+    """Metrics and results of a run's scores."""
 
     estimates: pd.DataFrame
     sums: pd.DataFrame
@@ -53,7 +53,7 @@ class Judged:
 
 
 def answer(context: RunContext, model: Model, executor: Executor) -> None:
-    """Scores every case that has no score yet, judges all, and writes scores, estimates and the
+    """Score every case that has no score yet, judge all, and write scores, estimates and the
     manifest of the run.
     """
     started = time.monotonic()
@@ -103,9 +103,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
 
 
 def spread_sample(context: RunContext) -> list[Item]:
-    """The items whose pictures and captions give the similarity spread: drawn by the seed, each
-    picture once.
-    """
+    """Sample the items for the similarity spread by the seed, each picture once."""
 
     def rank(item: Item) -> bytes:
         return hashlib.sha256(f"{context.run.seed}/spread/{item.id}".encode()).digest()
@@ -115,7 +113,7 @@ def spread_sample(context: RunContext) -> list[Item]:
 
 
 def _part_cases(context: RunContext, model: Model, large: bool) -> int:
-    """Cases of a part, at least; fewer where the memory does not hold their texts' vectors."""
+    """Return the minimum number of cases per part; fewer if the vectors of their texts do not fit in memory."""
     # A case has two or three texts, and for a moment each has its vector twice.
     fitting = (context.request.memory << 20) // (4 * 2 * 3 * 4 * max(model.capabilities.dim, 1))
     return max(1, min(FAST_PART_CASES if large else PART_CASES, fitting))
@@ -127,9 +125,7 @@ def judge_parts(
     case_ranges: Sequence[CaseRange],
     metrics: Sequence[Metric],
 ) -> Judged:
-    """Judges the scored parts of a run by these metrics, and writes the tables of scores and beside
-    them.
-    """
+    """Evaluate these metrics on the scored parts of a run, and write the score tables and the tables next to them."""
     probe = context.probe
     scored = _ScoredParts(context, executor, case_ranges)
     judge = Judge(metrics, scored.n_units, scored.tag_names)
@@ -225,9 +221,7 @@ class _ScoredParts:
             yield ScoredBlock(cases, scores, side_tables, self._rows(cases, scores))
 
     def _read(self, case_range: CaseRange) -> pa.Table:
-        """A scored part as it is on the disk; one that was damaged since it was written is
-        scored again.
-        """
+        """Read a scored part from the disk; one that was damaged since it was written is scored again."""
         run_entry = self._context.run_entry
         scores = run_entry.part(part_name(case_range))
         if scores is None:
@@ -241,7 +235,7 @@ class _ScoredParts:
         return scores
 
     def _rows(self, cases: pa.Table, scores: pa.Table) -> pd.DataFrame:
-        """What the metrics see: codes of the resampling unit and of the group, one column a tag."""
+        """Build the input of the metrics: codes of the resampling unit and of the group, one column per tag."""
         item_code = cases["item_code"].to_numpy()
         words = {
             name: cases[name].combine_chunks().dictionary_encode()

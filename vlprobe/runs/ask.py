@@ -1,10 +1,10 @@
-"""The questions of a run as files, for models that answer elsewhere: OUT/
+"""Export of the questions of a run, for models outside vlprobe: OUT/
 
-    pictures.parquet .jsonl   id, name, file (from OUT on; "" where it is not here): each distinct picture
+    pictures.parquet .jsonl   id, name, file (relative to OUT; "" if not included): each distinct picture
     texts.parquet .jsonl      id, text: each distinct text
     cases.parquet .jsonl      id, item, kind, subtype, rule, roles, pictures, texts (their ids)
-    pictures/                 what exists as an edit alone, as PNG; with `copies` all pictures
-    questions.json            what was asked, how many pairs there are, and how answers come back
+    pictures/                 pictures that exist only as an edit, as PNG; with `copies` all pictures
+    questions.json            the request, the number of pairs, and how to import answers
 
 The order of pictures and texts is that of the rows of an array without ids.
 """
@@ -55,17 +55,17 @@ def ask(
     progress: Progress | None = None,
     copies: bool = False,
 ) -> dict[str, object]:
-    """Writes the questions of a request; its models are not looked at.
+    """Write the questions of a request; its models are ignored.
 
     Args:
-        request: What is asked of which data.
-        folder: OUT. Answers that lie in it stay there.
-        store: Where cases are kept.
-        progress: Of pictures and cases.
-        copies: Whether all pictures are copied into the folder, so that it can be taken elsewhere.
+        request: The probe, options and data.
+        folder: OUT. Answers in it are kept.
+        store: The store of the cases.
+        progress: Receives the number of pictures and cases.
+        copies: Copy all pictures into the folder, so that it can be moved to another machine.
 
     Returns:
-        What questions.json says.
+        The content of questions.json.
 
     Raises:
         InvalidInput: the folder cannot be written, or a picture cannot be read.
@@ -120,7 +120,7 @@ def _pictures(
 
 
 def _file(picture: Picture, key: str, folder: Path, copies: bool) -> str:
-    """Where a picture can be opened, from the folder on; "" where it is not here."""
+    """Return the path of a picture relative to the folder; "" if it is not included."""
     if picture.absent:
         return ""
     if picture.edit:
@@ -150,7 +150,7 @@ def _cases(
 
 
 def _write(folder: Path, name: str, rows: Iterable[Mapping[str, object]]) -> int:
-    """Writes a table as Parquet and as JSON lines, a block of rows at a time; how many rows."""
+    """Write a table as Parquet and as JSON lines, a block of rows at a time; how many rows."""
     schema, n_rows = SCHEMAS[name], 0
     block: list[Mapping[str, object]] = []
     with contextlib.ExitStack() as stack:

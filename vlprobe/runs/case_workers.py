@@ -1,9 +1,8 @@
-"""Cases made a chunk of items at a time, by several processes where there are many: the same to the
-byte.
+"""Case generation in chunks of items, by several processes if there are many; the result is identical to the byte.
 
 Each process receives its share, every n-th chunk, when it starts, and writes its chunks to a pipe.
-A pipe holds little, so that each process is one chunk ahead of the reader; and when the reader is
-gone, so is the pipe, and the process.
+A pipe holds little, so that each process is one chunk ahead of the reader; and when the reader ends, so do the pipe
+and the process.
 """
 
 import contextlib
@@ -149,7 +148,7 @@ def _shared(
             stdin, _ = _pipes(process)
             with contextlib.suppress(
                 BrokenPipeError
-            ):  # it is gone, which shows when its first chunk is read
+            ):  # the process ended, which is noticed when its first chunk is read
                 pickle.dump((make, share), stdin)
                 stdin.close()
         sources = [_received(process) for process in processes_started]
@@ -209,7 +208,7 @@ def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
 
 
 def work() -> None:
-    """Makes one process's share: the main function of this module as a process."""
+    """Make one process's share: the main function of this module as a process."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not disturb the tables
     try:
@@ -218,7 +217,7 @@ def work() -> None:
         VlprobeError,
         EOFError,
         BrokenPipeError,
-    ):  # the parent repeats the failure itself, or is gone
+    ):  # the parent repeats the failure itself, or has ended
         os._exit(1)
 
 

@@ -1,4 +1,4 @@
-"""How far encoders agree on the noun of a caption that does least, and which nouns these are.
+"""Agreement of encoders on the least influential noun of a caption, with the most frequent nouns.
 
 Source: RoCOCO, appendix A and figure 11.
 """
@@ -26,7 +26,7 @@ class Consensus(NamedTuple):
     agreement: pd.DataFrame
     source_words: pd.DataFrame  # word, captions, share; most frequent first
     n_captions: int  # with a noun and a vote
-    n_single: int  # of these with one noun alone, on which all agree
+    n_single: int  # those with only one noun, on which all agree
 
     @property
     def share_of_two(self) -> float:
@@ -49,7 +49,7 @@ def consensus(
     seed: int = 42,
     all_words: bool = False,
 ) -> Consensus:
-    """Asks encoders which noun of each caption does least: 1 - cos(f(C), f(C without it)).
+    """Ask encoders which noun of each caption does least: 1 - cos(f(C), f(C without it)).
 
     Args:
         captions: Of each picture, by the id of its item.

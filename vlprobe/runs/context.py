@@ -1,4 +1,4 @@
-"""What one model's run consists of, handed to every stage of it."""
+"""State of one model's run, passed to each of its stages."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class RunContext:
 
     @property
     def label(self) -> str:
-        """What progress on the cases is labelled with."""
+        """Label of the progress on the cases."""
         return f"{self.run.model} on {self.run.dataset}"
 
     def read_cases(self, columns: Sequence[str]) -> Iterator[pa.Table]:

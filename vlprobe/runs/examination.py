@@ -18,14 +18,16 @@ def examine(
     progress: Progress,
     shared: SharedEncoder | None = None,
 ) -> None:
-    """Puts the model to the doctor's checks on this dataset, unless that was done before.
+    """Put the model to the doctor's checks on this dataset, unless that was done before.
 
     Pictures that the run has embedded are not embedded again.
     """
     if is_stored(context, dataset):
         return
     if looks_up(model):
-        is_judged = model.is_bound  # else nothing was asked now, and nobody told it what is whose
+        is_judged = (
+            model.is_bound
+        )  # else nothing was scored now, and the model was not bound to its inputs
     else:
         is_judged = answers_cases(model) or bool(doctor_examine.sample(dataset.items, model))
     if not is_judged:

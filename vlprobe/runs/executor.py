@@ -23,7 +23,7 @@ CaseRange = tuple[int, int]  # a range of cases: the number of its first, and it
 
 
 def part_name(case_range: CaseRange) -> str:
-    """What a part is called in the store.
+    """Name of a part in the store.
 
     >>> part_name((0, 4096))
     '000000000-000004096'
@@ -46,19 +46,17 @@ class Executor(ABC):
 
     @abstractmethod
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Scores these parts, which are in rising order, and writes each to the store."""
+        """Score these parts, which are in ascending order, and write each to the store."""
 
     @abstractmethod
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
-        """Scores these parts, and returns the model's similarity spread over the pictures and captions
+        """Score these parts, and return the model's similarity spread over the pictures and captions
         of these items of the run.
         """
 
     @abstractmethod
     def close(self, failed: bool = False) -> None:
-        """Writes embeddings that are still in memory and frees what was taken; after a failure,
-        at once.
-        """
+        """Write embeddings that are still in memory and frees what was taken; after a failure, at once."""
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +74,7 @@ class SharedEncoder:
     """One model's encoder for several runs, so that each picture and text goes through it once.
 
     Args:
-        recurs: Which of these texts several of the runs ask about: see `Encoder`.
+        recurs: Function that marks the texts shared by several of the runs: see `Encoder`.
     """
 
     def __init__(self, recurs: Callable[[Sequence[str]], np.ndarray]) -> None:
@@ -84,7 +82,7 @@ class SharedEncoder:
         self.encoder: Encoder | None = None
 
     def close(self) -> None:
-        """Writes the embeddings that are still in memory."""
+        """Write the embeddings that are still in memory."""
         if self.encoder is not None:
             self.encoder.close()
             self.encoder = None
@@ -154,7 +152,7 @@ class LocalExecutor(Executor):
         )
 
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
-        """Scores these parts, which are in rising order, and writes each to the store."""
+        """Score these parts, which are in ascending order, and write each to the store."""
         label, run_entry = self.context.label, self.context.run_entry
         if case_ranges:
             self.progress.update(label, case_ranges[0][0], self.n_cases)
@@ -172,7 +170,7 @@ class LocalExecutor(Executor):
         return spread
 
     def close(self, failed: bool = False) -> None:
-        """Writes the embeddings that are still in memory."""
+        """Write the embeddings that are still in memory."""
         if self._encoder is not None and not self._shared:
             self._encoder.close()
         self._encoder = None

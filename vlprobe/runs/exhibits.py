@@ -33,7 +33,7 @@ from vlprobe.types import PictureEdit
 MAX_SIDE = 1024
 UPLOAD_PIXELS = 51_000_000  # as many as the cameras of telephones have
 SHELF = 200  # pictures of a dataset that are offered
-DEMO_SHELF = 40  # these are drawn when asked for, so that nothing has to be stored first
+DEMO_SHELF = 40  # these are drawn on demand, so that nothing must be stored first
 GRID = 4  # cells along each side of the grid of parts
 _decoding = threading.Lock()
 _UNSAFE = re.compile(r"[^a-z0-9]+")
@@ -41,7 +41,7 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """A picture in memory, RGB, drawn when it is needed; the key names its pixels."""
+    """A picture in memory, RGB, drawn when it is needed; the key identifies its pixels."""
 
     key: bytes
     draw: Callable[[], Image.Image]
@@ -80,7 +80,7 @@ def _exhibit_of(scene: Scene, index: int) -> Exhibit:
 
 
 def _demo_exhibit(index: int) -> Exhibit | None:
-    """A scene of the demo, drawn in memory; None of one that the demo does not have."""
+    """Draw a scene of the demo in memory; None if the demo does not have it."""
     if index >= demo.SIZES["test"]:
         return None
     return _exhibit_of(distinct("test", index + 1)[index], index)
@@ -101,7 +101,7 @@ def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
 
 
 def canvas(image: Image.Image) -> Canvas:
-    """An RGB picture to play with, scaled down to at most MAX_SIDE pixels a side."""
+    """An RGB picture to play with, scaled down to at most MAX_SIDE pixels per side."""
     if max(image.size) > MAX_SIDE:
         image = image.copy()
         image.thumbnail((MAX_SIDE, MAX_SIDE))
@@ -117,9 +117,7 @@ def uploaded(content: bytes, name: str) -> Canvas:
 
 
 def without_parts(whole: Canvas) -> list[Canvas]:
-    """Copies with one part of a grid black each, row by row. Raises InvalidInput for a picture
-    of a few pixels.
-    """
+    """Copy with one part of a grid black each, row by row. Raises InvalidInput for a picture of a few pixels."""
     boxes = influence.grid_cells(whole.draw().size, GRID)
     return [
         Canvas(_key(whole.key, str(box).encode()), functools.partial(_without_part, whole, box))
@@ -150,17 +148,16 @@ def _key(*fields: bytes) -> bytes:
 
 
 def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
-    """Stores a picture and its caption for good, as `folder:` reads them; a picture that is there
-    gets a caption more.
+    """Store a picture and its caption permanently, as `folder:` reads them; a picture that exists gets another caption.
 
-    The picture is written as it was scored: upright, RGB, at most MAX_SIDE pixels a side, without
+    The picture is written as it was scored: upright, RGB, at most MAX_SIDE pixels per side, without
     the camera's notes.
 
     Args:
-        picture: What is kept.
+        picture: The picture to store.
         caption: One line.
-        name: Of the dataset, by a person: only its letters and digits become the folder's name.
-        cache: The folder that results live in.
+        name: The name of the dataset, typed by a person: only its letters and digits become the folder's name.
+        cache: The folder of the results.
 
     Returns:
         The dataset's folder.

@@ -1,4 +1,4 @@
-"""What can be said of a job: what it was asked, and how far it is."""
+"""State of a job: its request and its progress."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from vlprobe.runs.request import PlanRequest, Request
 from vlprobe.storage import job_files
 from vlprobe.training.request import TrainRequest
 
-JobRequest = Request | PlanRequest | TrainRequest  # told apart by `kind`
+JobRequest = Request | PlanRequest | TrainRequest  # distinguished by `kind`
 
 
 @dataclass(frozen=True)
 class Job:
-    """What can be said of a job now."""
+    """Current state of a job."""
 
     id: str
     request: JobRequest
@@ -22,7 +22,7 @@ class Job:
     total: float = 1.0
     created: float = 0.0
     queued: float = 0.0  # when it last took its place in the queue
-    started: float = 0.0  # when what the label says began
+    started: float = 0.0  # start of the stage in the label
     updated: float = 0.0
     device: str = ""  # whose turn it waits for or has; "": not known yet
     error: str = ""  # the line of why it failed
@@ -31,7 +31,7 @@ class Job:
     case_key: str = ""  # of its questions
     probe: str = ""  # that it belongs to
     keys: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()  # why a probe of several is not asked, a line each
+    left_out: tuple[str, ...] = ()  # reasons why probes are skipped, one line each
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -46,14 +46,14 @@ class Job:
 
     @property
     def dataset(self) -> str:
-        """The datasets that are asked about, or that a model is tuned on."""
+        """Datasets of the runs, or those that a model is tuned on."""
         if self.request.kind == "training":
             return ", ".join(self.request.datasets)
         return ", ".join(dict.fromkeys(request.dataset for request in self.requests))
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """The probes that are asked, in their order."""
+        """Probes of the job, in their order."""
         return tuple(request.probe for request in self.requests)
 
     @property
@@ -63,7 +63,7 @@ class Job:
 
     @property
     def probes_begun(self) -> int:
-        """Count how many of the probes come before the one that the current model is asked."""
+        """Count the probes before the one that the current model runs."""
         return self.probes.index(self.probe) if self.probe in self.probes else 0
 
     @property
@@ -74,7 +74,7 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Return whether nothing more will happen."""
+        """Return whether the job has ended."""
         return self.state in job_files.ENDED
 
     @property

@@ -1,4 +1,4 @@
-"""What a job says of itself while it works: `status.json` in its folder."""
+"""Status of a running job: `status.json` in its folder."""
 
 import sys
 import time
@@ -12,25 +12,25 @@ WRITE_EVERY = 0.3  # seconds between two writes of the status
 
 
 class Cancelled(VlprobeError):
-    """Raised in the job at the first batch after somebody asked it to stop."""
+    """Raised in the job at the first batch after a stop request."""
 
 
 class JobReport(Progress):
-    """Writes the status file, and stops the run when somebody asked for it.
+    """Writer of the status file that stops the run on request.
 
     Args:
-        folder: Of the job.
-        queued: When it took its place in the queue, in seconds since 1970; None: now.
+        folder: The folder of the job.
+        queued: The time of entering the queue, in seconds since 1970; None: now.
     """
 
     def __init__(self, folder: Path, queued: float | None = None) -> None:
         self.folder, self.last, self.label, self.started = folder, 0.0, "", time.time()
         self.queued, self.device = self.started if queued is None else queued, ""
         self.run_keys = RunKeys()
-        self.left_out: tuple[str, ...] = ()  # why a probe of several is not asked, a line each
+        self.left_out: tuple[str, ...] = ()  # reasons why probes are skipped, one line each
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Writes how far it is, now and then; raises Cancelled where somebody asked to stop."""
+        """Write the progress from time to time; raises Cancelled after a stop request."""
         if (self.folder / "cancel").exists():
             raise Cancelled("Cancelled; what was finished is kept.")
         now = time.monotonic()  # a clock that is set back must not silence the job
@@ -41,15 +41,15 @@ class JobReport(Progress):
             self.write("running", label=label, done=done, total=total)
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Names the run in the status from now on."""
+        """Name the run in the status from now on."""
         self.run_keys = keys
 
     def tell(self, line: str) -> None:
-        """Writes a line into the job's log."""
+        """Write a line into the job's log."""
         sys.stderr.write(f"{line}\n")
 
     def write(self, state: str, **facts: object) -> None:
-        """Replaces the status."""
+        """Replace the status."""
         turn = {
             "queued": self.queued,
             "device": self.device,

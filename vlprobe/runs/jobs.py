@@ -1,14 +1,14 @@
-"""What a person asked in a child process, its state on disk, so that it outlives the page that started it.
+"""Jobs in child processes with their state on disk, so that they outlive the page that started them.
 
-    cache/jobs/<id>/request.json    what was asked
-                    status.json     how far it is, replaced whole
+    cache/jobs/<id>/request.json    the request
+                    status.json     the progress, replaced atomically
                     process.json    the number of its process
-                    cancel          exists: stop at the next batch
-                    log.txt         what the process printed
+                    cancel          if it exists, stop at the next batch
+                    log.txt         output of the process
 
-Jobs for one device take turns, first come, first served. A process that is gone while its status
-says running was killed. It is known by the job's id on its command line: a process that got its
-number later has another, and no clock that is set anew can make two of one.
+Jobs for one device take turns, first come, first served. A process that has ended while its status is "running" was
+killed. It is identified by the job's id on its command line: a process that reuses its number has another id, and a
+change of the clock cannot confuse the two.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ REQUEST_LISTS = ("item", "where", "without", "without_tag", "errata")
 ENDED = job_files.ENDED
 NEWEST = 50  # jobs among which one that is going is looked for; their ids begin with the time
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
-_SPAWNED = 10  # seconds in which a process that was started has said so
+_SPAWNED = 10  # seconds within which a started process has reported its start
 _LOG_BYTES = 65_536  # of the end of a log that are read
 _children: dict[int, subprocess.Popen] = {}
 
@@ -57,14 +57,14 @@ def _folder(store: Store, job_id: str) -> Path:
 
 
 def start(request: JobRequest, store: Store) -> str:
-    """Starts a child process for the request and returns the job's id."""
+    """Start a child process for the request and return the job's id."""
     job_id = write(request, store)
     _spawn(store, job_id)
     return job_id
 
 
 def write(request: JobRequest, store: Store) -> str:
-    """Writes down what is asked and returns the job's id; `resume` starts it."""
+    """Store a request and return the job's id; `resume` starts it."""
     store.require_writable()
     job_id = f"{int(time.time()):x}{uuid.uuid4().hex[:6]}"
     folder = store.root / "jobs" / job_id
@@ -73,12 +73,12 @@ def write(request: JobRequest, store: Store) -> str:
 
 
 def resume(store: Store, job_id: str) -> None:
-    """Starts a stopped job again; what it had finished is not done twice. Raises InvalidInput
-    while it runs.
-    """
+    """Start a stopped job again; finished work is not repeated. Raises InvalidInput while it runs."""
     store.require_writable()
     folder = _folder(store, job_id)
-    with lock(folder / ".lock", lambda: None):  # of two who press at once, one is told
+    with lock(
+        folder / ".lock", lambda: None
+    ):  # if two people click at the same time, one gets an error
         if not read(store, job_id).ended:
             raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
         (folder / "cancel").unlink(missing_ok=True)
@@ -112,16 +112,16 @@ def _spawn(store: Store, job_id: str) -> None:
 
 
 def cancel(store: Store, job_id: str) -> None:
-    """Asks a job to stop at its next batch; its finished parts are kept."""
+    """Ask a job to stop at its next batch; its finished parts are kept."""
     refuse_writing()
     write_bytes(_folder(store, job_id) / "cancel", b"")
 
 
 def read(store: Store, job_id: str) -> Job:
-    """The state of a job; a job whose process is gone is `dead`."""
+    """Read the state of a job; a job whose process has ended without a final status is `dead`."""
     folder = _folder(store, job_id)
     for pid, child in list(_children.items()):
-        if child.poll() is not None:  # an ended child would stay visible until somebody asks
+        if child.poll() is not None:  # an ended child would stay visible until its status is read
             _children.pop(pid, None)
     request, created = _read_request(folder)
     status = _status(folder)
@@ -134,7 +134,7 @@ def read(store: Store, job_id: str) -> Job:
 
 
 def _read_request(folder: Path) -> tuple[JobRequest, float]:
-    """A job's request, and when it was made. Raises InvalidInput (damaged) or NotFound (gone)."""
+    """Read a job's request and its time. Raises InvalidInput (damaged) or NotFound (deleted)."""
     try:
         fields = job_files.request(folder)
     except FileNotFoundError:
@@ -153,7 +153,7 @@ def _run_request(fields: dict) -> Request:
 
 
 def _status(folder: Path) -> dict:
-    """What the job last said of itself; one whose word is lost counts as gone."""
+    """Read the last status of the job; a job with a lost status counts as ended."""
     try:
         return job_files.status(folder)
     except FileNotFoundError:  # its maker was killed before it was started
@@ -181,7 +181,7 @@ def _gone(folder: Path) -> str:
 
 
 def _is_new(folder: Path) -> bool:
-    """Return whether a job said something of itself a moment ago, such as that it begins."""
+    """Return whether a job wrote its status a moment ago, for example at its start."""
     with contextlib.suppress(FileNotFoundError):
         return abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED
     return False
@@ -191,13 +191,15 @@ def jobs(store: Store) -> list[Job]:
     """All jobs whose request can be read, newest first."""
     readable = []
     for folder in job_files.folders(store.root):
-        with contextlib.suppress(InvalidInput, NotFound):  # see `damaged`; or gone meanwhile
+        with contextlib.suppress(
+            InvalidInput, NotFound
+        ):  # see `damaged`; or deleted in the meantime
             readable.append(read(store, folder.name))
     return sorted(readable, key=lambda job: (job.created, job.id), reverse=True)
 
 
 def going(store: Store) -> list[Job]:
-    """The jobs that have not ended, among the newest ones; only these are read as a whole."""
+    """List the jobs that have not ended, among the newest ones; only these are read completely."""
     current = []
     for folder in job_files.folders(store.root)[-NEWEST:]:
         with contextlib.suppress(InvalidInput, NotFound, FileNotFoundError):
@@ -207,14 +209,14 @@ def going(store: Store) -> list[Job]:
 
 
 def damaged(store: Store) -> list[InvalidInput]:
-    """The error of each job of which nobody can tell what it was asked."""
+    """List the errors of jobs whose request cannot be read."""
     errors: list[InvalidInput] = []
     for folder in job_files.folders(store.root):
         try:
             _read_request(folder)
         except InvalidInput as error:
             errors.append(error)
-        except NotFound:  # gone meanwhile
+        except NotFound:  # deleted in the meantime
             continue
     return errors
 
@@ -231,7 +233,7 @@ def before(store: Store, job: Job) -> list[Job]:
 
 
 def log(store: Store, job_id: str, lines: int = 40) -> str:
-    """The end of what the job printed; nothing where it never began."""
+    """Return the last lines of the job's output; empty if it never began."""
     path = _folder(store, job_id) / "log.txt"
     if not path.exists():
         return ""
@@ -241,12 +243,10 @@ def log(store: Store, job_id: str, lines: int = 40) -> str:
 
 
 def work(address: str, job_id: str) -> int:
-    """What the child process does: waits for the device, runs the request, leaves its end in the
-    status.
-    """
+    """Run the child process: wait for the device, run the request, and write the final status."""
     store = Store(address)
     folder = _folder(store, job_id)
-    # whoever started it may have been killed since
+    # the process that started it may have been killed since
     write_json(folder / "process.json", {"pid": os.getpid()})
     report = JobReport(folder, _status(folder).get("queued"))
     try:
@@ -275,7 +275,7 @@ def work(address: str, job_id: str) -> int:
 
 
 def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
-    """Does what is asked; returns the keys of the runs that can be looked at, none of a training."""
+    """Run the request and return the keys of the runs that can be shown; none for a training."""
     if request.kind == "training":
         from vlprobe.training.trainer import train
 
@@ -303,7 +303,7 @@ def _device(request: JobRequest) -> str:
 
 @contextlib.contextmanager
 def _turn(store: Store, job_id: str, report: JobReport) -> Iterator[None]:
-    """Holds the device while the block runs; says meanwhile how many jobs come first."""
+    """Hold the device while the block runs; while waiting, report the number of earlier jobs."""
 
     def wait() -> None:
         if (report.folder / "cancel").exists():

@@ -16,13 +16,13 @@ MOST_BYTES = 1 << 20
 
 
 def bind(context: RunContext, model: Model) -> str:
-    """Has the model find the rows of all that the run asks about; nothing for any other model.
+    """Bind a lookup model to all inputs of the run; do nothing for any other model.
 
     Returns:
-        What a reader must know of what is missing, "" if nothing.
+        A note for readers about missing rows, "" if there are none.
 
     Raises:
-        InvalidInput: it has no rows for some, and may not leave these unknown.
+        InvalidInput: rows are missing, and missing rows are not allowed.
     """
     if not looks_up(model):
         return ""
@@ -53,7 +53,7 @@ def _asked_otherwise(file: Path, run: Run) -> str:
 
 
 def _differences(facts: Mapping[str, object], run: Run) -> Iterator[str]:
-    """Settings of `vlprobe ask` that differ from a run's, as they are typed."""
+    """Yield the settings of `vlprobe ask` that differ from a run's, as typed."""
     if facts.get("dataset_digest") != run.dataset_digest:
         yield f"--dataset {facts.get('dataset')}"
     for name in ("probe", "seed", "limit"):

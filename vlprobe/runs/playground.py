@@ -1,7 +1,7 @@
-"""Every edit that vlprobe can make of a caption, and what models say to them and to a picture: what
-the Playground shows.
+"""Content of the Playground: all edits that vlprobe can make of a caption, and the scores of models for them and a
+picture.
 
-Embeddings and scores live in memory, a bounded number of each.
+Embeddings and scores are kept in memory, up to a limit.
 """
 
 import copy
@@ -36,7 +36,7 @@ from vlprobe.types import (
     scores_pairs,
 )
 
-SAME = 1e-5  # two texts whose embeddings are no further apart are one to a model: batches move them by less
+SAME = 1e-5  # two texts whose embeddings are no further apart are identical to a model: batches change them by less
 GROUPS = {  # in the order in which they are shown; whether the edit makes the caption wrong
     "flip": True,
     "statement": True,
@@ -47,7 +47,7 @@ GROUPS = {  # in the order in which they are shown; whether the edit makes the c
     "advanced": False,
     "surface": False,
 }
-_ITEM = "playground"  # what the draws of an edit depend on, beside the seed
+_ITEM = "playground"  # inputs of the random choices of an edit, in addition to the seed
 _EVERY = 1000  # more rewordings than any caption has
 
 
@@ -67,12 +67,12 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one model says to a caption and n edits of it; NaN is what it cannot say."""
+    """Scores of one model for a caption and n edits of it; NaN if it has none."""
 
     model: str
     true: float  # score of the picture with the caption
     scores: np.ndarray  # shape (n,), of the picture with each edit
-    cosines: np.ndarray  # shape (n,), of the caption with each edit, texts alone
+    cosines: np.ndarray  # shape (n,), similarity of the caption with each edit, only texts
     unseen: np.ndarray  # shape (n,), whether the edit is the same to the model as the caption
     alike: np.ndarray  # shape (n,), whether it is the same to the model as another of the edits
     sees: bool  # whether it was shown the picture
@@ -97,12 +97,12 @@ class Player:
         self.scores_pairs = model.capabilities.scores_pairs
         self.sees = model.capabilities.takes_pictures
         self._lock = threading.RLock()
-        # Each click of a page asks again for all edits of a caption: 60 take ViT-B-32 0.5 s.
+        # Each click on a page needs all edits of a caption again: 60 take ViT-B-32 0.5 s.
         self._texts = SingleFlightCache(8192)
         self._forget()
 
     def _forget(self) -> None:
-        # The same click asks for the picture and its parts: GRID * GRID of them, a second or more.
+        # The same click needs the picture and its parts: GRID * GRID of them, a second or more.
         self._images = SingleFlightCache(512)
         self._encoded = SingleFlightCache(2 * GRID * GRID)
         self._pairs = SingleFlightCache(8192)
@@ -142,7 +142,7 @@ class Player:
         return tokens, [row[row != -1].tobytes() for row in tokens]
 
     def unlearned(self, words: Sequence[str]) -> frozenset[str]:
-        """Those words of which the model knows nothing; none of a model that does not say so."""
+        """Return the words that the model never learned; empty if the model does not report them."""
         judge: Callable[[Sequence[str]], np.ndarray] | None = getattr(self.model, "unlearned", None)
         if judge is None or not words:
             return frozenset()
@@ -181,7 +181,7 @@ class Player:
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
     def share_scores(self, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
-        """What it makes of a picture at every share of a mixture: see `mixtures.share_scores`."""
+        """Score a picture at every share of a mixture: see `mixtures.share_scores`."""
         with self._lock:
             return mixtures.share_scores(self.model, caption, pictures)
 
@@ -247,20 +247,18 @@ def influences(players: Sequence[Player], caption: str, spans: Sequence[influenc
 def edits(
     caption: str, *, seed: int = 42, k: int = 1, players: Sequence[Player] = ()
 ) -> tuple[list[Edited], Mapping[str, int]]:
-    """Every edit that vlprobe can make of a caption: LGIP's, by the strict rules, those of our own kinds, and
-    RoCOCO's.
+    """Make all edits of a caption that vlprobe supports: LGIP's, by the strict rules, those of vlprobe's additional
+    kinds, and RoCOCO's.
 
     Args:
-        caption: One caption; nothing else is known of its picture, so a flip is only checked
-            against its own words.
-        seed: Of everything that is drawn.
-        k: How many words RoCOCO exchanges, 1 to 5.
-        players: Who votes for the word that is exchanged or deleted (the least telling); nobody: it
-            is drawn.
+        caption: One caption; other captions of its picture are unknown, so a flip is only checked against its words.
+        seed: The seed of all random choices.
+        k: The number of words that RoCOCO replaces, 1 to 5.
+        players: The models that vote for the word to replace or delete (the least important); if empty, it is random.
 
     Returns:
-        The edits in the order of GROUPS, and how many were not possible for which reason: none of a caption in
-        another language than English, whose grammar all rules follow.
+        The edits in the order of GROUPS, and counts of the impossible ones by reason; no edits for a caption in a
+        language other than English, because all rules follow English grammar.
     """
     if is_foreign(caption):
         return [], {NOT_IN_ENGLISH: 1}
@@ -304,7 +302,7 @@ def _group(edit: Edit) -> str:
 
 
 def unlearned(players: Sequence[Player], texts: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Which words of the texts each model knows nothing of, in lower case, by the model's name."""
+    """Find the words of the texts that each model never learned, in lower case, by the model's name."""
     words = sorted({word for text in texts for word in words_of(text)})
     return {player.name: player.unlearned(words) for player in players}
 
@@ -321,7 +319,7 @@ def words_of(text: str) -> list[str]:
 def score(
     players: Sequence[Player], picture: Canvas, caption: str, texts: Sequence[str]
 ) -> list[Answer]:
-    """What each model says to the caption and to each of the texts."""
+    """Score the caption and each of the texts with each model."""
     return [_answer(player, picture, [caption, *texts]) for player in players]
 
 
@@ -340,7 +338,7 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
 
 
 def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Which texts are one to the model, of shape (n, n), and the cosine of each with the first."""
+    """Compute which texts are identical to the model, of shape (n, n), and the cosine of each with the first."""
     if not player.embeds_texts:
         keys = np.array([key.hex() for key in player.tokens(texts)[1]])
         return keys[:, None] == keys, np.full(len(texts), np.nan, dtype=np.float32)

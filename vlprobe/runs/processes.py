@@ -1,4 +1,4 @@
-"""Processes that run a module of this copy of vlprobe, and nothing of the current folder."""
+"""Processes that run a module of this copy of vlprobe, without importing from the current folder."""
 
 import os
 import subprocess
@@ -14,9 +14,7 @@ Stream = (
 def start(
     module: str, *arguments: str, stdin: Stream = None, stdout: Stream = None, stderr: Stream = None
 ) -> subprocess.Popen[bytes]:
-    """Starts `python -m MODULE ARGUMENTS...` in a session of its own. Raises OSError where it
-    cannot be started.
-    """
+    """Start `python -m MODULE ARGUMENTS...` in a new session. Raises OSError if it cannot be started."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module, *arguments],
         env=environment(),

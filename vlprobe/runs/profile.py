@@ -1,9 +1,8 @@
-"""Where a run's time goes: its stages, and what share of them the model was at work.
+"""Time profile of a run: its stages, and the share of each that the model was busy.
 
-Stages are told apart by the labels of their progress, the two towers by what goes through the model
-meanwhile. Wall seconds on a busy machine say little; the processor's seconds are those of this
-process and of the processes that made edits, once these have ended. The model's are those of
-questions: what the doctor asks it is in the doctor's stage alone.
+Stages are identified by the labels of their progress, the two towers by the inputs of the model. Wall seconds on a
+busy machine are not reliable; the processor's seconds are those of this process and of the processes that made edits,
+once these have ended. The model's are those of the probe: its time for the model checks only counts in their stage.
 """
 
 import os
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from vlprobe.runs.request import Progress, RunKeys
 from vlprobe.scoring import device
 
-STAGES = {  # what a label begins or ends with: the stage
+STAGES = {  # stage by the beginning or end of a label
     "Reading ": "read the dataset",
     "Checking the data": "check the data",
     "Making edits": "make questions",
@@ -27,7 +26,7 @@ SCORING = "encode and score"
 
 @dataclass
 class _Stage:
-    """What a stage took, in seconds."""
+    """Duration of a stage, in seconds."""
 
     wall: float = 0.0
     cpu: float = 0.0
@@ -47,15 +46,15 @@ class Profile(Progress):
         self._name, self._since = "start", _clocks()
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Notes where a stage ends, and passes on what is told."""
+        """Record the end of a stage, and forward the report."""
         name = stage_of(label)
         if name != self._name:
             self._end_stage(name)
         self._progress.update(label, done, total)
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Passes on which run is scored, and counts what follows as its scoring: its first batch is told
-        after the model has answered.
+        """Forward which run is scored, and count the following time as its scoring: its first batch is reported after
+        the model has answered.
         """
         if keys.run:
             self._end_stage(SCORING)

@@ -25,15 +25,17 @@ _BRING_EDITS = (
     "Edits from a file are asked about in any language: --option edits=FILE (docs/edits.md)."
 )
 FIRST_PART_CASES = 64
-NO_CASES = "no-cases.json"  # by the key of a question set without a case: what was dropped, and why
+NO_CASES = (
+    "no-cases.json"  # by the key of a question set without a case: dropped items, with the reason
+)
 MOST_NO_CASES = 1000  # question sets that are remembered, the newest
 SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
 def stored(context: RunContext) -> bool:
-    """Return whether the cases are stored and their pictures are where the cases say, or known to be absent.
+    """Return whether the cases are stored and their pictures are at the stored paths, or known to be absent.
 
-    Cases are written anew where a picture was moved: their key says that they are the same.
+    Cases are written again if a picture was moved: their key shows that they are the same.
     """
     if not context.case_entry.complete:
         return False
@@ -64,12 +66,12 @@ def write_cases(
     findings: Sequence[audit.Finding],
     progress: Progress,
 ) -> None:
-    """Writes the cases of a run: `cases/<case key>/cases.parquet`.
+    """Write the cases of a run: `cases/<case key>/cases.parquet`.
 
     Args:
         context: The run.
-        dataset_notes: What its reader says of the dataset.
-        findings: What `check_data` found.
+        dataset_notes: The reader's notes on the dataset.
+        findings: The findings of `check_data`.
         progress: Receives the number of items whose cases are made.
 
     Raises:
@@ -135,7 +137,7 @@ def known_misfit(run: Run, probe: Probe, cache: Path) -> Misfit | None:
     case has no stored run: on six pictures and two demo models 3.7 s of CPU, with it 1.0 s.
 
     Args:
-        run: What is asked, of any model.
+        run: The request, for any model.
         probe: Its probe.
         cache: The store's folder.
     """
@@ -180,11 +182,10 @@ def _language_notes(context: RunContext, findings: Sequence[audit.Finding]) -> l
 
 
 def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
-    """Where to cut the cases: the number of the first case and the end of each part.
+    """Compute where to cut the cases: the number of the first case and the end of each part.
 
     A part has at least `size` cases and ends where an item ends. The first has a tenth of all cases,
-    and at least FIRST_PART_CASES of them: what is known so far is shown from then on. The last has
-    what is left.
+    and at least FIRST_PART_CASES of them: the results so far are shown from then on. The last has the remaining cases.
     """
     counts = np.zeros(case_entry.manifest()["n_items"], dtype=np.int64)
     for block in case_entry.blocks("cases", ["item_code"]):
@@ -201,7 +202,7 @@ def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
 
 
 def picture_names(case_entry: Entry) -> set[str]:
-    """Names of the pictures that stored cases are about. Raises StoredDamage where no case has any."""
+    """Names of the pictures that stored cases are about. Raises StoredDamage if no case has any."""
     names: set[str] = set()
     for block in case_entry.blocks("cases", ["images"]):
         if "images" not in block.column_names:

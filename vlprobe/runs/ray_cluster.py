@@ -21,7 +21,7 @@ from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.runs import processes
 from vlprobe.storage.access import RAY
 
-POLL = 0.5  # seconds between two reports of progress while nothing is finished
+POLL = 0.5  # seconds between two reports of progress if no task finishes
 ANSWERS = 5.0  # seconds in which an address accepts a connection
 CONNECTING = 25.0  # seconds in which a cluster accepts this machine
 LOCAL = "local"  # a new cluster on this machine

@@ -48,7 +48,7 @@ class Job:
     version: str = __version__
 
     def load(self) -> LocalExecutor:
-        """Load the model. Raises InvalidInput where it or vlprobe is another one than on the machine
+        """Load the model. Raises InvalidInput if it or vlprobe is another one than on the machine
         that requests the run.
         """
         if self.version != __version__:
@@ -109,7 +109,7 @@ class Worker:
 
 
 class RayExecutor(Executor):
-    """Scores parts on the workers of a cluster. Raises InvalidInput where none has what they need."""
+    """Scores parts on the workers of a cluster. Raises InvalidInput if none has what they need."""
 
     def __init__(self, context: RunContext, progress: Progress) -> None:
         import ray
@@ -179,8 +179,8 @@ class RayExecutor(Executor):
         ]
 
     def _map(self, label: str, tasks: Sequence[Task], total: int) -> Iterator[tuple[str, float]]:
-        """Yield the kind of each finished task and its similarity spread; report progress, also twice a
-        second while nothing is finished, so that a cancel is noticed.
+        """Yield the kind of each finished task and its similarity spread; report progress, also twice a second if no
+        task finishes, so that a cancel is noticed.
 
         Raises:
             InvalidInput: A worker raised a VlprobeError of this message.
@@ -198,7 +198,7 @@ class RayExecutor(Executor):
         context.enable_progress_bars = context.print_on_execution_start = False
         context.wait_for_min_actors_s = PATIENCE
         pool = ray.data.ActorPoolStrategy(min_size=1, max_size=len(tasks))
-        # Ray 2.60 announces that `max_task_retries` goes in 2.64, without a replacement.
+        # Ray 2.60 announces that `max_task_retries` will be removed in 2.64, without a replacement.
         with warnings.catch_warnings(action="ignore"), ray.data.DataContext.current(context):
             dataset = ray.data.from_items(
                 [{"task": json.dumps(task)} for task in tasks], override_num_blocks=len(tasks)
@@ -237,7 +237,7 @@ class RayExecutor(Executor):
 
 
 def _size(task: Task) -> int:
-    """Return what a task adds to the progress: cases, one task of a gallery, or nothing."""
+    """Return the progress of a task: its cases, one for a task of a gallery, or 0."""
     kind, values = task
     return values[1] - values[0] if kind == "score" else int(kind != "spread")
 

@@ -1,4 +1,4 @@
-"""Which texts several runs of one model ask about."""
+"""Texts that several runs of one model share."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,7 +10,7 @@ from vlprobe.runs.context import RunContext
 
 
 def recurring_texts(contexts: Sequence[RunContext]) -> Callable[[Sequence[str]], np.ndarray]:
-    """Tells which texts are in the stored cases of at least two of these runs.
+    """Build a test for texts that are in the stored cases of at least two of these runs.
 
     In memory are 8 bytes for each distinct text of a run; two texts of one hash, one in 2^64, would
     only be kept for nothing.
@@ -27,7 +27,7 @@ def recurring_texts(contexts: Sequence[RunContext]) -> Callable[[Sequence[str]],
 
 
 def _hashes(blocks: Iterable[pa.Table]) -> np.ndarray:
-    """Of the distinct texts of one run's cases, uint64."""
+    """Hash the distinct texts of one run's cases, uint64."""
     hashes = [np.empty(0, dtype=np.uint64)]
     for block in blocks:
         texts = block["texts"].combine_chunks().flatten().unique().to_pylist()

@@ -29,10 +29,10 @@ def removable(store: Store, keys: Sequence[str]) -> list[dict]:
 
 
 def remove(store: Store, manifests: Sequence[dict]) -> int:
-    """Removes runs, and questions of which no run is left; tags and notes stay. Returns how many
+    """Remove runs, and questions of which no run is left; tags and notes stay. Returns how many
     sets of questions went: none of a store that machines share, where another may be answering them.
 
-    Raises InvalidInput where a file or an object cannot be removed.
+    Raises InvalidInput if a file or an object cannot be removed.
     """
     keys = {manifest["key"] for manifest in manifests}
     case_keys = {manifest["case_key"] for manifest in manifests}

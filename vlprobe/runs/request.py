@@ -1,4 +1,4 @@
-"""What a run is requested with, and what receives its progress."""
+"""Request of a run, and the receiver of its progress."""
 
 import os
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ class Request:
     workers: int = min(
         16, os.cpu_count() or 1
     )  # threads that read pictures, processes that make edits
-    memory: int = 2048  # MiB that a run may take beside the model's weights
+    memory: int = 2048  # MiB that a run may use in addition to the model's weights
     keep_embeddings: bool = True
     examine: bool = True  # put the model to the doctor's checks too, once for each dataset
     executor: str = "local"  # this process, or the machines of a "ray" cluster
-    ray_address: str = ""  # of that cluster; "": one of this machine alone
+    ray_address: str = ""  # of that cluster; "": only this machine
     verify: bool = False  # read all files, also those whose digests are remembered
     price: str = ""  # of a million tokens of a server, or SENT/RECEIVED; "": not known
     max_cost: str = ""  # in the money of the price; "": no limit
@@ -43,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """Several probes asked at once: requests that differ in probe, options and dataset alone."""
+    """Request for several probes: requests that only differ in probe, options and dataset."""
 
     kind: ClassVar[Literal["plan"]] = "plan"
 
@@ -51,18 +51,18 @@ class PlanRequest:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Who is asked all of them."""
+        """Models that run all of them."""
         return self.requests[0].models
 
     @property
     def device(self) -> str:
-        """Where all of them run."""
+        """Device on which all of them run."""
         return self.requests[0].device
 
 
 @dataclass(frozen=True)
 class RunKeys:
-    """Where the store has a run, and its questions; empty where none is scored."""
+    """Keys of a run and of its questions in the store; empty if none is scored."""
 
     run: str = ""
     cases: str = ""
@@ -83,4 +83,4 @@ class Progress:
         """
 
     def tell(self, line: str) -> None:
-        """Shows a line that stays, such as what a run is going to cost."""
+        """Show a line that stays, such as what a run is going to cost."""

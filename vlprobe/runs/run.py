@@ -39,7 +39,7 @@ from vlprobe.types.options import parse_options
 
 
 class Plan(NamedTuple):
-    """What became of the requests of a plan."""
+    """Outcome of the requests of a plan."""
 
     manifests: list[list[dict]]  # of each request, in the order of its models
     left_out: list[str]  # why a request has no answer of a model: a line each
@@ -52,18 +52,17 @@ def execute(
     models: Mapping[str, Model] = MappingProxyType({}),
     dataset: Dataset | None = None,
 ) -> list[dict]:
-    """Runs what is requested and not stored yet.
+    """Run the requested parts that are not stored yet.
 
     Args:
         request: Names and options.
-        store: Where results are kept.
-        progress: Told how far it is; may raise to stop.
-        models: Of the request's models, by name, those that are loaded already.
-        dataset: The request's dataset, where it is read already.
+        store: The store of the results.
+        progress: Receives the progress; may raise to stop.
+        models: The request's models that are already loaded, by name.
+        dataset: The request's dataset, if it was already read.
 
     Returns:
-        The manifest of each model's run, in the order of the request. What is finished stays when a
-        later model fails.
+        The manifest of each model's run, in the order of the request. Finished runs stay when a later model fails.
     """
     return execute_plan([request], store, progress, models, dataset).manifests[0]
 
@@ -77,13 +76,13 @@ def execute_plan(
     dataset: Dataset | None = None,
     leaves_out: bool = False,
 ) -> Plan:
-    """Runs several requests that differ in probe, options and dataset alone: each dataset is read,
-    each model loaded, and each picture and text embedded once. Keys and bytes are those of single runs.
+    """Run several requests that only differ in probe, options and dataset: each dataset is read, each model loaded,
+    and each picture and text embedded once. Keys and bytes are those of single runs.
 
     Args:
         requests: One or more.
         store: As in `execute`, as are `progress`, `models` and `dataset`, which is that of all.
-        leaves_out: Whether a probe that cannot be asked is left out, and told; else it raises.
+        leaves_out: Skip and report a probe that cannot run; otherwise raise its error.
     """
     progress, settings = progress or Progress(), requests[0]
     for request in requests:
@@ -146,7 +145,7 @@ def execute_plan(
 def _prepare_all(
     requests: Sequence[Request], store: Store, progress: Progress, dataset: Dataset | None
 ) -> list[tuple[Request, "Prepared"]]:
-    """Each request with what it asks; a dataset is read once."""
+    """Prepare each request; a dataset is read once."""
     datasets: dict[str, Dataset] = {}
     questions_of = []
     for request in requests:
@@ -160,10 +159,10 @@ def _prepare_all(
 def _stored_answer(
     model_name: ModelName, request: Request, prepared: "Prepared", store: Store, is_writable: bool
 ) -> dict | None:
-    """The manifest of a run to which nothing is to be added, where what the model is is
-    remembered: no model is loaded, and torch is not imported.
+    """Return the manifest of a complete run if the identity of the model is cached: no model is loaded, and torch is
+    not imported.
     """
-    if request.device not in ("auto", "cpu"):  # loading tells whether it is there
+    if request.device not in ("auto", "cpu"):  # loading shows whether it exists
         return None
     identity = model_memo.look_up(model_name, request.precision, store.root)
     if identity is None:
@@ -194,9 +193,9 @@ class _Execution:
     left_out: list[str] = field(default_factory=list)
 
     def lacks_cases(self, prepared: "Prepared") -> bool:
-        """Return whether a probe is known to make no case of a dataset, and report it as left out.
+        """Return whether a probe is known to make no case of a dataset, and report it as skipped.
 
-        Raises Misfit if nothing is left out.
+        Raises Misfit if no probe may be skipped.
         """
         misfit = questions.known_misfit(prepared.run, prepared.probe, self.store.root)
         if misfit:
@@ -214,7 +213,7 @@ class _Execution:
         questions_of: Sequence[tuple[Request, "Prepared"]],
         answers: Sequence[dict[str, dict]],
     ) -> None:
-        """Adds the manifests of one model's runs to the answers to each request."""
+        """Add the manifests of one model's runs to the answers to each request."""
         request = questions_of[0][0]
         # the workers on a cluster choose their own
         device = request.device if request.executor == "local" else "cpu"
@@ -262,12 +261,12 @@ class _Execution:
 
 
 def _reads_answers(model: Model) -> bool:
-    """Return whether it embeds nothing itself."""
+    """Return whether the model computes no embeddings itself."""
     return looks_up(model) or answers_cases(model)
 
 
 class Prepared(NamedTuple):
-    """What a request asks, before any model."""
+    """Questions of a request, independent of the model."""
 
     dataset: Dataset
     items: Sequence[Item]  # of the dataset, those that the request chooses
@@ -278,7 +277,7 @@ class Prepared(NamedTuple):
 def prepare(
     request: Request, store: Store, progress: Progress, dataset: Dataset | None = None
 ) -> Prepared:
-    """Reads what is asked about, and pins it. Raises a VlprobeError."""
+    """Read the data of a request and pin its version. Raises a VlprobeError."""
     probe = registry.load_probe(request.probe)
     options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
     probe.check_options(options)
@@ -302,8 +301,8 @@ def prepare(
 def _without_foreign(
     probe: Probe, options: Mapping[str, object], items: Sequence[Item], store: Store
 ) -> tuple[Probe, Mapping[str, object]]:
-    """The probe told which captions its rules leave alone, and the options with their number, which only
-    runs over such captions have in their key.
+    """Configure the probe with the captions that its rules skip, and the options with their number, which is only
+    part of the key if there are any.
     """
     captions = {caption for item in items for caption in probe.captions_of_rules(item, options)}
     foreign = foreign_captions(captions, store.root)
@@ -315,7 +314,7 @@ def _without_foreign(
 
 
 def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -> None:
-    """Writes the cases of a run to the store, unless they are there."""
+    """Write the cases of a run to the store, unless they are there."""
     waiting = f"{context.label}: another process is at it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     with files.lock(context.case_entry.folder / ".lock", wait):
@@ -331,7 +330,7 @@ def _run_stages(
     progress: Progress,
     shared: SharedEncoder | None,
 ) -> None:
-    """Takes one model through the stages of a run whose questions are written; another process at
+    """Take one model through the stages of a run whose questions are written; another process at
     the same stage is waited for.
     """
     waiting = f"{context.label}: another process is at it"
@@ -348,17 +347,16 @@ def _run_stages(
 def open_executor(
     context: RunContext, model: Model, progress: Progress, shared: SharedEncoder | None = None
 ) -> Executor:
-    """The executor that the request names; a server is asked from this machine alone."""
+    """Open the executor of the request; requests to a server are only sent from this machine."""
     if context.request.executor == "ray" and not isinstance(model, ServedModel):
         return RayExecutor(context, progress)
     return LocalExecutor(context, model, progress, shared)
 
 
 def _write_error(store: Store) -> InvalidInput | None:
-    """Why nothing can be written to the store, which may still hold every requested run; None where
-    it can be written.
+    """Return the reason why the store is read-only, which may still hold every requested run; None if it is writable.
 
-    Raises InvalidInput where it holds no run at all: better now than after a model was loaded.
+    Raises InvalidInput if it holds no run at all: better now than after a model was loaded.
     """
     refuse_writing()
     try:

@@ -1,6 +1,6 @@
-"""Which items of a dataset a run asks about: those with an id, with a tag, drawn by the seed, the first of these.
+"""Selection of the items of a run: by id, by tag, a sample by the seed, the first of these.
 
-The draw of an item depends on the seed and its id alone, so that a larger sample holds every smaller one.
+The draw of an item depends only on the seed and its id, so that a larger sample holds every smaller one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +16,21 @@ from vlprobe.types.selection import LISTED, describe
 
 
 class Selection(NamedTuple):
-    """What of a request's choice of items can change a number."""
+    """The parts of a request's selection of items that can change a number."""
 
     record: Mapping[str, object]  # for `Run.selection`
     limit: int  # for `Run.limit`
 
 
 def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selection]:
-    """The items that a request asks about, in the order of the dataset.
+    """Select the items of a request, in the order of the dataset.
 
     Args:
-        dataset: Read whole.
-        request: Items are chosen by `item` and `where`, then `sample` of them are drawn, then the
-            first `limit` are taken.
+        dataset: The complete items.
+        request: Selects items by `item` and `where`, then samples `sample` of them, then takes the first `limit`.
 
     Raises:
-        InvalidInput: an id, a tag or a value that no item has, or choices that leave no item.
+        InvalidInput: an id, a tag or a value that no item has, or filters that leave no item.
     """
     items: Sequence[Item] = dataset.items
     record: dict[str, object] = {}
@@ -54,11 +53,11 @@ def select(dataset: Dataset, request: Request) -> tuple[Sequence[Item], Selectio
 
 
 def left_out(store: Store, case_key: str, request: Request) -> list[str]:
-    """Ids of the cases that a request leaves out, sorted.
+    """List the ids of the cases that a request excludes, sorted.
 
     Args:
-        store: Where people's tags are.
-        case_key: Of the same questions with nothing left out, to whose cases the tags were given.
+        store: The store of people's tags.
+        case_key: The key of the same questions without exclusions, whose cases have the tags.
         request: `without` and `without_tag`.
 
     Raises:
@@ -110,7 +109,7 @@ def _tagged(
 
 
 def _require_values(items: Sequence[Item], tag: str, values: set[str], dataset: str) -> None:
-    """Raises InvalidInput for a tag, or a value of it, that no item of the dataset has."""
+    """Raise InvalidInput for a tag, or a value of it, that no item of the dataset has."""
     values_of_tag = dict.fromkeys(item.tags[tag] for item in items if tag in item.tags)
     if not values_of_tag:
         tags = dict.fromkeys(name for item in items for name in item.tags)

@@ -7,7 +7,7 @@ from vlprobe.runs.request import Request
 from vlprobe.types.options import Option
 
 EXECUTORS = ("local", "ray")
-MIN_MEMORY = 256  # MiB: what a run holds in memory however little it is allowed
+MIN_MEMORY = 256  # MiB: the minimum that a run uses, whatever its limit
 
 SETTINGS = (
     Option(

@@ -1,9 +1,9 @@
-"""Makes the results that come with vlprobe: `python -m vlprobe.runs.ship CACHE`.
+"""Build the bundled results: `python -m vlprobe.runs.ship CACHE`.
 
-Every probe is asked of every demo model on the probe's own data, in the cache (what is stored there
-is not asked again). The runs are then written as entries of `vlprobe/storage/shipped_results`: all their tables in
-the encoding that is smallest, with pictures by relative names, which `datasets.drawn` draws on any
-machine. No number is changed; left out are only those that no page shows (`_shown`).
+Every demo model runs every probe on that probe's data, in the cache (stored results are reused). The runs are then
+written as entries of `vlprobe/storage/shipped_results`: all their tables in the encoding that is smallest, with
+pictures by relative names, which `datasets.drawn` draws on any machine. No number is changed; only those that no page
+shows are removed (`_shown`).
 """
 
 import io
@@ -55,7 +55,7 @@ def models() -> tuple[str, ...]:
 
 
 def runs(store: Store, progress: Progress | None = None) -> list[dict]:
-    """The manifests of all runs that are shipped, asked where they are not stored yet."""
+    """Return the manifests of all bundled runs, after running those that are not stored yet."""
     return [
         manifest
         for probe in registry.names("probes")
@@ -69,12 +69,12 @@ def ship(
     target: Path,
     contents: Mapping[str, bytes] = MappingProxyType({}),
 ) -> int:
-    """Writes the runs, their questions and what the doctor found into a store of their own.
+    """Write the runs, their questions and the model checks into a separate store.
 
     Args:
         store: The cache that holds the runs.
-        manifests: Of the runs.
-        target: The folder of the new store, replaced as a whole.
+        manifests: The manifests of the runs.
+        target: The folder of the new store, replaced completely.
         contents: Further files of the new store by their relative paths.
 
     Returns:
@@ -106,8 +106,8 @@ def ship(
 
 
 def _lost_pictures(store: Store, manifests: list[dict]) -> dict[str, np.ndarray]:
-    """By case key, of each case whether a model finds the picture among those that are not mixed,
-    and loses it to a mixed one: bool of shape (n_cases,).
+    """Compute by case key for which cases a model ranks the picture first among unmixed ones, and loses it to a mixed
+    one: bool of shape (n_cases,).
     """
     lost = {
         manifest["case_key"]: np.zeros(manifest["n_cases"], dtype=bool) for manifest in manifests
@@ -122,14 +122,14 @@ def _lost_pictures(store: Store, manifests: list[dict]) -> dict[str, np.ndarray]
 
 
 def _shown(name: str, table: pa.Table, is_lost: np.ndarray) -> pa.Table:
-    """A table without what takes much room and no page shows, as empty lists and nulls.
+    """Replace large values that no page shows by empty lists and nulls.
 
-    That are similarities between the texts of a picture's captions (metrics have used them), and
-    what stands first in a gallery for which no model is fooled.
+    These are the similarities between the captions of a picture (metrics have used them), and the top of a gallery in
+    which no model is fooled.
 
     Args:
-        name: Of the table's file.
-        table: What is stored.
+        name: The name of the table's file.
+        table: The stored table.
         is_lost: See `_lost_pictures`.
     """
     if name == _FRONTS:
@@ -190,7 +190,7 @@ def _refuse_paths(text: str, root: Path) -> None:
 
 
 def _write(path: Path, table: pa.Table) -> dict[str, object]:
-    """Writes a table with the smallest encoding of each column; returns its line in a manifest."""
+    """Write a table with the smallest encoding of each column; returns its line in a manifest."""
     encodings: dict[str, str] = {}
     dictionaries: list[str] = []
     for field in table.schema:
@@ -266,7 +266,7 @@ def _copy_examinations(store: Store, copy: Store, manifests: list[dict]) -> None
 
 
 def _write_thumbnails(copy: Store, manifests: list[dict]) -> None:
-    """Small copies of the scenes that most probes are about; those of pairs are drawn when shown."""
+    """Write thumbnails of the scenes that most probes use; those of pairs are drawn when shown."""
     names = {
         name
         for case_key in dict.fromkeys(manifest["case_key"] for manifest in manifests)
@@ -281,7 +281,7 @@ def _write_thumbnails(copy: Store, manifests: list[dict]) -> None:
 
 
 def main(arguments: list[str]) -> str:
-    """Runs what is missing in the cache, ships it and says how large it is."""
+    """Run everything that is missing in the cache, write the bundled store and return a line with its size."""
     store = Store(arguments[0])
     manifests = runs(store)
     size = ship(store, manifests, shipped.FOLDER)

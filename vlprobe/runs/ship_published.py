@@ -70,7 +70,7 @@ _VALSE = functools.partial(
     source="https://github.com/e-bug/fine-grained-evals/tree/6cc5fc1/outputs/VALSE",
     license=MIT,
 )
-CLIPS = {  # by the end of the file's name: what the authors call the model, and what it is
+CLIPS = {  # by the end of the file's name: the authors' name of the model, and its description
     "ViT-B-32": ("CLIP ViT-B/32", "CLIP ViT-B/32 of OpenAI, as released"),
     "CLIP_COCO": ("CLIP_COCO", "CLIP ViT-B/32 fine-tuned on COCO's captions, the control"),
     "CLIP_TROHN-Text": ("CLIP_TROHN-Text", "CLIP ViT-B/32 fine-tuned with hard negative texts"),
@@ -119,13 +119,13 @@ def build(
     progress: Progress | None = None,
     required: Sequence[str] = (),
 ) -> int:
-    """Stores all published answers to both question sets, and ships them.
+    """Store all published answers to both question sets, and write the bundled store.
 
     Args:
-        folder: What the authors published, see this module.
-        target: The folder of the new store, replaced as a whole.
-        progress: Receives how far it is.
-        required: File names of the photographs to bundle; without any, all that may be.
+        folder: The files that the authors published, see this module.
+        target: The folder of the new store, replaced completely.
+        progress: Receives the progress.
+        required: File names of the photographs to bundle; if empty, all that are allowed.
 
     Returns:
         Its size in bytes.
@@ -225,7 +225,7 @@ def question_of(item: Item) -> Question:
 
 
 def sugarcrepe_models(folder: Path, items: Sequence[Item]) -> list[PublishedAnswers]:
-    """GPT-4V, asked in both orders, and the CLIPs of BiVLC. Raises InvalidInput."""
+    """Load the answers of GPT-4V, in both orders, and of the CLIPs of BiVLC. Raises InvalidInput."""
     orders = [gpt4v_answers(folder / "gpt4v" / order) for order in ORDERS]
     if len(orders[0]) != len(orders[1]):
         raise InvalidInput(
@@ -292,7 +292,7 @@ def _distinct(source: Path, rows: Iterable[tuple[Question, object]]) -> dict[Que
 def verdict_table(
     items: Sequence[Item], orders: Sequence[Mapping[Question, bool]], source: Path
 ) -> ScoreTable:
-    """The answers to the items, one column an order.
+    """Build the table of answers to the items, one column per order.
 
     Raises:
         InvalidInput: There is no answer to an item, or one to a question that is not in the set.
@@ -336,16 +336,15 @@ def valse_models(folders: Sequence[Path], items: Sequence[Item]) -> list[Publish
 def collect_photographs(
     names: Iterable[str], folder: Path, required: Sequence[str] = ()
 ) -> list[Photograph]:
-    """The photographs of a question set that may be redistributed, as they are bundled.
+    """Collect the photographs of a question set that may be redistributed, in their bundled form.
 
     Args:
         names: File names of the pictures of the questions.
         folder: Has COCO's photographs in `val2017` and their licenses in `annotations/*.json`.
-        required: Names that must be bundled; without any, all whose license allows it are.
+        required: Names that must be bundled; if empty, all whose license allows it are.
 
     Raises:
-        InvalidInput: A required photograph may not be redistributed, or nothing is known of it; or
-            a photograph is missing.
+        InvalidInput: A required photograph may not be redistributed, or is unknown; or a photograph is missing.
     """
     images, licenses = _annotations(folder / "annotations")
     photographs = []

@@ -1,4 +1,4 @@
-"""Which stored thumbnails are of pictures that a stored run shows, and which may go."""
+"""Usage and cleanup of stored thumbnails."""
 
 from dataclasses import replace
 
@@ -13,14 +13,14 @@ from vlprobe.types import Picture
 
 
 def usage(store: Store) -> Usage:
-    """What the thumbnails of a store take, and how many of them no stored run shows."""
+    """Compute the size of the thumbnails of a store, and the number that no stored run shows."""
     used = _used(store)
     stored = thumbnails.usage(store.root, used or set())
     return stored if used is not None else replace(stored, n_unused=0)
 
 
 def summary(stored: Usage) -> str:
-    """What the thumbnails take, in a sentence.
+    """Describe the size of the thumbnails in a sentence.
 
     >>> summary(Usage(1200, 5_300_000, 20))
     '1,200 small copies of pictures take 5.3 MB; 20 of them are of results that were removed.'
@@ -33,9 +33,9 @@ def summary(stored: Usage) -> str:
 
 
 def clean(store: Store) -> int:
-    """Removes the thumbnails that no stored run shows, and those of mixed pictures, which are made
-    again when they are shown; returns how many. Where a result cannot be read, it may be the one
-    that shows a picture, and nothing goes. Raises InvalidInput on a read-only server.
+    """Remove the thumbnails that no stored run shows, and those of mixed pictures, which are made again when they are
+    shown; return the number. If a result cannot be read, it may be the one that shows a picture, so no thumbnail is
+    removed. Raises InvalidInput on a read-only server.
     """
     refuse_writing()
     used = _used(store)
@@ -43,8 +43,8 @@ def clean(store: Store) -> int:
 
 
 def _used(store: Store) -> set[str] | None:
-    """Digests of the pictures of all stored runs that are where the cases say; None where a stored
-    run or its cases cannot be read.
+    """Collect the digests of the pictures of all stored runs that exist at the stored paths; None if a stored run or
+    its cases cannot be read.
     """
     manifests, unread = store.read_runs()
     if unread:
@@ -56,6 +56,6 @@ def _used(store: Store) -> set[str] | None:
             used.update(
                 digests_of(store.root, [path for path in paths if containers.is_file(path)])
             )
-    except InvalidInput:  # damaged or closed, and told as such
+    except InvalidInput:  # damaged or not readable, and reported as such
         return None
     return used

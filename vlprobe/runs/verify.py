@@ -1,9 +1,7 @@
-"""Finds stored files that are not what was written, and removes them, so that the same runs make
-them anew.
+"""Find stored files that differ from what was written, and remove them, so that the same runs create them again.
 
-Of a store on an object store both are read, the objects and their copies on this machine. A copy
-that is damaged is fetched again once it is removed; an object that is damaged is removed in both
-places.
+For an object store, both the objects and their copies on this machine are read. A damaged copy is downloaded again
+after its removal; a damaged object is removed in both places.
 """
 
 import contextlib
@@ -55,7 +53,7 @@ class Damage:
     why: str
     drop: tuple[
         Path | Object, ...
-    ]  # what goes, so that it is made anew; empty: it cannot be made anew and stays
+    ]  # paths to remove, so that they are created again; empty: it cannot be created again and stays
 
 
 def damages(
@@ -107,7 +105,7 @@ def damages(
 
 
 def _closed_folders(root: Path) -> Iterator[Damage]:
-    """Folders whose content is not looked at, because nobody but their owner may list it."""
+    """Yield the folders that are not checked, because only their owner may list them."""
     folders = [root / kind for kind in ("cases", "runs", "embeddings", "models", "jobs")]
     folders.append(mine.path(root, annotations.FOLDER))
     for folder in [
@@ -124,9 +122,7 @@ def _closed_folders(root: Path) -> Iterator[Damage]:
 
 
 def _closed(path: Path) -> list[Damage]:
-    """What nobody but its owner may read, of a file or of those in a folder: it is not damaged,
-    and it stays.
-    """
+    """List the files that only their owner may read, of a file or a folder: they are not damaged, and stay."""
     closed = []
     try:
         entries = (
@@ -142,7 +138,7 @@ def _closed(path: Path) -> list[Damage]:
             os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))  # a pipe is not waited for
         except PermissionError as error:
             closed.append(_stays(file, error))
-        except OSError:  # whoever looks at it says so
+        except OSError:  # its readers report it
             continue
     return closed
 
@@ -156,7 +152,7 @@ def _stays(path: Path, error: OSError) -> Damage:
 
 
 def repair(to_remove: Sequence[Damage]) -> None:
-    """Removes what is damaged and can be made anew. Raises InvalidInput where it cannot be removed."""
+    """Remove damaged files that can be created again. Raises InvalidInput if one cannot be removed."""
     for path in dict.fromkeys(path for damage in to_remove for path in damage.drop):
         try:
             if isinstance(path, Object):
@@ -174,12 +170,12 @@ def repair(to_remove: Sequence[Damage]) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Removes what is in a folder but its lock, which another process may be waiting for."""
+    """Remove what is in a folder but its lock, which another process may be waiting for."""
     with files.lock(folder / ".lock", lambda: None):
         if not (folder / "manifest.json").is_dir():
             (folder / "manifest.json").unlink(
                 missing_ok=True
-            )  # first: half a folder must not pass for a whole one
+            )  # first: a partial folder must not pass for a complete one
         for path in folder.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
@@ -200,7 +196,7 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
     if wrong_key := _wrong_key(manifest, folder.name):
         yield Damage(folder / "manifest.json", wrong_key, (folder,))
     for file in manifest["files"]:
-        if mirrored and not (folder / file["name"]).exists():  # nobody asked for it yet
+        if mirrored and not (folder / file["name"]).exists():  # not requested yet
             continue
         try:
             verify_table(folder / file["name"])
@@ -214,7 +210,7 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
 def _wrong_key(manifest: dict, key: str) -> str:
     run = (
         manifest.get("run") if manifest["schema"] == SCHEMA else None
-    )  # what it was in another form is not known
+    )  # its content in another form is unknown
     keys = {manifest.get("key")} | ({Run(**run).key} if run else set())
     return f"it is of another key ({', '.join(map(str, keys))})" if keys != {key} else ""
 
@@ -252,8 +248,8 @@ def _examination(path: Path) -> Iterator[Damage]:
 
 
 def _job(folder: Path) -> Iterator[Damage]:
-    """A job that has not begun has no status and no process yet; what is damaged of one that has
-    can be said anew.
+    """Check a job: before it begins it has no status and no process; damaged files of a job that has begun can be
+    written again.
     """
     if not job_files.ID.fullmatch(folder.name):
         return
@@ -295,7 +291,7 @@ def _answers(folder: Path) -> Iterator[Damage]:
 
 
 def _left_over(path: Path) -> Iterator[Damage]:
-    with contextlib.suppress(FileNotFoundError):  # renamed meanwhile: nobody was killed
+    with contextlib.suppress(FileNotFoundError):  # renamed in the meantime: no process was killed
         if abs(time.time() - path.stat().st_mtime) > LEFT_OVER:
             yield Damage(path, "it was left by a process that was killed while it wrote", (path,))
 
@@ -329,7 +325,7 @@ def _remote_checks(remote: Mirror) -> Iterator[tuple[Callable[[str], Iterator[Da
 
 
 def _differs(remote: Mirror, name: str, fits: Callable[[Path], bool]) -> str:
-    """What is wrong with an object, "" where nothing is; it is not kept."""
+    """Return the problem of an object, "" if there is none; no copy is kept."""
     with tempfile.TemporaryDirectory(dir=remote.root, prefix=".verify-") as folder:
         try:
             remote.fetch(name, Path(folder) / "object", fits)

@@ -1,7 +1,6 @@
-"""Whether people say of edits what was intended, and whether they say the same as each other.
+"""Agreement of people with the intended meaning of edits, and with each other.
 
-VISLA's edits were looked through by people, and of PRSM's paraphrases a hundred were; here anybody's
-are, and what they say is counted.
+People checked VISLA's edits and a hundred of PRSM's paraphrases; this module counts the verdicts on any file of edits.
 """
 
 import math
@@ -22,7 +21,7 @@ MAJORITY = "most judges"
 
 
 class AgreementRow(NamedTuple):
-    """How often a judge says what was intended."""
+    """Agreement of a judge with the intended meaning."""
 
     judge: str  # or MAJORITY, of several
     meaning: str  # that was intended; "all"
@@ -33,14 +32,14 @@ class AgreementRow(NamedTuple):
 
 
 class Dispute(NamedTuple):
-    """An edit of which somebody says something else than was intended."""
+    """An edit with a verdict that differs from the intended meaning."""
 
     edit: SheetEdit
     verdicts: dict[str, str]  # by judge
 
 
 class Report(NamedTuple):
-    """What judges said of a file of edits."""
+    """Verdicts of judges on a file of edits."""
 
     judges: tuple[str, ...]
     rows: tuple[AgreementRow, ...]
@@ -49,10 +48,10 @@ class Report(NamedTuple):
 
 
 def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
-    """Counts, intervals over captions, and disputes in the order of the file.
+    """Compute counts, intervals over captions, and disputes in the order of the file.
 
     Raises:
-        InvalidInput: there is no verdict, or one of an edit that is not there.
+        InvalidInput: there is no verdict, or one on an unknown edit.
     """
     if not verdicts:
         raise InvalidInput("There is no verdict on these edits. Fill in a sheet (vlprobe sheet).")
@@ -75,10 +74,11 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
 
 
 def without_wrong(judged: JudgedFile, verdicts: Sequence[Verdict]) -> tuple[bytes, int]:
-    """The file without edits that people judged wrong, line for line as it was, and how many were left out.
+    """Return the file without edits that people judged wrong, with all other lines unchanged, and the number of
+    removed edits.
 
-    An edit is wrong where no more judges say what was intended than say something else; "unsure" counts on
-    neither side. Those that nobody judged stay.
+    An edit is wrong unless more judges confirm the intended meaning than contradict it; "unsure" counts for neither
+    side. Edits without a verdict stay.
     """
     votes: Counter[str] = Counter()
     meaning = {edit.id: edit.meaning for edit in judged.edits}
@@ -116,7 +116,8 @@ def _groups(edits: Sequence[SheetEdit]) -> np.ndarray:
 
 
 def _majority(edits: Sequence[SheetEdit], labels: np.ndarray) -> np.ndarray:
-    """The intended meaning where more than half of an edit's judges say it, else what most of the others say."""
+    """Return the intended meaning if more than half of an edit's judges confirm it, else the most frequent other
+    verdict."""
     labels_of_most = np.full(len(edits), agreement.UNJUDGED)
     for number, edit in enumerate(edits):
         counts = Counter(label for label in labels[:, number].tolist() if label >= 0)

@@ -1,9 +1,9 @@
-"""A sheet on which people say what edits mean, without what was intended: written in random order, read without trust.
+"""A sheet for verdicts on edits that hides the intended meaning: written in random order, read as untrusted input.
 
     id,caption,edit,verdict,note
 
-`verdict` is one of VERDICTS, or its first letter, or empty. Judges are told apart by the column `judge`, or
-by the file's name where it has none.
+`verdict` is one of VERDICTS, or its first letter, or empty. The column `judge` identifies judges, or the file's name
+if it has no such column.
 """
 
 import csv
@@ -39,7 +39,7 @@ class SheetEdit(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a judge said of an edit."""
+    """Verdict of a judge on an edit."""
 
     judge: str
     id: str
@@ -56,9 +56,9 @@ class JudgedFile(NamedTuple):
 
 
 def open_edits(name: str) -> JudgedFile:
-    """The edits of a file, each text of a caption once.
+    """Load the edits of a file, each text of a caption once.
 
-    Raises InvalidInput where it cannot or may not be read, or is no file of edits.
+    Raises InvalidInput if it cannot or may not be read, or is not a file of edits.
     """
     path = files.parse_path(name)
     try:
@@ -81,7 +81,7 @@ def open_edits(name: str) -> JudgedFile:
 
 
 def edits_of(edits: EditsFile) -> tuple[SheetEdit, ...]:
-    """What is judged of a file, in its order."""
+    """Return the edits of a file to be judged, in its order."""
     by_id: dict[str, SheetEdit] = {}
     for row in edits.rows:
         key = f"{row.caption}\0{row.text}\0{row.meaning}".encode()

@@ -1,4 +1,4 @@
-"""One edit that a language model is asked for: what it was told, what it answered, what became of it."""
+"""One edit requested from a language model: prompt, answer and outcome."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ JUDGE_TOKENS = 16
 
 @dataclass
 class Task:
-    """An edit of a caption that is asked for, possibly several times."""
+    """An edit of a caption that is requested, possibly several times."""
 
     caption: str
     choice: str  # of a kind; `instructions.NEGATIVE` draws one
@@ -32,7 +32,7 @@ class Task:
     day: str = ""
     defect: str = ""  # of that text; "" while there is none
     is_accepted: bool = False
-    is_closed: bool = False  # whether it is not asked for again, accepted or not
+    is_closed: bool = False  # whether no further request follows, accepted or not
     n_kinds_tried: int = 0
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class Task:
         self.defect, self.is_closed = defect, True
 
     def prompt(self) -> Prompt:
-        """What is asked next."""
+        """Next prompt."""
         purpose = f"{self.choice} {self.number} {self.attempt}"
         return Prompt(
             self.messages,
@@ -72,7 +72,7 @@ class Task:
         )
 
     def take(self, answer: Answer, earlier: Collection[str]) -> bool:
-        """Reads an answer; whether rules let it pass.
+        """Read an answer; whether rules let it pass.
 
         Args:
             answer: To `prompt`.
@@ -90,12 +90,12 @@ class Task:
         return not self.defect
 
     def judge(self, answer: Answer) -> None:
-        """Reads the answer to `question`."""
+        """Read the answer to `question`."""
         self.defect = replies.judged_defect(answer.text, self.kind)
         self.is_accepted = self.is_closed = not self.defect
 
     def retry(self, attempts: int) -> None:
-        """Gets ready to be asked again, with what was wrong, unless it was asked `attempts` times."""
+        """Prepare the next request with the reason of the failure, unless `attempts` requests were made."""
         self.attempt += 1
         if self.attempt >= attempts:
             self.is_closed = True
@@ -108,7 +108,7 @@ class Task:
             self.is_closed = True
 
     def line(self, maker: str) -> str:
-        """As a file of edits has it, or with `reason` where it was not accepted."""
+        """Format as a line of a file of edits, or with `reason` if it was not accepted."""
         row = {"caption": self.caption, "text": self.text, "meaning": self.kind.meaning}
         row |= {"subtype": self.kind.subtype, "rule": self.kind.rule, "maker": maker}
         row |= {"made": self.day}
@@ -125,7 +125,7 @@ def tasks_of(
     temperature: float,
     true_captions: Collection[str],
 ) -> list[Task]:
-    """All edits that are asked for of one caption."""
+    """List all edits to request for one caption."""
     return [
         Task(caption, choice, number, seed, temperature, true_captions)
         for choice in choices

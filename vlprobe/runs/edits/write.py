@@ -1,10 +1,9 @@
-"""Asks a language model for edits of a dataset's captions, and writes them as a file that every probe takes.
+"""Request edits of a dataset's captions from a language model, and write them as a file that every probe accepts.
 
-An answer passes rules first (`perturb.replies`), then the model is asked in a question of its own whether
-the meaning is what was asked for. What fails is asked for again, with the reason, a bounded number of
-times; what still fails stands in a second file with its reason, and is never used. Every answer is kept
-in the cache as it came (`storage.answer_log`), so that the same command goes on where it was stopped and
-asks nothing twice.
+An answer passes rules first (`perturb.replies`), then a separate prompt checks whether its meaning is the requested
+one. A failed edit is requested again, with the reason, a limited number of times; edits that still fail are written
+to a second file with their reasons, and are never used. Every raw answer is stored in the cache
+(`storage.answer_log`), so that the same command resumes after an interruption and sends no request twice.
 """
 
 import json
@@ -34,7 +33,7 @@ REJECTED = ".rejected.jsonl"
 
 @dataclass(frozen=True)
 class EditOrder:
-    """What is asked for."""
+    """Request for edits."""
 
     items: Request  # its dataset, seed, and choice of items
     writer: str
@@ -50,7 +49,7 @@ class EditOrder:
 
 
 class Outcome(NamedTuple):
-    """What was written."""
+    """Result of writing edits."""
 
     edits: Counter[str]  # by subtype
     rejected: Counter[str]  # by reason
@@ -91,11 +90,11 @@ class _Lines:
 
 
 def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> Outcome:
-    """Writes the edits, also when it is stopped: those of all captions that were finished.
+    """Write the edits; if it is stopped, those of all finished captions.
 
     Raises:
-        InvalidInput: of the dataset, the model or the file; another process asks the same model.
-        LimitReached: the next request could cost more than is left.
+        InvalidInput: the dataset, the model or the file is not valid, or another process uses the same model.
+        LimitReached: the next request could exceed the remaining budget.
     """
     dataset = registry.load_dataset(order.items.dataset, store.root)
     items, _ = select(dataset, order.items)
@@ -157,7 +156,7 @@ def _batches(captions: dict[str, set[str]], order: EditOrder) -> Iterator[tuple[
 
 
 def _finish(tasks: Sequence[Task], writer: Writer, attempts: int) -> None:
-    """Asks until every task is closed."""
+    """Ask until every task is closed."""
     accepted: dict[str, set[str]] = {task.caption: set() for task in tasks}
     while pending := [task for task in tasks if not task.is_closed]:
         answers = prompts.asked(writer, [task.prompt() for task in pending])
@@ -184,7 +183,7 @@ def _tell_size(
     budget: Budget,
     progress: Progress,
 ) -> None:
-    """Tells what is asked at least, before anything is."""
+    """Report the minimum number of requests before the first one."""
     answers = writer.log.answers
     n_edits = n_kept = sent = received = 0
     for _, tasks in _batches(captions, order):
@@ -207,7 +206,7 @@ def _tell_size(
 
 
 def _refuse_foreign_file(output: Path, maker: str) -> None:
-    """Raises InvalidInput where the file is there and holds anything but edits of this writer."""
+    """Raise InvalidInput if the file exists and holds anything but edits of this writer."""
     if not files.present(output):
         return
     try:
@@ -222,7 +221,7 @@ def _refuse_foreign_file(output: Path, maker: str) -> None:
 
 
 def _write_files(output: Path, lines: _Lines) -> None:
-    """Both files as a whole; the second one only where something was rejected."""
+    """Write both files completely; the second one only if something was rejected."""
     if lines.edits or files.present(output):
         files.write_bytes(output, "".join(f"{line}\n" for line in lines.edits).encode())
     rejected = output.with_suffix(REJECTED)
