@@ -1,11 +1,11 @@
-"""Names of models, datasets, probes and edit rules: what the folders `datasets`, `models` and `probes` define, one
-module a family without a list to edit, and what plug-ins define outside of vlprobe (`plugins`).
+"""Names of models, datasets, probes and edit rules: those in the folders `datasets`, `models` and `probes`, one
+module per family without a list to edit, and those of plug-ins outside vlprobe (`plugins`).
 
-A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking anything up) and
-`load(name, ...)`, and may define `check_name(name)`, which raises what is wrong with a name before anything is
-loaded, `named_capabilities(name)` and, of models, `suggestion(path)`: the name to write in place of a path; or it
-defines FAMILIES, a sequence of objects that have these. A name is its prefix, or its prefix, a colon and whatever
-that family understands after it. A module of `probes` defines PROBE. Modules are cheap to import: heavy libraries are
+A module of `datasets` or `models` defines PREFIX, `names()` (the forms that can be typed without a lookup) and
+`load(name, ...)`, and may define `check_name(name)`, which raises an error for a wrong name before anything is
+loaded, `named_capabilities(name)` and, of models, `suggestion(path)`: the name to use instead of a path; or it
+defines FAMILIES, a sequence of objects that have these. A name is its prefix, or its prefix, a colon and a text that
+the family parses. A module of `probes` defines PROBE. Modules are cheap to import: heavy libraries are
 imported where they are used.
 """
 
@@ -34,16 +34,16 @@ class Family(Protocol):
 
     @property
     def PREFIX(self) -> str:
-        """What their names begin with."""
+        """Prefix of their names."""
         ...
 
     def names(self) -> list[str]:
-        """What can be typed without looking anything up."""
+        """Forms that can be typed without a lookup."""
         ...
 
     @property
     def load(self) -> Callable[..., Any]:
-        """Loads the dataset or the model of a name."""
+        """Load the dataset or the model of a name."""
         ...
 
 
@@ -58,7 +58,7 @@ def _modules(folder: str) -> tuple[ModuleType, ...]:
 
 @functools.cache
 def families(folder: str) -> dict[str, Family]:
-    """What the modules of `models` or `datasets` define, by prefix and in its order."""
+    """Load the families of `models` or `datasets`, by prefix and in its order."""
     defined = [
         family
         for module in _modules(folder)
@@ -81,22 +81,22 @@ NOUNS = {"models": "model", "datasets": "dataset", "probes": "probe", "rules": "
 class ModelName:
     """The name of a model or a dataset with its family, permitted once by `parse_name`.
 
-    What follows the family's prefix, options such as `+chat` too, is for the family to parse.
+    The family parses the text after its prefix, including options such as `+chat`.
     """
 
-    text: str  # that results are stored under: as typed, a plug-in's file with its whole path
+    text: str  # name of the stored results: as typed, a plug-in's file with its full path
     family: Family
 
     def __str__(self) -> str:
         return self.text
 
     def check(self) -> None:
-        """Raise what is wrong with the name before anything is loaded: the paths in it and the heads of the files are
-        looked at, nothing is fetched and no library imported.
+        """Raise an error for a wrong name before anything is loaded: paths and the headers of files are checked,
+        without a download or an import.
 
         Raises:
-            NotFound: nothing of that name is in the family.
-            InvalidInput: nothing is at a path, or something else, or it may not be read.
+            NotFound: the family has nothing of that name.
+            InvalidInput: a path does not exist, has the wrong type, or may not be read.
         """
         try:
             if check := getattr(self.family, "check_name", None):
@@ -108,7 +108,8 @@ class ModelName:
 
     @property
     def capabilities(self) -> Capabilities | None:
-        """What a model can be asked, if its name and the heads of its files say that; None if only loading tells."""
+        """Capabilities of a model, if its name and the headers of its files determine them; None if only loading
+        does."""
         tell = getattr(self.family, "named_capabilities", None)
         return tell(self.text) if tell else None
 
@@ -173,7 +174,7 @@ def names(folder: str) -> list[str]:
 
 
 def is_form(name: str) -> bool:
-    """Return whether one of `names` says what can be typed instead of naming something.
+    """Return whether one of `names` is a form with placeholders instead of a name.
 
     >>> is_form("csv:FILE"), is_form("rococo:FILE@IMAGEDIR"), is_form("py:/mnt/DATA/mine.py")
     (True, True, False)
@@ -197,7 +198,7 @@ def _names_of_plugins(folder: str, plugin_names: tuple[str, ...]) -> list[str]:
 
 
 def _imported(folder: str, name: str) -> plugins.Imported | None:
-    """Return the plug-in that a name begins with, imported; None if there is none of that name.
+    """Import and return the plug-in that a name begins with; None if no plug-in has that name.
 
     Raises InvalidInput if it may not be imported, or cannot be.
     """
@@ -291,10 +292,10 @@ def load_dataset(name: str | ModelName, cache: Path) -> Dataset:
 
 
 def redrawn(path: Path) -> bytes | None:
-    """Return the file of a picture that a dataset draws, drawn again; None if the path names no such picture.
+    """Draw the file of a synthetic picture again; None if the path is not that of such a picture.
 
-    Shipped results name their pictures by relative paths that are in no folder: a module of
-    `datasets` that knows them defines `redraw(path)`.
+    Bundled results name their pictures by relative paths without a file: the module of `datasets` that draws them
+    defines `redraw(path)`.
     """
     for module in _modules("datasets"):
         redraw: Callable[[Path], bytes | None] | None = getattr(module, "redraw", None)
@@ -362,5 +363,5 @@ def model_order(model: str) -> tuple[bool, int, list[str | int]]:
 
 
 def is_control(model: str) -> bool:
-    """Return whether a model, by its name, knows nothing on purpose: its scores say what chance gives."""
+    """Return whether a model is a control, by its name: its scores are those of chance."""
     return model.startswith("control:")

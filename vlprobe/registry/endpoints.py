@@ -1,14 +1,13 @@
-"""Servers that models may be asked at over HTTP, and whose keys go where.
+"""Servers that may answer for models over HTTP, and the keys for them.
 
-A model `http:URL#MODEL` costs its owner money, so a name alone starts nothing: its URL must be in
-VLPROBE_APIS, a line each (`URL` for all models of a server, `URL#MODEL` for one). A person who types
-the name on the command line, or calls vlprobe from Python, puts it there; `vlprobe dashboard --api
-URL` puts it there for the server, and jobs and workers inherit it. Names from anywhere else (a link,
-a form, the file of a job, a stored run) are refused.
+A model `http:URL#MODEL` costs its owner money, so a name by itself is not enough: its URL must be in VLPROBE_APIS, one
+per line (`URL` for all models of a server, `URL#MODEL` for one). The command line and Python calls add the URL of a
+typed name; `vlprobe dashboard --api URL` adds it for the server, and jobs and workers inherit it. Names from anywhere
+else (a link, a form, the file of a job, a stored run) are rejected.
 
 VLPROBE_API_KEYS holds keys, each after the origin that it belongs to, with blanks between them:
-"https://api.example.com KEY http://127.0.0.1:8000 KEY". A key is read when a request is sent, is sent
-to its origin and nowhere else, and is kept in no object.
+"https://api.example.com KEY http://127.0.0.1:8000 KEY". A key is read when a request is sent, is only sent to its
+origin, and is not kept in any object.
 """
 
 import ipaddress
@@ -32,24 +31,24 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model is asked, as its name says."""
+    """Address of a model's server, from its name."""
 
     url: str  # without a slash at its end; "/embeddings" is appended
     model: str  # its id on the server; "" where all models are meant
-    origin: str  # scheme, host and port: what a key belongs to
+    origin: str  # scheme, host and port: the owner of a key
 
     @property
     def line(self) -> str:
-        """As VLPROBE_APIS has it."""
+        """Format as a line of VLPROBE_APIS."""
         return f"{self.url}#{self.model}" if self.model else self.url
 
 
 def parse(text: str) -> Address:
-    """The address that `URL` or `URL#MODEL` says.
+    """Parse the address in `URL` or `URL#MODEL`.
 
     Raises:
-        InvalidInput: it is no http or https URL, or has a password or a query, which would be kept
-            with the results.
+        InvalidInput: it is not an http or https URL, or has a password or a query, which would be stored with the
+        results.
     """
     quoted = f"'{PREFIX}{text}'"
     base, has_model, model = text.partition("#")
@@ -59,7 +58,7 @@ def parse(text: str) -> Address:
     except ValueError:
         raise InvalidInput(f"{quoted} names no server. Expected {FORM}.") from None
     if split_url.username is not None or split_url.password is not None or split_url.query:
-        # What it says is not repeated: it may be a secret.
+        # The message is not repeated: it may contain a secret.
         raise InvalidInput(
             "The URL of a model has a password or a query in it, which would be kept with its results. "
             f"Give its key in {KEYS}: the origin, a blank and the key."
@@ -142,7 +141,7 @@ def key_of(origin: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether nobody but this machine can be behind a name or an address of a host."""
+    """Return whether a host name or address can only be this machine."""
     if host == "localhost":
         return True
     try:

@@ -1,15 +1,14 @@
-"""What a model's name stood for when it was last loaded: the digest of a model, without torch.
+"""Cache of the digest of each model by name, from its last load, so that torch is not needed.
 
-    cache/model-digests.json    by name, precision and surroundings: the digest, and the stamps of
+    cache/model-digests.json    by name, precision and environment: the digest, and the stamps of
                                 every file that the model was loaded from
 
 It is valid for the same code of vlprobe, the same versions of the libraries that build models, the same machine,
-working folder and folders of the hub, and while every file has its stamp (`storage.memo`, which says whom that keeps
-out). A name of the hub stands for the files that are here: a newer version on the hub is looked for only when a model
-is loaded, and so by `vlprobe run --verify`. Not remembered are plug-ins, and models that do not say which files they
-are (`sources`).
+working folder and folders of the hub, and while every file has its stamp (`storage.memo` describes the protection). A
+name of the hub means the local files: a newer version on the hub is only looked for when a model is loaded, and so by
+`vlprobe run --verify`. Plug-ins are not cached, nor are models that do not list their files (`sources`).
 
-Measured on two demo models: a run that is stored is found in 1.1 s, and in 4.3 s where torch has to load the models.
+Measured on two demo models: a stored run is found in 1.1 s, and in 4.3 s if torch must load the models.
 """
 
 import functools
@@ -41,15 +40,15 @@ CODE = (".py", ".toml", ".json")
 
 
 class Identity(NamedTuple):
-    """Which model a run is about."""
+    """Identity of the model of a run."""
 
     name: str  # of a preset, that of its weights
     digest: str
 
 
 def look_up(name: ModelName, precision: str, cache: Path) -> Identity | None:
-    """Return what a checked name stands for, if nothing that it depends on has changed; None if only loading tells,
-    as on a server whose files are confined.
+    """Return the identity of a checked name, if nothing that it depends on has changed; None if the model must be
+    loaded, as on a server whose files are confined.
     """
     if not memo.believed() or access.ROOTS in os.environ:
         return None
@@ -59,7 +58,7 @@ def look_up(name: ModelName, precision: str, cache: Path) -> Identity | None:
     try:
         if all(memo.stamp(path) == row["sources"][path] for path in row["sources"]):
             return Identity(str(row["name"]), str(row["digest"]))
-    except (OSError, KeyError, TypeError):  # a file is gone, or the row is damaged
+    except (OSError, KeyError, TypeError):  # a file was deleted, or the row is damaged
         pass
     return None
 
@@ -73,14 +72,14 @@ def load(name: ModelName, device: str, precision: str, cache: Path) -> Model:
 
 
 def remember(model: Model, name: ModelName, precision: str, cache: Path, began: int) -> None:
-    """Store what a name stands for, if the model says what it was loaded from.
+    """Store the identity of a name, if the model lists the files that it was loaded from.
 
     Args:
-        model: As `registry.load_model` gave it for the name.
-        name: Of the model.
-        precision: That it was loaded with.
-        cache: Of the memo.
-        began: When loading began, in ns since 1970: files that changed since are not trusted.
+        model: The return value of `registry.load_model` for the name.
+        name: The name of the model.
+        precision: The precision of the loaded model.
+        cache: The folder of the memo.
+        began: The start of loading, in ns since 1970: files that changed since are not trusted.
     """
     if isinstance(name.family, PluginFamily) or model.sources is None:
         return

@@ -1,14 +1,14 @@
 """Plug-ins: models, datasets, probes and edit rules from outside vlprobe.
 
 A plug-in is an entry point of an installed distribution, in the group `vlprobe.models`, `vlprobe.datasets`,
-`vlprobe.probes` or `vlprobe.rules`, and has the entry point's name; or it is code by its place: `py:FILE.py`,
-`py:FOLDER` or `py:MODULE`. What follows the name and a colon is for the plug-in to understand.
+`vlprobe.probes` or `vlprobe.rules`, and has the entry point's name; or it is code by its path or module: `py:FILE.py`,
+`py:FOLDER` or `py:MODULE`. The plug-in parses the text after its name and a colon.
 
 Its code runs only if its name is in VLPROBE_PLUGINS, one name per line. Typing a name on the command line or calling
-vlprobe from Python puts it there, as does `--plugin NAME`; jobs and workers inherit it. Names from anywhere else (a
-link, a form, the file of a job, a stored run) are refused before anything is imported or opened.
+vlprobe from Python adds it, as does `--plugin NAME`; jobs and workers inherit it. Names from anywhere else (a
+link, a form, the file of a job, a stored run) are rejected before anything is imported or opened.
 
-What its code raises becomes one line: here while it is imported and loads, later through `errors.plugin_errors`.
+Errors of its code become one line: here while it is imported and loads, later through `errors.plugin_errors`.
 """
 
 import copy
@@ -58,9 +58,9 @@ METHODS = {  # of a model that declares the capability
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """The place of a plug-in's code; nothing of it is imported yet."""
+    """Location of a plug-in's code, which is not imported yet."""
 
-    name: str  # of its entry point, or py: and a whole path or a module
+    name: str  # name of its entry point, or py: and a full path or a module
     module: str  # or the path of a file, or of a package's folder
     attribute: str  # of the module; "": the module itself
     provider: str  # the distribution and its version, or the file
@@ -90,7 +90,7 @@ class Imported:
 
 @functools.cache  # scanning all distributions takes 11 ms, and each name that is not ours needs it
 def installed(folder: str) -> tuple[Plugin, ...]:
-    """Return the entry points of a key of EXPECTED, sorted by name; reads metadata and imports nothing."""
+    """Return the entry points of a key of EXPECTED, sorted by name; read metadata without imports."""
     plugins = [
         Plugin(
             point.name,
@@ -137,7 +137,7 @@ def allow(name: str) -> None:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Return the plug-in that a name begins with, with its whole path, and what follows its colon.
+    """Return the plug-in that a name begins with, with its whole path, and the text after its colon.
 
     >>> split("mine:large"), split("py:/a/b.py:large"), split("py:a.b")
     (('mine', 'large'), ('py:/a/b.py', 'large'), ('py:a.b', ''))
@@ -176,7 +176,7 @@ def find(folder: str, name: str, taken: Collection[str]) -> Plugin | None:
         if reason := problem(plugin, folder, taken):
             raise InvalidInput(reason)
         subject, allowed_name = f"'{plugin_name}' is a plug-in of {plugin.provider}", plugin_name
-    # While no code is named, no one looks whether a file is there.
+    # If no code is named, the existence of a file is not checked.
     if (is_code and not any(entry.startswith(PREFIX) for entry in named())) or (
         split(name)[0] not in named()
     ):
@@ -319,7 +319,7 @@ class PluginFamily:
             )
 
     def names(self) -> list[str]:
-        """Return the names that can be typed; the prefix only if the plug-in does not say."""
+        """Return the names that can be typed; only the prefix if the plug-in does not list any."""
         list_names = getattr(self._imported.target, "names", None)
         if not callable(list_names):
             return [self.PREFIX]
@@ -389,7 +389,7 @@ class PluginModel:
         self.name, self.digest = name, imported.combined(digest)
 
     def facts(self) -> Mapping[str, str]:
-        """Return what was built, as the model says, and whose code it is."""
+        """Describe what was built, as reported by the model, and the origin of its code."""
         facts = self._model.facts() if hasattr(self._model, "facts") else {}
         return {**facts, "plug-in": self._imported.plugin.provider}
 

@@ -26,7 +26,7 @@ class OpenedPicture(NamedTuple):
 
 
 class PixelEncoder(Protocol):
-    """What `PixelBatches` needs of an encoder of pictures."""
+    """Interface of a picture encoder that `PixelBatches` needs."""
 
     batch_size: int
     progress: Callable[[str, int, int], None]  # called with stage, done and total

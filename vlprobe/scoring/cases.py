@@ -1,4 +1,4 @@
-"""From cases to similarities: a slice of the table of cases in, a slice of the table of scores out."""
+"""Conversion of cases to similarities: a slice of the table of cases in, a slice of the table of scores out."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -34,21 +34,20 @@ def pair_matcher(
 
 
 def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
-    """Scores cases whose pictures and texts are compared among themselves.
+    """Score cases whose pictures and texts are compared among themselves.
 
-    What a model cannot score is NaN: pictures where it takes none, cosines of texts where it embeds
-    none, and margins that need them.
+    Scores that a model cannot give are NaN: pictures if it takes none, cosines of texts if it embeds none, and
+    margins that need them.
 
     Args:
         encoder: The model.
         margins: Rows with `kind`, `subtype`, `rule` and the columns of `score_columns` (image by
-            image, texts within an image) to what should win minus what should lose.
+            image, texts within an image) to the expected winner minus the expected loser.
 
     Returns:
-        A function from cases to a table with `scores` (float32 of length n_images * n_texts),
-        `text_scores` (cosines of the texts, pair by pair in the order 01, 02, 12), `erased`
-        (whether the model makes the same of the first two texts, so that an edit never reaches it)
-        and `margin`.
+        A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines
+        of the texts, pair by pair in the order 01, 02, 12), `erased` (whether the first two texts are identical to the
+        model, so that it cannot see the edit) and `margin`.
     """
 
     def score(cases: pa.Table) -> pa.Table:
@@ -113,11 +112,11 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
 
 
 def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
-    """What was scored as one column a number: `score_0`, `score_1`..., `text_01`, `text_02`...,
-    then all that is flat.
+    """Flatten the scores to one column per number: `score_0`, `score_1`..., `text_01`, `text_02`..., then the columns
+    that are already flat.
 
-    Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their
-    texts where a table holds cases of at most three texts, or of equally many.
+    Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their texts if a table
+    holds cases of at most three texts, or if all have the same number.
     """
     columns = {}
     for name in table.column_names:

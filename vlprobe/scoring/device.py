@@ -90,9 +90,7 @@ class DeviceBatches:
         shape: tuple[int, ...],
         *batch: Sequence | np.ndarray,
     ) -> np.ndarray:
-        """The outputs as one array. Raises InvalidInput where it is not finite float32 of this
-        shape.
-        """
+        """The outputs as one array. Raises InvalidInput if it is not finite float32 of this shape."""
         output = np.concatenate(self.run(stage, call, *batch))
         noun = "scores" if stage == "pairs" else stage
         if output.shape != shape or output.dtype != np.float32:

@@ -2,11 +2,11 @@
 
 A text is identified by its tokens, a picture by its bytes and its edit: inputs that are equal to
 the model share one embedding, so that an edit which a tokenizer undoes is an exact tie. The rest of
-a batch changes an embedding by less than a millionth, and by no bit where a processor multiplies
-with AVX-512 on one thread: texts go in batches of one length, and a batch is filled up to a
-multiple of BATCH_MULTIPLES, since a processor adds up a few rows in another order than many. Texts
-that begin alike go one after the other: OpenCLIP's towers compute a beginning once a batch.
-Embeddings that are needed again (`keep`) are stored in `cache/embeddings/<model digest>/`.
+a batch changes an embedding by less than a millionth, and by no bit if a processor multiplies with AVX-512 on one
+thread: texts go in batches of one length, and a batch is filled up to a multiple of BATCH_MULTIPLES, because a
+processor sums a few rows in a different order than many. Texts with the same beginning are consecutive: OpenCLIP's
+towers compute a beginning once per batch. Embeddings that are needed again (`keep`) are stored in
+`cache/embeddings/<model digest>/`.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
 
 
 class EncodedPicture(Protocol):
-    """What a PairScorer makes of a picture."""
+    """A picture as encoded by a PairScorer."""
 
     @property
     def nbytes(self) -> int:
@@ -52,18 +52,18 @@ class Encoder:
     """A model with its batches, its worker threads and its memory.
 
     Args:
-        model: What encodes.
-        folder: Where kept embeddings live; None: in a temporary file, as long as this encoder does.
-        batch_size: Images at once; texts go four times as many at once. Changes speed, and scores
-            by less than 1e-6. Batches of images are smaller where `memory` does not hold four of
-            them, and batches of any stage are halved where the device is out of memory.
+        model: The model that encodes.
+        folder: The folder of stored embeddings; None: a temporary file that is deleted with this encoder.
+        batch_size: The number of images per batch; batches of texts have four times as many. Changes speed, and
+        scores by less than 1e-6. Batches of images are smaller if `memory` does not hold four of them, and batches of
+        any stage are halved if the device is out of memory.
         workers: Threads that read and preprocess pictures.
         progress: Called with (stage, done, total) after each batch; may raise to stop.
-        memory: Bytes that pictures and tokens may take while they wait for the model, beside what
-            is returned.
+        memory: Bytes that pictures and tokens may take while they wait for the model, in addition to the returned
+        arrays.
         on_read: Called in a worker thread with each picture that is read and its files' bytes.
-        recurs: Which of these texts are asked for again later, bool of shape (n,); they are kept,
-            too.
+        recurs: Function that marks the texts that are needed again later, bool of shape (n,); their embeddings are
+        also stored.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Encoder:
         return self._images.get([batches.keys[picture] for picture in images])
 
     def stored_images(self, images: Sequence[Picture]) -> np.ndarray | None:
-        """As `images`, where each of them has an embedding already; else None."""
+        """Return the same as `images` if each of them already has an embedding; else None."""
         keys = self._keys_of(images)
         return self._images.get(keys) if all(map(self.stores_image, keys)) else None
 
@@ -333,11 +333,11 @@ class Encoder:
         return key in self._images
 
     def flush(self) -> None:
-        """Writes embeddings that wait to be stored."""
+        """Write embeddings that wait to be stored."""
         self._images.flush()
         self._texts.flush()
 
     def close(self) -> None:
-        """Writes embeddings that wait to be stored; the encoder is of no use afterwards."""
+        """Write embeddings that wait to be stored; the encoder is of no use afterwards."""
         self._images.close()
         self._texts.close()

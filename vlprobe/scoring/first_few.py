@@ -1,4 +1,4 @@
-"""The best few candidates of a query, best first: what a person looks at."""
+"""The best few candidates of a query, best first, for display."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ def best_first(
 
 
 def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
-    """Candidates of queries, best first, of shape (n_queries, k), as they are handed on."""
+    """Pad the candidates of queries, best first, of shape (n_queries, k), to the width of FirstFew."""
     missing = ((0, 0), (0, max(0, FIRST - numbers.shape[1])))
     return FirstFew(
         np.pad(numbers[:, :FIRST].astype(np.int64), missing, constant_values=-1),
@@ -36,10 +36,10 @@ def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
 
 
 def best_columns(scores: np.ndarray, k: int) -> np.ndarray:
-    """The k best columns of each row, of equal ones the lower first; shape (n_queries, k).
+    """Find the k best columns of each row, the lower first if equal; shape (n_queries, k).
 
-    The k best are within the k chunks of columns whose highest value is best, of equal ones the
-    first, so that the whole matrix is read once.
+    The k best are within the k chunks of columns with the highest maxima, the first if equal, so that the matrix is
+    only read once.
     """
     n_queries, n_candidates = scores.shape
     n_chunks = n_candidates // _CHUNK
@@ -54,8 +54,8 @@ def best_columns(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 def _highest(values: np.ndarray, k: int) -> np.ndarray:
-    """Where the k highest values of each row stand, best first and of equal ones the lower first:
-    sooner told by k searches than by sorting.
+    """Find the positions of the k highest values of each row, best first and the lower first if equal: k searches are
+    faster than sorting.
     """
     remaining = np.where(np.isnan(values), np.finfo(values.dtype).min, values)
     rows, order = np.arange(len(values)), np.empty((len(values), k), dtype=np.int64)

@@ -3,7 +3,7 @@
 Similarities are products of fixed shape: PRODUCT_BYTES of candidates, some hundred queries. Which
 candidates share a product depends only on the candidates, not on the memory, so a similarity has
 the same bits everywhere. Candidates with equal embeddings share one column of a product, so that
-candidates which the model cannot tell apart tie to the bit. A gallery larger than its share of the
+candidates that the model cannot distinguish tie to the bit. A gallery larger than its share of the
 memory, and rows of similarities that span several products, are memory-mapped from an unnamed file.
 """
 
@@ -53,10 +53,10 @@ class Gallery:
         Args:
             encode: Candidates by their numbers to embeddings, float32 of shape (len, width); a
                 candidate gets the same bits in every slice.
-            n: How many candidates.
+            n: The number of candidates.
             width: Numbers in a row.
-            memory: Bytes that the whole run may take; a gallery of more than 1 / MEMORY_SHARES of
-                them goes to a file.
+            memory: Bytes that the entire run may take; a gallery of more than 1 / MEMORY_SHARES of them is written to
+            a file.
             similarity: As in the constructor.
         """
         if 4 * n * width <= memory // MEMORY_SHARES:
@@ -71,7 +71,7 @@ class Gallery:
 
     @property
     def block(self) -> int:
-        """The number of whole rows of similarities that fit BLOCK_BYTES."""
+        """Number of complete rows of similarities that fit BLOCK_BYTES."""
         return max(1, BLOCK_BYTES // (4 * max(self.n, 1)))
 
     @property
@@ -95,18 +95,17 @@ class Gallery:
     def similarities_within(
         self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield, as `similarities` does, also the similarities in the gallery of some candidates.
+        """Yield the blocks of `similarities` with the similarities in the smaller gallery of some candidates.
 
         Args:
             queries: Shape (q, width).
             among: The candidates of the smaller gallery, bool of shape (n,), at least one.
-            match: The logit of a query and a candidate. Each gallery has its own short-list; a pair
-                on both is matched once. What a candidate of the smaller gallery scores in it does
-                not depend on the others.
+            match: The logit of a query and a candidate. Each gallery has its own short-list; a pair on both is
+            matched once. The score of a candidate in the smaller gallery does not depend on the others.
 
         Yields:
-            Queries, similarities, and those in the smaller gallery, of which only the columns of
-            its candidates mean anything; without `match` the same array.
+            Queries, similarities, and those in the smaller gallery, of which only the columns of its candidates are
+            valid; without `match` the same array.
         """
         # A column is matched as the lowest number of the smaller gallery that it has, if any
         smaller = np.flatnonzero(among)[::-1]
@@ -179,8 +178,8 @@ def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
 
 
 def _columns(vectors: np.ndarray, one_product: bool) -> tuple[np.ndarray, np.ndarray | slice]:
-    """As `distinct_rows`; of several products in the order of the candidates, by digests of the
-    rows, so that no more than one product is held.
+    """Find distinct rows like `distinct_rows`; for several products in the order of the candidates, by digests of the
+    rows, so that only one product is in memory.
     """
     if one_product:
         return distinct_rows(vectors)

@@ -1,9 +1,9 @@
 """The distinct pictures and texts that a run shows to a model, in the order in which `vlprobe ask`
-writes them, with the keys that each may go by in somebody's file.
+writes them, with the keys that each may have in an imported file.
 
-    p-16 hex digits         a picture by its content and edit, t-16 hex digits a text by its letters
+    p-16 hex digits         a picture by its content and edit; t-16 hex digits: a text by its letters
     ITEM_i0 ITEM_c0         the pictures and the texts (captions, then foils) of an item, from 0
-    ITEM, path, name, stem  of a picture that is not edited; a name that two pictures have is none
+    ITEM, path, name, stem  of a picture that is not edited; a name that two pictures share is not a key
     the text itself
 """
 
@@ -17,7 +17,7 @@ from vlprobe.types import Item, Picture, Reader
 
 
 def text_id(text: str) -> str:
-    """What a text is called, whatever asks about it.
+    """Compute the id of a text, the same in every run.
 
     >>> text_id("a red dog")
     't-74a0998d2d47fc91'
@@ -26,8 +26,8 @@ def text_id(text: str) -> str:
 
 
 def picture_id(picture: Picture, digest_of: Mapping[Path, str]) -> str:
-    """What a picture is called: by the digests of its file and, where it is edited, of its
-    partner's; of one that is not here, by what tells it from others.
+    """Compute the id of a picture from the digests of its file and, if it is edited, of its partner's; for a missing
+    picture, from its identifying fields.
     """
     if picture.edit is None:
         content = digest_of[picture.path]
@@ -39,13 +39,13 @@ def picture_id(picture: Picture, digest_of: Mapping[Path, str]) -> str:
 
 
 class RunInputs:
-    """What `types.Inputs` promises, of a run.
+    """Implementation of `types.Inputs` for a run.
 
     Args:
-        items: Of the run; all their pictures and captions are inputs.
+        items: The items of the run; all their pictures and captions are inputs.
         cases: Reads the cases of the run; their further texts come next.
-        candidates: Pictures and texts that galleries hold beside those.
-        cache: Where the digests of pictures are kept.
+        candidates: Pictures and texts that galleries hold in addition.
+        cache: The folder of the stored digests of pictures.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class RunInputs:
 
 
 def of_items(items: Sequence[Item], cache: Path) -> RunInputs:
-    """The pictures and captions of a dataset alone, for trying a model on them."""
+    """Collect only the pictures and captions of a dataset, for model checks."""
 
     def no_cases(columns: Sequence[str]) -> Iterator:
         return iter(())

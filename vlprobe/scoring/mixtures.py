@@ -1,7 +1,7 @@
-"""One picture mixed with its partner at every share, and what a model makes of each mixture.
+"""Mixtures of one picture with its partner at every share, and a model's scores for them.
 
-A mixture is made as a run makes it, pixel for pixel, but for pictures with a side above MAX_SIDE,
-which are shrunk first. All shares are asked in one batch.
+A mixture is identical to that of a run, pixel for pixel, except for pictures with a side above MAX_SIDE, which are
+shrunk first. All shares are scored in one batch.
 """
 
 import itertools
@@ -18,27 +18,27 @@ from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.types import Model, PictureEdit
 from vlprobe.types.protocols import embeds_images
 
-SHARES = tuple(range(100, 49, -2))  # per cent of the picture that stays: the grid that is asked
-WHOLE = SHARES[0]  # nothing of the partner: the picture itself
+SHARES = tuple(range(100, 49, -2))  # per cent of the picture that stays: the grid of shares
+WHOLE = SHARES[0]  # no part of the partner: the picture itself
 MAX_SIDE = 1024  # pixels, of a picture that is mixed at every share
 
 
 @dataclass(frozen=True, slots=True)
 class ShareScores:
-    """What a model makes of a picture and of its mixtures, for one caption."""
+    """Scores of a picture and of its mixtures, for one caption."""
 
-    right: float  # similarity of the caption and the picture as it is
+    right: float  # similarity of the caption and the unchanged picture
     mixtures: tuple[float, ...]  # of each mixture, in the order of SHARES
 
     @property
     def wins(self) -> tuple[bool, ...]:
-        """Return whether the picture scores higher than its mixture, by share; a tie is no win."""
+        """Return whether the picture scores higher than its mixture, by share; a tie is not a win."""
         return tuple(self.right > mixture for mixture in self.mixtures)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Where a model begins to prefer the right picture, as less and less of it stays."""
+    """Share below which a model begins to prefer the right picture."""
 
     share: int  # the highest share from which the right picture wins down to the last; 0: never
     n_changes: int  # how often the winner changes on the way; 0 or 1, or more than once
@@ -50,11 +50,11 @@ class Turn:
 
 
 def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
-    """Where the right picture begins to win.
+    """Find the share at which the right picture begins to win.
 
     Args:
-        wins: Whether it wins at each share.
-        shares: Falling.
+        wins: The results of the right picture by share, True if it wins.
+        shares: The shares, in descending order.
 
     >>> turn([False, False, True, True], [100, 98, 96, 94])
     Turn(share=96, n_changes=1)
@@ -73,7 +73,7 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
 
 
 def can_ask(model: Model) -> bool:
-    """Return whether a model scores pictures by their embeddings alone, so that a share costs one picture."""
+    """Return whether a model scores pictures only by their embeddings, so that a share costs one picture."""
     return embeds_images(model) and not model.capabilities.scores_pairs
 
 
@@ -101,15 +101,15 @@ def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) ->
 def pictures_by_share(
     image: Image.Image, partner: Image.Image, edit: PictureEdit
 ) -> list[Image.Image]:
-    """A picture as it is, and its mixture at every lower share: as `mix.apply` makes each.
+    """Make a picture's mixtures at every share, beginning with the picture itself: identical to those of `mix.apply`.
 
-    Blends are looked up by the values of both pictures, since the rounded blend of two bytes
-    depends on nothing else: several times as fast as arithmetic on every pixel.
+    Blends are looked up by the values of both pictures, because the rounded blend of two bytes only depends on them:
+    several times as fast as arithmetic on every pixel.
 
     Args:
-        image: RGB; one with a side above MAX_SIDE is shrunk, so that many can be made at once.
+        image: RGB; one with a side above MAX_SIDE is shrunk, so that many are made at once.
         partner: RGB, of any size.
-        edit: Kind and seed of the mixture; its own share is not looked at.
+        edit: Kind and seed of the mixture; its own share is ignored.
     """
     if max(image.size) > MAX_SIDE:
         image = image.copy()
@@ -126,8 +126,8 @@ def pictures_by_share(
 
 
 def boxes(size: tuple[int, int], edit: PictureEdit) -> list[tuple[float, float, float, float]]:
-    """Where a patch lies at every share: left, top, right and bottom as shares of the width and
-    the height; of WHOLE a box without area.
+    """Compute the position of a patch at every share: left, top, right and bottom as shares of the width and the
+    height; for WHOLE a box without area.
     """
     width, height = size
     bounds = [mix.box(width, height, share / WHOLE, edit.seed) for share in SHARES[1:]]

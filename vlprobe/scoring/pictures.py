@@ -30,7 +30,7 @@ FORMATS = (
     "GIF",
     "BMP",
     "TIFF",
-)  # not EPS, say, which PIL hands to Ghostscript
+)  # not EPS, for example, which PIL passes to Ghostscript
 # What PIL's decoders of these formats raise on 27,000 files with random bytes changed or cut off.
 DAMAGE = (OSError, SyntaxError, ValueError, TypeError, EOFError, struct.error)
 TURNS: dict[object, Image.Transpose] = {  # how a picture is turned upright, by EXIF's orientation
@@ -44,13 +44,13 @@ TURNS: dict[object, Image.Transpose] = {  # how a picture is turned upright, by 
 }
 BLOCK_PIXELS = 1 << 20  # converted at a time
 DIGEST_MEMO = "picture-digests.json"
-MOST_DIGESTS = 200_000  # files that are remembered, those asked about last; or all of one call
+MOST_DIGESTS = 200_000  # cached files, the most recently used; or all of one call
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes; those of a drawn scene that shipped results name are drawn.
+    """Read the file's bytes; those of a drawn scene in bundled results are drawn.
 
-    Raises InvalidInput where there is no such file, nothing in it, or it may not be read.
+    Raises InvalidInput if the file does not exist, is empty, or may not be read.
     """
     if not path.is_absolute() and (drawing := registry.redrawn(path)):
         return drawing
@@ -75,7 +75,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _cropped(path: Path, box: tuple[int, int, int, int]) -> bytes:
-    """That part of a picture as BMP, which has the same bytes under every version of PIL."""
+    """Crop a picture and return it as BMP, which has the same bytes in every version of PIL."""
     left, top, width, height = box
     image = decode(read_bytes(path.parent), str(path.parent))
     edges = (
@@ -137,9 +137,10 @@ def decode(
 
 
 def _orientation(image: Image.Image) -> object:
-    """EXIF's orientation, 1 to 8; None where the EXIF has none or is damaged.
+    """Read EXIF's orientation, 1 to 8; None if the EXIF has none or is damaged.
 
-    Not by `ImageOps.exif_transpose`, which writes the whole EXIF block again, and fails on odd tags of cameras.
+    `ImageOps.exif_transpose` is not used because it writes the entire EXIF block again, and fails on odd tags of
+    cameras.
     """
     try:
         return image.getexif().get(ExifTags.Base.Orientation)
@@ -187,7 +188,7 @@ def read(picture: Picture) -> tuple[bytes, ...]:
 
 
 def compose(picture: Picture, contents: tuple[bytes, ...]) -> Image.Image:
-    """The picture from what `read` gave, edited as it says. Raises InvalidInput."""
+    """Compose the picture from the return value of `read`, with its edit. Raises InvalidInput."""
     image = decode(contents[0], str(picture.path))
     if picture.edit is None:
         return image
@@ -205,7 +206,7 @@ def content_key(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
 
 
 def open_picture(picture: Picture) -> Image.Image:
-    """The picture as an upright RGB image, edited as it says. Raises InvalidInput."""
+    """Open the picture as an upright RGB image, with its edit. Raises InvalidInput."""
     return compose(picture, read(picture))
 
 
@@ -254,12 +255,13 @@ def _stamp(key: str) -> memo.Stamp:
 
 
 def _file_digest(path: Path) -> str:
-    """Of a part of a picture, that of the whole and of the part's place: no decoder has a say in it."""
+    """Compute the digest of a file; for a part of a picture, from the digest of the file and the box, so that no
+    decoder affects it."""
     if containers.crop_box(path):
         return digest(read_bytes(path.parent) + path.name.encode())
     return digest(read_bytes(path))
 
 
 def _is_row(row: object) -> bool:
-    """Return whether it is what a memo says of a file: its stamp, and the digest of its bytes."""
+    """Return whether it is a valid row of a memo: a file's stamp, and the digest of its bytes."""
     return isinstance(row, list) and len(row) == 5 and isinstance(row[-1], str)

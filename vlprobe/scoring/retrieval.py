@@ -16,7 +16,7 @@ from vlprobe.scoring.short_list import Match
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRanks:
-    """What retrieval gave for each query: arrays of shape (n_queries,); those of the first few
+    """Result of retrieval for each query: arrays of shape (n_queries,); those of the first few
     candidates of shape (n_queries, FIRST), as in `first_few.FirstFew`.
     """
 
@@ -45,21 +45,20 @@ def retrieve(
     altered: np.ndarray,
     match: Match | None = None,
 ) -> RetrievalRanks:
-    """Ranks each query's own original candidates in the clean gallery and in the one with altered
-    candidates.
+    """Rank each query's own original candidates in the clean gallery and in the one with altered candidates.
 
     Args:
         queries: Shape (q, dim).
         query_item: The item of each query, shape (q,); every item has an original in the gallery.
         gallery: The n candidates.
         owner: The item of each candidate, shape (n,).
-        altered: Whether a candidate was altered, shape (n,), at least one.
-        match: The logit of a query and a candidate, of a model that looks at pairs.
+        altered: Mask of altered candidates, shape (n,), at least one.
+        match: The logit of a query and a candidate, for a model that scores pairs.
 
     Returns:
         Ranks from 1; every other candidate with at least the own best similarity ranks before it.
-        The clean rank does not depend on the altered candidates: with `match`, each of the two
-        galleries has a short-list of its own.
+        The clean rank does not depend on the altered candidates: with `match`, each of the two galleries has a
+        separate short-list.
     """
     if not altered.any():
         raise InvalidInput(
@@ -75,10 +74,10 @@ def retrieve_clean(
     owner: np.ndarray,
     match: Match | None = None,
 ) -> RetrievalRanks:
-    """As `retrieve`, in a gallery where nothing is altered: what stands against the query's own
-    candidates is the best of all others, and both ranks are the clean one.
+    """Rank like `retrieve`, in a gallery without altered candidates: the competitor of the query's own candidates is
+    the best of all others, and both ranks are the clean one.
 
-    Raises InvalidInput where all candidates are of one item.
+    Raises InvalidInput if all candidates are of one item.
     """
     if (owner == owner[0]).all():
         raise InvalidInput(
@@ -107,7 +106,7 @@ def _retrieve(
 def _block_ranks(
     scores: np.ndarray, clean: np.ndarray, items: np.ndarray, owner: np.ndarray, altered: np.ndarray
 ) -> RetrievalRanks:
-    """Rank in whole rows of similarities, of shape (queries, n); `clean` has those among originals."""
+    """Rank in complete rows of similarities, of shape (queries, n); `clean` has those among originals."""
     is_own = owner == items[:, None]
     own = np.nonzero(is_own & ~altered)
     best, best_clean = _best(scores, own), _best(clean, own)

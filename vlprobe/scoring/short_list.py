@@ -33,9 +33,7 @@ def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
 
 
 def short_listed(cosines: np.ndarray) -> np.ndarray:
-    """Which candidates are a query's SHORT_LIST best, those that tie with the last of them
-    included; the same shape.
-    """
+    """Mark the SHORT_LIST best candidates of each query, including ties with the last of them; the same shape."""
     k = min(SHORT_LIST, cosines.shape[1])
     return cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
 

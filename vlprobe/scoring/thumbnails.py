@@ -1,8 +1,7 @@
-"""Small copies of pictures for pages: whole, never cropped, without what a camera noted.
+"""Thumbnails of pictures for pages: complete, never cropped, without camera metadata.
 
-They are kept in the store (`storage.thumbnails`) by the digest of the file's bytes, of a mixed
-picture by those of both files and the edit. A picture is opened by the same guarded way as for a
-model.
+They are stored (`storage.thumbnails`) under the digest of the file's bytes, or for a mixed picture under those of
+both files and the edit. A picture is opened with the same checks as for a model.
 """
 
 import base64
@@ -61,32 +60,32 @@ def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
 
 
 def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
-    """Makes and stores the thumbnail of a picture that a run has read, unless it is stored or the
+    """Make and stores the thumbnail of a picture that a run has read, unless it is stored or the
     picture is mixed; one that cannot be opened has none.
     """
     if picture.edit is not None:
         return
     key = pictures.digest(contents[0])
     if not stored.holds(root, key):
-        with contextlib.suppress(InvalidInput):  # whoever asks for the picture says so
+        with contextlib.suppress(InvalidInput):  # the request for the picture reports it
             stored.write(root, key, make(picture, contents))
 
 
 def thumbnail(root: Path, name: str) -> bytes:
-    """The thumbnail of a picture: WebP, stored, or made now and stored where that is possible.
+    """Return the thumbnail of a picture as WebP from the store, or make it now and store it if possible.
 
     Args:
         root: The store's folder.
-        name: The picture's, as tables of cases and answers have it.
+        name: The picture's name in the tables of cases and answers.
 
     Raises:
-        InvalidInput: the picture is gone, damaged or outside of what may be read.
+        InvalidInput: the picture is missing, damaged or outside the readable folders.
     """
     picture = Picture.from_name(name)
     paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
     if (root, name) in _memory or not any(
         path.is_absolute() or containers.is_file(path) for path in paths
-    ):  # drawn: there is no such file
+    ):  # drawn: the file does not exist
         key = name_key(picture)
         return _memory.get(
             (root, name),
@@ -111,7 +110,7 @@ def data_address(content: bytes) -> str:
 def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
     """The data address of each picture by its name, "" of one that cannot be read."""
     distinct = list(dict.fromkeys(names))
-    with contextlib.suppress(InvalidInput, OSError):  # said of each picture below
+    with contextlib.suppress(InvalidInput, OSError):  # reported for each picture below
         readable = [Picture.from_name(name).path for name in distinct]
         files = [path for path in readable if path.is_absolute() and containers.is_file(path)]
         digests_of(root, files)  # read side by side what is new
@@ -127,7 +126,7 @@ def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
         try:
             containers.status(path)
         except (OSError, ValueError):
-            pictures.read_bytes(path)  # says what is wrong
+            pictures.read_bytes(path)  # reports the problem
             raise InvalidInput(f"Image '{path}' cannot be read. Check the file.") from None
     return pictures.file_digests(paths, root)
 
@@ -149,7 +148,7 @@ def _stored_or_made(root: Path, picture: Picture, key: str) -> bytes:
 
 
 def name_key(picture: Picture) -> str:
-    """The key of the thumbnail of a drawn scene that shipped results name: no file has to be read."""
+    """Return the key of the thumbnail of a drawn scene in bundled results, without reading a file."""
     return pictures.digest(picture.name.encode()) + (stored.MIXED if picture.edit else "")
 
 

@@ -9,8 +9,8 @@ PAD = -1  # in a row of tokens: after the end of the text
 
 
 def token_counts(tokens: np.ndarray, pad: np.ndarray | int = PAD) -> np.ndarray:
-    """Columns of each row before the trailing ones that equal `pad`, shape (n,); a row of
-    nothing else counts whole.
+    """Count the columns of each row before the trailing ones that equal `pad`, shape (n,); a row with only `pad`
+    counts in full.
     """
     return tokens.shape[1] - np.argmax(tokens[:, ::-1] != pad, axis=1)
 
@@ -30,8 +30,7 @@ def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
 
 
 def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """For each row its token count, and the count without the model's own padding (repeats of its
-    final token).
+    """Compute for each row its token count, and the count without the model's own padding (repeats of its final token).
 
     Returns int64 of shape (n, 2); texts with equal rows may share a batch.
     """

@@ -1,8 +1,7 @@
-"""Stored embeddings: a bounded number in memory, the rest in files that are written once and never
-changed.
+"""Storage of embeddings: a bounded number in memory, the others in files that are written once and never changed.
 
 A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the
-merged one is written before they are deleted, and a process that has them open can go on reading.
+merged one is written before they are deleted, and a process that has them open can continue to read.
 In the mirror of an object store every file is uploaded as it is written, all are fetched when the
 folder is opened, and none are merged.
 """
@@ -30,7 +29,7 @@ from vlprobe.storage.mirror import Mirror, mirror_of
 FILE_BYTES = (
     32 << 20
 )  # of embeddings that wait in memory to be written, and of a file that is not small
-FLUSH_SECONDS = 20.0  # what is lost at most when a process is killed
+FLUSH_SECONDS = 20.0  # the most that is lost when a process is killed
 SMALL_FILES = 16  # more than these are merged
 FETCH_THREADS = 8
 
@@ -64,10 +63,9 @@ class _Rows(NamedTuple):
 
 
 class VectorStore:
-    """Embeddings under 16-byte keys; on disk, in a folder or in a file without a name that goes
-    with the process.
+    """Embeddings under 16-byte keys; on disk, in a folder or in an unnamed file that ends with the process.
 
-    In memory are FILE_BYTES of embeddings at most, and every key with the number of its row.
+    Memory holds at most FILE_BYTES of embeddings, and every key with the number of its row.
     """
 
     def __init__(self, dim: int, folder: Path | None) -> None:
@@ -136,9 +134,7 @@ class VectorStore:
         return out
 
     def _read(self, source: _Rows, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Rows of a file, given in rising order: what is side by side is read at once, as far as
-        the memory allows.
-        """
+        """Read rows of a file, given in ascending order: adjacent rows are read at once, if memory allows."""
         size = max(1, FILE_BYTES // self._row.itemsize)
         breaks = np.flatnonzero(np.diff(rows) > 1) + 1
         for run_start, run_stop in zip([0, *breaks], [*breaks, len(rows)], strict=True):
@@ -150,9 +146,7 @@ class VectorStore:
                 yield block, content["vector"][rows[block] - lowest]
 
     def put(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
-        """Adds embeddings; they are on disk after FLUSH_SECONDS or FILE_BYTES, or when `flush`
-        is called.
-        """
+        """Add embeddings; they are on disk after FLUSH_SECONDS or FILE_BYTES, or when `flush` is called."""
         if not keys:
             return
         block = np.empty(len(keys), dtype=self._row)
@@ -164,7 +158,7 @@ class VectorStore:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what waits in memory; it appears on disk whole or not at all."""
+        """Write the embeddings that wait in memory; they appear on disk atomically."""
         blocks = [
             source for source in self._sources[self._written :] if isinstance(source, np.ndarray)
         ]
@@ -192,9 +186,7 @@ class VectorStore:
         return self._handles.enter_context(tempfile.TemporaryFile())
 
     def close(self) -> None:
-        """Writes what waits in memory, lets go of the files, and merges small ones where there
-        are many.
-        """
+        """Write what waits in memory, lets go of the files, and merges small ones where there are many."""
         self.flush()
         self._handles.close()
         if self.folder and self.folder.is_dir() and not self._mirror:
@@ -203,7 +195,7 @@ class VectorStore:
 
 
 def _exchange(mirror: Mirror, folder: Path) -> None:
-    """Fetches the files that are missing here, and uploads those that are missing there, such as
+    """Fetch the files that are missing here, and uploads those that are missing there, such as
     after a failure.
     """
     object_names = mirror.names(mirror.name(folder))

@@ -1,17 +1,17 @@
-"""Limits of a served dashboard: which folders may be read, whether anything may be changed, and who
-may sign in.
+"""Limits of a served dashboard: readable folders, write access, and sign-in.
 
-`vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The
-command line of a person on the machine itself is not limited.
+`vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The command line on the
+machine itself is not limited.
 
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
-    VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
-    VLPROBE_REMOTES=U\nV     tables are fetched from below these URLs and, where there are roots, from nowhere else
-    VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everybody who can
+    VLPROBE_ROOTS=/a:/b      files of datasets and models are only read from these folders
+    VLPROBE_REMOTES=https:.. tables are fetched from below these URLs, one per line, and, if there are roots, only
+                             from there
+    VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everyone who can
     VLPROBE_QUIZ=1           rooms may be opened in which several people take the quiz
-    VLPROBE_PLUGINS=a        plug-ins whose code may run, a name a line (`registry.plugins`); others: never
-    VLPROBE_APIS=https://a   servers that models may be asked at, a line each (`registry.endpoints`); others: never
-    VLPROBE_RAY=HOST:PORT    the Ray cluster that runs may use (`runs.ray_cluster`); others: never
+    VLPROBE_PLUGINS=a        plug-ins whose code may run, one name per line (`registry.plugins`); no others
+    VLPROBE_APIS=https://a   servers that may answer for models, one per line (`registry.endpoints`); no others
+    VLPROBE_RAY=HOST:PORT    the Ray cluster that runs may use (`runs.ray_cluster`); no others
 """
 
 import os
@@ -42,7 +42,7 @@ def settings(
     """Environment variables of a server with these limits; no roots: not confined; no people: no
     sign-in; `quiz`: with rooms; `remotes`: URLs below which tables may be fetched all the same.
 
-    Raises InvalidInput where a value could be read as another limit than the one that was meant.
+    Raises InvalidInput if a value could be read as another limit than the one that was meant.
     """
     for address in people:
         is_address = (
@@ -73,17 +73,17 @@ def settings(
 
 
 def read_only() -> bool:
-    """Return whether nothing may be run, written or uploaded here."""
+    """Return whether running, writing and uploading are disabled."""
     return bool(os.environ.get(READ_ONLY))
 
 
 def quiz() -> bool:
-    """Return whether rooms for the quiz may be opened; they are in memory, so also where nothing is written."""
+    """Return whether rooms for the quiz may be opened; they are in memory, so a read-only server can have them."""
     return bool(os.environ.get(QUIZ))
 
 
 def sign_in() -> bool:
-    """Return whether people have to sign in; an empty setting admits nobody."""
+    """Return whether people must sign in; an empty setting admits no one."""
     return SIGN_IN in os.environ
 
 
@@ -110,7 +110,7 @@ def allowed(email: str, verified: bool) -> bool:
 
 
 def refuse_writing() -> None:
-    """Raises InvalidInput where nothing may be changed."""
+    """Raise InvalidInput on a read-only server."""
     if read_only():
         raise InvalidInput(
             "This dashboard is read-only: nothing can be run, kept or changed here. Install vlprobe to run your own."
@@ -118,8 +118,7 @@ def refuse_writing() -> None:
 
 
 def refuse_outside(path: Path) -> None:
-    """Raises InvalidInput where the file, with all links followed, is in none of the folders that
-    may be read.
+    """Raise InvalidInput if the file, with all links followed, is in none of the folders that may be read.
 
     The message does not reveal whether the file exists.
     """
@@ -133,7 +132,7 @@ def refuse_outside(path: Path) -> None:
         OSError,
         ValueError,
         RuntimeError,
-    ):  # a home of nobody, NUL, links in a circle: no file can be there
+    ):  # an unknown home, NUL, a loop of links: no file can have this path
         resolved = None
     if resolved is None or not any(resolved.is_relative_to(root) for root in roots):
         raise InvalidInput(
@@ -143,8 +142,8 @@ def refuse_outside(path: Path) -> None:
 
 
 def refuse_remote(url: str) -> None:
-    """Raises InvalidInput where nothing may be fetched from there: the files that may be read are confined, or
-    nothing may be written, and whoever started the server named no URL above it.
+    """Raise InvalidInput if downloads from this URL are not allowed: files are confined or the server is read-only,
+    and the person who started it did not allow a URL above it.
     """
     if ROOTS not in os.environ and not read_only():
         return
@@ -157,8 +156,8 @@ def refuse_remote(url: str) -> None:
 
 
 def refuse_typed(path: Path) -> None:
-    """Raises InvalidInput where a typed path may not be read: outside of the roots, or any file
-    on a read-only server without roots.
+    """Raise InvalidInput if a typed path may not be read: outside of the roots, or any file on a read-only server
+    without roots.
     """
     if ROOTS in os.environ:
         refuse_outside(path)
@@ -169,8 +168,7 @@ def refuse_typed(path: Path) -> None:
 
 
 def refuse_name(name: str) -> None:
-    """Raises InvalidInput where the name of a dataset or a model has a path in it that may not be
-    read.
+    """Raise InvalidInput if the name of a dataset or a model has a path in it that may not be read.
 
     Text that names no existing file is not taken for a path: names of published weights have
     slashes, too.

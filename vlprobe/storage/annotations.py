@@ -1,6 +1,6 @@
 """Annotations of single cases: tags and a note, stored in the folder `mine` of the cache.
 
-    mine/annotations/<case key>.jsonl    append-only, a line a change; the latest line of a case counts
+    mine/annotations/<case key>.jsonl    append-only, one line per change; the latest line of a case counts
 
 A case keeps its number and its id under one case key for ever, so that its annotation holds for
 every model.
@@ -75,7 +75,7 @@ def read(store: Store, case_key: str) -> Annotations:
 
 
 def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
-    """Replaces the annotation of a case; returns it as stored, with tags and note cleaned.
+    """Replace the annotation of a case; returns it as stored, with tags and note cleaned.
 
     Raises:
         InvalidInput: too long, too many tags, or the cache is read-only.

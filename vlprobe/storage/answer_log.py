@@ -1,10 +1,10 @@
-"""Raw answers of a server, kept as they came: they may have cost money, and are what a run is made of.
+"""Raw answers of a server, stored unchanged: they may have cost money, and a run is computed from them.
 
-    cache/mine/answers/<digest of what is asked, and how>/answers.jsonl
+    cache/mine/answers/<digest of questions and settings>/answers.jsonl
 
-A line an answer: which questions it answers, the text of its body, and a checksum of both. Lines are
-only ever appended. One that is not what was written, such as the end of a file whose process was
-killed, is passed over: its questions are asked again.
+One line per answer: the questions it answers, the text of its body, and a checksum of both. Lines are only ever
+appended. A line with a wrong checksum, such as the end of a file whose process was killed, is skipped: its questions
+are sent again.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ FOLDER, FILE = "answers", "answers.jsonl"
 class KeptAnswer(NamedTuple):
     """One line."""
 
-    questions: tuple[str, ...]  # what each of them is called
+    questions: tuple[str, ...]  # name of each of them
     body: str  # of the answer, as it came
 
 
@@ -44,7 +44,7 @@ class AnswerLog:
         self._append_lock = threading.Lock()
 
     def locked(self, on_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Held by a process while it asks, so that no other one asks the same."""
+        """Lock that a process holds while it sends questions, so that no other process sends the same ones."""
         return files.lock(self.file.parent / ".lock", on_wait)
 
     def __iter__(self) -> Iterator[KeptAnswer]:
@@ -66,7 +66,7 @@ class AnswerLog:
             raise files.unreadable(self.file, error) from None
 
     def append(self, questions: Sequence[str], body: str) -> None:
-        """Keeps an answer. Raises InvalidInput where it cannot be written."""
+        """Keep an answer. Raises InvalidInput if it cannot be written."""
         refuse_writing()
         fields = {"questions": list(questions), "body": body}
         line = json.dumps(fields | {"digest": _digest(questions, body)}, ensure_ascii=False)
@@ -90,7 +90,7 @@ def _digest(questions: Sequence[str], body: str) -> str:
 
 
 def _end_of_lines(handle: BinaryIO) -> int:
-    """Where the last whole line ends; what follows, a process left that was killed while it wrote."""
+    """Find the end of the last complete line; the rest is from a process that was killed while it wrote."""
     end = handle.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - BLOCK)

@@ -1,4 +1,4 @@
-"""Where the dashboard's application is: `app.py` with its pages and settings beside it."""
+"""Location of the dashboard's application: `app.py` next to its pages and settings."""
 
 import tomllib
 from pathlib import Path
@@ -10,7 +10,7 @@ PINNED = (
     "runner",
     "client",
     "browser",
-)  # sections; the theme is nobody's limit
+)  # sections; the theme is not a limit
 
 
 def app_file() -> Path:

@@ -16,13 +16,13 @@ MAX_BOOKMARKS = 100
 
 
 def read(store: Store) -> dict[str, str]:
-    """Queries by name, sorted. Raises InvalidInput where the file is damaged."""
+    """Queries by name, sorted. Raises InvalidInput if the file is damaged."""
     queries = files.read_texts(_path(store), "so no saved view can be listed")
     return dict(sorted(queries.items(), key=lambda pair: pair[0].lower()))
 
 
 def save(store: Store, name: str, query: str) -> None:
-    """Stores a query under a name, replacing one of that name.
+    """Store a query under a name, replacing one of that name.
 
     Raises:
         InvalidInput: no name, too long, too many, or the cache is read-only.
@@ -47,7 +47,7 @@ def save(store: Store, name: str, query: str) -> None:
 
 
 def remove(store: Store, name: str) -> None:
-    """Removes a saved view. Raises NotFound."""
+    """Remove a saved view. Raises NotFound."""
     access.refuse_writing()
     with files.lock(_path(store).with_suffix(".lock"), lambda: None):
         queries = read(store)

@@ -26,10 +26,10 @@ def has(file: Path, name: str) -> bool:
 
 
 def read(file: Path, name: str) -> bytes:
-    """The bytes of a cell, COLUMN/ROW.
+    """Read the bytes of a cell, COLUMN/ROW.
 
     Raises:
-        InvalidInput: no such cell, nothing in it, or the file is damaged.
+        InvalidInput: the cell does not exist or is empty, or the file is damaged.
         OSError: it cannot be read.
     """
     import pyarrow as pa
@@ -72,7 +72,7 @@ def _is_bytes(kind: Any) -> bool:
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
-@functools.lru_cache(maxsize=16)  # each picture asks for the footer of its file
+@functools.lru_cache(maxsize=16)  # each picture needs the footer of its file
 def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
     """The columns with bytes, and the first row of each group, with the number of rows at the end."""
     with columnar_files.whole(Path(file)):

@@ -1,6 +1,6 @@
-"""Parquet and Arrow files of unknown origin, read without trust: in memory, validated, of bounded size.
+"""Parquet and Arrow files of unknown origin, read as untrusted input: in memory, validated, of bounded size.
 
-pyarrow believes what an Arrow file says of itself: a wrong offset reads memory outside the batch, a
+pyarrow trusts the metadata of an Arrow file: a wrong offset reads memory outside the batch, a
 mapped file that is truncated later ends the process (SIGBUS), and 50 kB of compressed buffers unpack
 to gigabytes. So batches are copied into memory, their unpacked size is computed from the file's
 metadata before, and their content is validated after. pyarrow does not show that metadata. Its layout:
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 GROUP_ROWS = 1 << 17  # of Parquet, decoded at a time
 END = struct.Struct("<i6s")  # length of the footer, "ARROW1"
 CONTINUATION = b"\xff\xff\xff\xff"  # begins a message; absent in files of Arrow before 0.15
-EARLY_COMPRESSION = (
-    b"ARROW:experimental_compression"  # how Arrow 0.17 said that buffers are compressed
-)
+EARLY_COMPRESSION = b"ARROW:experimental_compression"  # mark of compressed buffers in Arrow 0.17
 BLOCK = struct.Struct("<qi4xq")  # offset, length of the metadata, length of the body
 BUFFER = struct.Struct("<qq")  # offset in the body, length
 DICTIONARY = 2  # a kind of message
@@ -57,7 +55,7 @@ def open_columnar(file: Path) -> ColumnarFile:
 
 @contextlib.contextmanager
 def whole(file: Path) -> Iterator[None]:
-    """Turns what a damaged file raises into an InvalidInput of one line."""
+    """Turn what a damaged file raises into an InvalidInput of one line."""
     import pyarrow as pa
 
     damage = (OSError, EOFError, IndexError, UnicodeDecodeError, struct.error, pa.ArrowException)
@@ -181,7 +179,7 @@ class ArrowFile:
         lengths = [length for _, length in buffers]
         if is_compressed:
             body = block[0] + block[1]
-            # A compressed buffer begins with its unpacked length, or -1 where its bytes follow as they are.
+            # A compressed buffer begins with its unpacked length, or -1 if its bytes follow uncompressed.
             prefixes = [
                 self._bytes_at(body + offset, 8) if size else b"" for offset, size in buffers
             ]
@@ -212,7 +210,7 @@ class _Table:
         return cls(buffer, start)
 
     def place(self, field: int) -> int:
-        """Where a field is; 0 where the table does not have it."""
+        """Find the position of a field; 0 if the table does not have it."""
         if 4 + 2 * field >= self._unpack("H", self._fields):
             return 0
         offset = self._unpack("H", self._fields + 4 + 2 * field)

@@ -1,14 +1,14 @@
-"""Pictures inside of files: members of a tar, cells of a table.
+"""Pictures inside other files: members of a tar, cells of a table.
 
-The path of such a picture goes on behind the file that holds it. A file has no children, so that
-such a path means nothing else:
+The path of such a picture continues after the file that holds it. A file has no children, so such a path is
+unambiguous:
 
     SHARD.tar/000001.jpg       a member of a tar
     TABLE.parquet/image/17     the bytes in row 17, counted from 0, of a column; .arrow and .feather too
     PHOTO.jpg/crop=3,4,50,60   the part of a picture that begins 3 pixels from the left and 4 from the top, 50
-                               wide and 60 high; of one inside of a file, too
+                               wide and 60 high; also of one inside another file
 
-Nothing is unpacked: bytes are read where they lie.
+Files are not unpacked: bytes are read in place.
 """
 
 import os
@@ -57,7 +57,7 @@ def crop_box(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def status(path: Path) -> os.stat_result:
-    """Size and time of the file, or of the one that a picture is inside of. Raises OSError."""
+    """Return size and time of the file, or of the file that contains the picture. Raises OSError."""
     try:
         return os.stat(path)
     except NotADirectoryError:

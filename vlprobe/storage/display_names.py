@@ -1,4 +1,4 @@
-"""What people call models and datasets here: display names under stored names, shared by all who use the cache.
+"""Display names of models and datasets by stored name, shared by everyone who uses the cache.
 
 mine/display_names.json    stored name to display name; replaced atomically, one process at a time
 
@@ -17,7 +17,7 @@ MAX_NAMES = 1000
 
 
 def read(store: Store) -> Mapping[str, str]:
-    """Display names by stored name; none where the file is damaged, which `check` tells."""
+    """Display names by stored name; empty if the file is damaged, which `check` reports."""
     try:
         return check(store)
     except InvalidInput:
@@ -25,7 +25,7 @@ def read(store: Store) -> Mapping[str, str]:
 
 
 def check(store: Store) -> Mapping[str, str]:
-    """Display names by stored name. Raises InvalidInput where the file is damaged."""
+    """Display names by stored name. Raises InvalidInput if the file is damaged."""
     names = files.read_texts(_path(store), "so models have the names they were stored under")
     return {stored: _valid(display) for stored, display in names.items()}
 
@@ -40,7 +40,7 @@ def version(store: Store) -> tuple[int, int]:
 
 
 def rename(store: Store, stored: str, display: str) -> None:
-    """Gives a model or a dataset a display name; an empty one takes it away.
+    """Give a model or a dataset a display name; an empty one takes it away.
 
     Raises:
         InvalidInput: too long, not printable, already that of another, too many, or the cache is read-only.

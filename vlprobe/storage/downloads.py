@@ -1,7 +1,7 @@
-"""Download files over HTTP: several at once, each verified and written whole or not at all.
+"""Download files over HTTP: several at once, each verified and written atomically.
 
-A file that exists is skipped, so that an interrupted download continues where it stopped. Redirects
-are refused: the address is the one that the person was shown.
+A file that exists is skipped, so that an interrupted download continues where it stopped. Redirects are rejected: the
+address is the one that the person saw.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> None:
-        """Follow nothing: the redirect becomes an HTTPError with its code."""
+        """Reject every redirect: it becomes an HTTPError with its code."""
 
 
 _opener = urllib.request.build_opener(_NoRedirect)
@@ -41,12 +41,12 @@ _opener = urllib.request.build_opener(_NoRedirect)
 
 @dataclass
 class Report:
-    """What a download did.
+    """Result of a download.
 
     Attributes:
         n_written: Files that were downloaded.
         n_bytes: Their bytes.
-        failures: Path to the reason, in words, of files that were not.
+        failures: The reason for each file that failed, by path.
     """
 
     n_written: int = 0
@@ -60,7 +60,7 @@ def missing(downloads: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def total_bytes(urls: Iterable[str], timeout_s: float = TIMEOUT_S) -> tuple[int, int]:
-    """Ask for the sizes of files; where none of the first PARALLEL is known, no others are asked for.
+    """Ask for the sizes of files; if none of the first PARALLEL is known, skip the others.
 
     Returns:
         The sum of the sizes in bytes, and the number of files whose size is not known.
@@ -84,9 +84,9 @@ def download(
 
     Args:
         downloads: Path of each file to its URL.
-        verify: Raise ValueError where the bytes are not what is expected, such as an image.
+        verify: Raises ValueError if the bytes are not as expected, such as an image.
         on_progress: Called in this thread after each file with the files handled so far and the
-            total; what it raises stops the download, and finished files stay.
+            total; an error in it stops the download, and finished files stay.
         timeout_s: Seconds without a byte after which a file fails.
     """
     report = Report()

@@ -87,7 +87,7 @@ class TableWriter:
                 self.flush()
 
     def flush(self) -> None:
-        """Writes the waiting rows as one row group."""
+        """Write the waiting rows as one row group."""
         if not self._pending:
             return
         group = pa.concat_tables(self._pending)
@@ -104,7 +104,7 @@ class TableWriter:
         self.rows += group.num_rows
 
     def close(self) -> None:
-        """Writes the footer of the file."""
+        """Write the footer of the file."""
         if self._parquet:
             self._parquet.close()
             self._parquet = None
@@ -112,7 +112,7 @@ class TableWriter:
 
 @contextlib.contextmanager
 def _table_writer(path: Path) -> Iterator[TableWriter]:
-    """A writer of one Parquet file, which appears whole when the block ends, or not at all."""
+    """Open a writer of one Parquet file, which appears atomically when the block ends."""
     with atomic_writer(path) as handle:
         writer = TableWriter(handle)
         try:
@@ -201,7 +201,7 @@ def _is_run(run: Mapping[str, object]) -> bool:
 
 
 def _is_file_record(record: Mapping[str, Any]) -> bool:
-    """Return whether this names a file beside the manifest, and its checksum."""
+    """Return whether this is the name of a file next to the manifest, with its checksum."""
     return bool(
         re.fullmatch(r"[\w-]+\.parquet", record["name"])
         and re.fullmatch("[0-9a-f]{64}", record["sha256"])
@@ -209,9 +209,7 @@ def _is_file_record(record: Mapping[str, Any]) -> bool:
 
 
 def parse_file_record(content: bytes) -> dict[str, Any]:
-    """The record of a part: `name`, `rows`, `bytes`, `sha256`. Raises ValueError where it has no
-    name or checksum.
-    """
+    """The record of a part: `name`, `rows`, `bytes`, `sha256`. Raises ValueError if it has no name or checksum."""
     record = parse_json_object(content.decode())
     try:
         if _is_file_record(record):
@@ -222,7 +220,7 @@ def parse_file_record(content: bytes) -> dict[str, Any]:
 
 
 def part_intact(path: Path) -> bool:
-    """Return whether a part holds the bytes that were written; its record stands beside it."""
+    """Return whether a part holds the bytes that were written; its record is next to it."""
     try:
         return parse_file_record(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
     except (OSError, ValueError):
@@ -230,10 +228,9 @@ def part_intact(path: Path) -> bool:
 
 
 def verify_table(path: Path) -> None:
-    """Raises InvalidInput where a table of a complete entry is gone, or its bytes are not those
-    that were written.
+    """Raise InvalidInput if a table of a complete entry is missing, or its bytes differ from those that were written.
 
-    A file is read for this once in a process, and again when its size or its time has changed.
+    A file is read for this once per process, and again when its size or its time has changed.
     """
     try:
         status = path.stat()
@@ -242,7 +239,7 @@ def verify_table(path: Path) -> None:
         raise unreadable(path, error) from None
 
 
-@functools.lru_cache(maxsize=10_000)  # each query asks: 1.5 ms a megabyte
+@functools.lru_cache(maxsize=10_000)  # each query needs it: 1.5 ms per megabyte
 def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
     for pause in (
         0.5,
@@ -258,9 +255,7 @@ def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
 
 
 class Entry:
-    """One folder of the store: parts while it is incomplete, one file a table and a manifest
-    when it is complete.
-    """
+    """One folder of the store: parts while it is incomplete, one file per table and a manifest when it is complete."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -271,7 +266,7 @@ class Entry:
         return present(self.folder / "manifest.json") and self.manifest()["schema"] == SCHEMA
 
     def manifest(self) -> dict[str, Any]:
-        """The fields of the manifest. Raises InvalidInput where it is missing or damaged."""
+        """The fields of the manifest. Raises InvalidInput if it is missing or damaged."""
         path = self.folder / "manifest.json"
         try:
             manifest = parse_manifest(path.read_bytes())
@@ -310,12 +305,12 @@ class Entry:
         return {path.stem for path in (self.folder / "parts").glob("*.json")}
 
     def write_part(self, name: str, table: pa.Table) -> None:
-        """Stores a part; the same name always holds the same rows."""
+        """Store a part; the same name always holds the same rows."""
         path = self.folder / "parts" / f"{name}.parquet"
         write_json(path.with_suffix(".json"), _write(path, [table]))
 
     def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
-        """Writes a table of the entry, row groups as they come, and returns its line for the
+        """Write a table of the entry, row groups as they come, and return its line for the
         manifest.
         """
         return _write(self.folder / f"{name}.parquet", tables)
@@ -330,9 +325,7 @@ class Entry:
         facts: Mapping[str, object],
         files: Sequence[dict] = (),
     ) -> None:
-        """Writes each table as one file, then the manifest with the lines of all `files`, only
-        then drops the parts.
-        """
+        """Write each table as one file, then the manifest with the lines of all `files`, only then drops the parts."""
         files = [*files, *(self.write(name, [table]) for name, table in tables.items())]
         manifest = {**facts, "schema": SCHEMA, "files": files}
         self._commit(manifest | {"sha256": _seal(manifest)})
@@ -342,7 +335,7 @@ class Entry:
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """A table of a complete entry. Raises InvalidInput where its checksum differs."""
+        """A table of a complete entry. Raises InvalidInput if its checksum differs."""
         return pq.read_table(self.table_path(name), columns=columns)
 
     def columns(self, name: str) -> list[str]:
@@ -388,7 +381,7 @@ class Entry:
         )
 
     def table_path(self, name: str) -> Path:
-        """The path of a table of a complete entry. Raises InvalidInput where its checksum differs."""
+        """The path of a table of a complete entry. Raises InvalidInput if its checksum differs."""
         path = self.folder / f"{name}.parquet"
         verify_table(path)
         return path

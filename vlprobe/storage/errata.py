@@ -1,4 +1,4 @@
-"""Errata: what reviewers say about the label of a question, as a file that others can apply.
+"""Errata: reviewers' verdicts on the label of a question, as a file that others can apply.
 
     {"digest": "6f0c...", "verdict": "wrong", "reviewer": "Ann", "pictures": ["000000290843.jpg"],
      "texts": ["A woman ...", "A cat ..."], "note": ""}

@@ -1,6 +1,4 @@
-"""The file systems of fsspec: opened with timeouts that suit a page, and every failure of theirs told
-in one line.
-"""
+"""The file systems of fsspec: opened with timeouts that suit a page, and every failure reported in one line."""
 
 import contextlib
 import functools
@@ -13,7 +11,7 @@ from typing import Any
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
 from vlprobe.storage import access
 
-# Exceptions beside OSError of the file systems of fsspec, by module and name.
+# Exceptions other than OSError of the file systems of fsspec, by module and name.
 FILE_SYSTEM_ERRORS = (
     ("botocore.exceptions", "BotoCoreError"),
     ("botocore.exceptions", "ClientError"),
@@ -60,8 +58,8 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
 
 def redirect_check(url: str) -> dict[str, dict]:
-    """Return the options with which fsspec refuses a redirect to where nothing may be fetched from;
-    none for schemes other than http and https.
+    """Return the options with which fsspec rejects a redirect to a place that is not allowed; empty for schemes other
+    than http and https.
     """
     if url.partition("://")[0] not in ("http", "https"):
         return {}
@@ -75,7 +73,7 @@ async def _refuse_remote_request(request: Any, handler: Any) -> Any:
 
 
 def s3_timeouts(url: str) -> dict[str, dict]:
-    """Short timeouts for S3, since pages wait for it; nothing for other schemes. AWS_MAX_ATTEMPTS
+    """Return short timeouts for S3, because pages wait for it; empty for other schemes. AWS_MAX_ATTEMPTS
     sets the retries, as elsewhere.
     """
     if url.partition("://")[0] not in ("s3", "s3a"):
@@ -92,8 +90,8 @@ def s3_timeouts(url: str) -> dict[str, dict]:
 
 @functools.cache  # fsspec finds an open file system by its options: another class would open another
 def _unasked_session() -> type:
-    """HTTP sessions that send a body without asking first (`Expect: 100-continue`): aiohttp times
-    out a silent server only once the body is sent, and would wait for the permission for ever.
+    """Create a type of HTTP session that sends a body without a prior request (`Expect: 100-continue`): aiohttp times
+    out a silent server only once the body is sent, and would wait for the permission forever.
     """
     from aiobotocore.httpsession import AIOHTTPSession
 
@@ -107,7 +105,7 @@ def _unasked_session() -> type:
 
 @contextlib.contextmanager
 def translate_errors(url: str) -> Iterator[None]:
-    """Turns errors of the file system into one line; FileNotFoundError and FileExistsError pass."""
+    """Turn errors of the file system into one line; FileNotFoundError and FileExistsError pass."""
     try:
         yield
     except (FileNotFoundError, FileExistsError, VlprobeError):
@@ -121,7 +119,7 @@ def translate_errors(url: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def translate_write_errors(url: str) -> Iterator[None]:
-    """As `translate_errors`; FileNotFoundError, which a write raises where the bucket is missing,
+    """Translate errors like `translate_errors`; FileNotFoundError, which a write raises if the bucket is missing,
     becomes one line too.
     """
     try:

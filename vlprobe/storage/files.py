@@ -24,12 +24,11 @@ SURROGATE = re.compile("[\ud800-\udfff]")  # half a character; in a path, a byte
 
 
 def parse_path(text: str, confined: bool = True) -> Path:
-    """A path as people type it, with ~ for a home.
+    """Parse a path as people type it, with ~ for a home.
 
     Args:
         text: The typed path.
-        confined: Whether the limits of `access` hold: it must lie under the roots, with all links
-            followed.
+        confined: Apply the limits of `access`: the path must be under the roots, with all links followed.
 
     Raises:
         InvalidInput: no file can have this path, or it may not be read.
@@ -49,12 +48,11 @@ def parse_path(text: str, confined: bool = True) -> Path:
 
 
 def require_utf8(path: Path, kind: str) -> None:
-    """Raises InvalidInput where the absolute path is not UTF-8, which neither JSON nor Parquet can
-    hold.
+    """Raise InvalidInput if the absolute path is not UTF-8, which neither JSON nor Parquet can hold.
 
     Args:
         path: Any path.
-        kind: What the path belongs to, for the message.
+        kind: The kind of thing at the path, for the message.
     """
     if SURROGATE.search(os.fspath(path.absolute())):
         raise InvalidInput(
@@ -63,14 +61,12 @@ def require_utf8(path: Path, kind: str) -> None:
 
 
 def require_regular(path: Path) -> None:
-    """Raises OSError for a pipe or a device, which could be read for ever, and for a name that
-    no file can have.
-    """
+    """Raise OSError for a pipe or a device, which could be read for ever, and for a name that no file can have."""
     try:
         mode = os.stat(path).st_mode
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error)) from None
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder raises by itself
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder raises on its own
         raise OSError(errno.EINVAL, "Not a regular file")
 
 
@@ -100,11 +96,11 @@ def present(path: Path) -> bool:
 
 
 def read_texts(path: Path, consequence: str) -> dict[str, str]:
-    """Texts by name, of a JSON file that people share; none where there is no such file.
+    """Read texts by name from a shared JSON file; empty if the file does not exist.
 
     Args:
         path: The file.
-        consequence: What follows where it is damaged: "so no saved view can be listed".
+        consequence: The consequence if it is damaged: "so no saved view can be listed".
 
     Raises:
         InvalidInput: it is damaged, or may not be read.
@@ -153,8 +149,8 @@ def parse_json_object(text: str) -> dict[str, Any]:
 
 
 def convert(content: object, kind: type[Content]) -> Content:
-    """Parsed JSON as an instance of a type. Raises ValueError where a value is of another type;
-    nothing is coerced.
+    """Convert parsed JSON to an instance of a type. Raises ValueError if a value has another type; values are not
+    coerced.
     """
     try:
         return msgspec.convert(content, kind)
@@ -194,7 +190,7 @@ def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def cache_writer(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
-    """As `atomic_writer`, and allowed on a read-only server: for local copies of stored objects."""
+    """Open a writer like `atomic_writer` that is allowed on a read-only server: for local copies of stored objects."""
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -215,14 +211,14 @@ def cache_writer(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
 
 
 def write_bytes(path: Path, content: bytes | memoryview, durable: bool = True) -> None:
-    """Replaces a file atomically. Raises InvalidInput, as `atomic_writer` does."""
+    """Replace a file atomically. Raises InvalidInput, as `atomic_writer` does."""
     with atomic_writer(path, durable) as handle:
         handle.write(content)
 
 
 @contextlib.contextmanager
 def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Holds a lock between processes while the block runs; it is released when the process ends,
+    """Hold a lock between processes while the block runs; it is released when the process ends,
     however it ends.
 
     Args:
@@ -250,12 +246,12 @@ def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replaces a file by the value as JSON, atomically. Raises InvalidInput."""
+    """Replace a file by the value as JSON, atomically. Raises InvalidInput."""
     write_bytes(path, _json(path, value, indent=1, sort_keys=True))
 
 
 def _json(path: Path, value: object, **options: Any) -> bytes:
-    """The value as JSON. Raises InvalidInput where it has half a character, which no page can show."""
+    """The value as JSON. Raises InvalidInput if it has half a character, which no page can show."""
     if SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise InvalidInput(
             f"Cannot write '{path}': a text in it has half of a character (a lone surrogate). Use another name or text."
@@ -270,7 +266,7 @@ def replace_surrogates(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def append_json(path: Path, value: object) -> None:
-    """Adds a value as a line of JSON; an unfinished last line is ended first. Raises InvalidInput."""
+    """Add a value as a line of JSON; an unfinished last line is ended first. Raises InvalidInput."""
     refuse_writing()
     line = _json(path, value)
     try:

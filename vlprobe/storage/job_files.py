@@ -1,12 +1,11 @@
-"""Files of a job, validated on reading: a file with one value of another type than what is written
-is damaged.
+"""Files of a job, validated on reading: a file with a value of an unexpected type is damaged.
 
     cache/jobs/<id>/request.json    the fields of a run or of a training, or those of several runs
                                     as `requests`; and `created`
                     status.json     its state and progress; absent before its first start
                     process.json    {"pid": ...}
 
-A folder whose name is no id, such as a file manager's copy, is not read.
+A folder whose name is not an id, such as a file manager's copy, is not read.
 """
 
 import json
@@ -103,9 +102,7 @@ def is_job(folder: Path) -> bool:
 
 
 def request(folder: Path) -> dict[str, Any]:
-    """The job's request. Raises InvalidInput where it is damaged, FileNotFoundError where it is
-    gone.
-    """
+    """Read the job's request. Raises InvalidInput if it is damaged, FileNotFoundError if it was deleted."""
     return _read(folder / "request.json", _request_type)
 
 

@@ -1,15 +1,14 @@
-"""What was computed from files, remembered while the files are the same.
+"""Values computed from files, cached while the files are unchanged.
 
 A file counts as the same while its size, time of change, inode and time of its last change of
-status are (`stamp`; links are followed). Whoever may write a file can set its time of change back,
-but not the time of its status, which the kernel keeps: other bytes in the same place, another file
-under the same name and a link that leads elsewhere are all read again.
+status are (`stamp`; links are followed). Anyone who may write a file can set its time of change back,
+but not the time of its status, which the kernel maintains: other bytes in the same place, another file
+under the same name and a link to another target are all read again.
 
-Who is kept out: another user of this machine. A memo says which content has which digest, and so
-whose numbers are shown for whose weights: it is believed only where it is a plain file of the user
-who reads it, that nobody else may write. Somebody who can act as that user can write results
-themselves, and gains nothing here. Not kept out: an administrator, who can set the clock, and a
-file system whose server makes up times. `reading_all` believes nothing.
+Protection: against another user of this machine. A memo maps content to digests, and so decides which numbers are
+shown for which weights: it is trusted only if it is a plain file of the user who reads it, and no one else may write
+it. An attacker who can act as that user can write results anyway, and gains nothing here. No protection: against an
+administrator, who can set the clock, and a file system whose server invents times. `reading_all` trusts no memo.
 """
 
 import contextlib
@@ -35,7 +34,7 @@ _reads_all = contextvars.ContextVar("reads_all", default=False)
 
 @contextlib.contextmanager
 def reading_all() -> Iterator[None]:
-    """Within it nothing that is remembered is believed; what is read is remembered anew."""
+    """Ignore cached values inside the block; values that are read are cached again."""
     token = _reads_all.set(True)
     try:
         yield
@@ -49,7 +48,8 @@ def believed() -> bool:
 
 
 def stamp(path: str | Path) -> Stamp:
-    """What tells a file or folder from others and from its own earlier content. Raises OSError."""
+    """Compute the stamp that distinguishes a file or folder from others and from its own earlier content. Raises
+    OSError."""
     return stamp_of(os.stat(path))
 
 
@@ -69,9 +69,7 @@ def is_settled(file_stamp: Stamp, began: int) -> bool:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """What a memo has, by key, which callers must not modify; nothing where there is none, or none
-    that is to be believed.
-    """
+    """Read a memo by key, which callers must not modify; empty if there is none, or it is not trusted."""
     try:
         status = os.lstat(file)
         if not _is_private(status):
@@ -82,7 +80,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Return whether it is a plain file of this user, that nobody else may write."""
+    """Return whether it is a plain file of this user, that no one else may write."""
     if not stat.S_ISREG(status.st_mode):
         return False
     return not hasattr(os, "getuid") or (
@@ -90,7 +88,9 @@ def _is_private(status: os.stat_result) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=4)  # each page asks: 30,000 digests of photographs take 33 ms to parse
+@functools.lru_cache(
+    maxsize=4
+)  # each page needs it: 30,000 digests of photographs take 33 ms to parse
 def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())
@@ -100,7 +100,7 @@ def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any
 
 
 def write(file: Path, rows: dict[str, Any], n_rows: int) -> None:
-    """Replaces a memo by the last `n_rows` of these rows, where that can be done: it only saves time,
+    """Replace a memo by the last `n_rows` of these rows, where that can be done: it only saves time,
     and the cache may be read-only.
     """
     newest = dict(list(rows.items())[-n_rows:])

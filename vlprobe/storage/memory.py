@@ -12,9 +12,8 @@ Value = TypeVar("Value")
 class SingleFlightCache:
     """An LRU cache in which a key is computed once at a time.
 
-    Values that are being computed are not counted; a single value that exceeds the capacity is held
-    alone. All values under keys of one form have one type, which is what `get` and `get_many`
-    return.
+    Values that are being computed are not counted; a value that exceeds the capacity is kept as the only one. All
+    values under keys of one form have one type, which is what `get` and `get_many` return.
 
     Args:
         capacity: The largest sum of sizes that is held.

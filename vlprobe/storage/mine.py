@@ -22,16 +22,16 @@ FOLDER = "mine"
 
 
 def path(root: Path, name: str) -> Path:
-    """Return `root/mine/name`, after moving what an older version kept at `root/name` there.
+    """Return `root/mine/name`, after moving the data that an older version stored at `root/name` there.
 
-    The old path is returned where nothing can be moved: the server or the disk is read-only, or the
+    The old path is returned if the data cannot be moved: the server or the disk is read-only, or the
     old path is a link.
     """
     old, new = root / name, root / FOLDER / name
     if not files.present(old):
         return new
     if not access.read_only() and not old.is_symlink():
-        # A disk that cannot be written to is no error here: the old path is read instead.
+        # A read-only disk is not an error here: the old path is read instead.
         with (
             contextlib.suppress(OSError, InvalidInput),
             files.lock(root / FOLDER / ".lock", lambda: None),
@@ -44,7 +44,7 @@ def path(root: Path, name: str) -> Path:
 def _move(old: Path, new: Path) -> None:
     """Rename a file or a folder, or merge it into the new one: an older version was used again.
 
-    Raises OSError or InvalidInput where that fails; the content is then at one of the two paths.
+    Raises OSError or InvalidInput if that fails; the content is then at one of the two paths.
     """
     if not files.present(new):
         os.rename(old, new)

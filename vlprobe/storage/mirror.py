@@ -1,14 +1,14 @@
 """A store under a URL that fsspec opens, read and written through a folder on this machine.
 
-    index/runs/<run key>.2.json           the manifest of a run (2: its schema): its existence means complete
+    index/runs/<run key>.2.json           the manifest of a run (2: its schema): its existence marks a complete run
     index/cases/<case key>.2.json         the same for questions
     index/models/<...>.json               an examination
     runs/<run key>/scores.<sha256>.parquet    a table, named by 16 digits of its checksum
     runs/<run key>/parts/<part>.json          a finished part of an incomplete run, written after its table
     embeddings/...                        as in the folder
 
-An entry is written once, under a key of everything that decides its content. It is uploaded whole, its
-manifest last, so that an interrupted upload stays invisible, and a second writer's tables replace none. An
+An entry is written once, under a key of everything that decides its content. It is uploaded completely, its manifest
+last, so that an interrupted upload stays invisible, and a second writer's tables do not replace any. An
 entry that is not uploaded yet has `pending.json` in place of its manifest.
 """
 
@@ -104,7 +104,7 @@ def mirror_of(folder: Path) -> "Mirror | None":
 
 
 def publish(path: Path) -> None:
-    """Upload a file to the index of the cache whose mirror it is in; elsewhere do nothing."""
+    """Upload a file to the index of the cache whose mirror it is in; otherwise do nothing."""
     if mirror := mirror_of(path.parent):
         mirror.put(f"index/{mirror.name(path)}", path)
 
@@ -191,7 +191,7 @@ class Mirror:
                 raise InvalidInput(
                     f"The folder '{root}' is gone. Mount it, then the same command continues."
                 )
-            if self.is_folder:  # fsspec's files are visible before they are whole
+            if self.is_folder:  # fsspec's files are visible before they are complete
                 source = content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
                 with source, files.cache_writer(Path(self._path(name))) as target:
                     shutil.copyfileobj(source, target)
@@ -214,7 +214,7 @@ class Mirror:
 
     def refresh(self, now: bool = False) -> None:
         """Fetch new manifests and examinations, and delete the manifests of what was removed there; at
-        most every few seconds. Raises InvalidInput where the URL cannot be reached.
+        most every few seconds. Raises InvalidInput if the URL cannot be reached.
         """
         with self._lock:
             pause = UNREACHED_SECONDS if self.connection_error else LISTED_SECONDS
@@ -230,7 +230,7 @@ class Mirror:
                 raise
 
     def _refresh(self) -> None:
-        # First: what is finished meanwhile is not taken for removed.
+        # First, so that an entry finished in the meantime is not mistaken for a removed one.
         known = {
             path for kind in ("runs", "cases") for path in self.root.glob(f"{kind}/*/manifest.json")
         }
@@ -262,7 +262,7 @@ class Mirror:
         return self.root / "models" / examination[1] if examination else None
 
     def save(self, name: str, content: bytes) -> None:
-        """Write the file of an object of the index. Raises StoredDamage where it is damaged."""
+        """Write the file of an object of the index. Raises StoredDamage if it is damaged."""
         path = self._file(name)
         is_whole = _is_json if name.startswith("index/models/") else parse_manifest
         if path is None or not is_whole(content):
@@ -373,7 +373,7 @@ class MirroredEntry(Entry):
         return super().part(name)
 
     def write_part(self, name: str, table: pa.Table) -> None:
-        """Stores a part here and there; the same name always holds the same rows."""
+        """Store a part here and there; the same name always holds the same rows."""
         super().write_part(name, table)
         self._upload_part(name)
 
@@ -390,7 +390,7 @@ class MirroredEntry(Entry):
     def upload(self) -> None:
         """Upload a finished entry: its tables, then its manifest. An uploaded run replaces the local one.
 
-        Raises InvalidInput where that fails; the entry stays here, and the next run uploads it.
+        Raises InvalidInput if that fails; the entry stays here, and the next run uploads it.
         """
         pending = self.folder / "pending.json"
         try:

@@ -1,12 +1,12 @@
-"""Results that come with vlprobe: stores in the package that are read and never written to.
+"""Bundled results: read-only stores in the package.
 
     published_results    answers of real models, published by their authors (`runs.ship_published`)
     shipped_results      answers of the tiny models to questions about drawn scenes (`runs.ship`)
 
-Everything that shows results opens its store here (`opened`). A run that is in one's own store, too,
-is read from there. All that is written (annotations, saved views, jobs) goes to one's own store.
+Everything that shows results opens its store here (`opened`). A run that is also in the user's store is read from
+there. All writes (annotations, saved views, jobs) go to the user's store.
 
-    VLPROBE_SHIPPED=FOLDER    another folder of such results; empty: none are shown
+    VLPROBE_SHIPPED=FOLDER    folder of bundled results; empty: none are shown
 """
 
 import functools
@@ -49,14 +49,14 @@ def thumbnail(key: str) -> bytes | None:
 
 
 def write_thumbnails(path: Path, contents: Mapping[str, bytes]) -> None:
-    """Writes small copies by their keys into one file of a folder of shipped results."""
+    """Write small copies by their keys into one file of a folder of shipped results."""
     table = pa.table({"key": list(contents), "content": list(contents.values())})
     pq.write_table(
         table, path / THUMBNAILS, compression="zstd", compression_level=19, use_dictionary=False
     )
 
 
-@functools.lru_cache(maxsize=4)  # each thumbnail asks: the files take 7 ms to read
+@functools.lru_cache(maxsize=4)  # each thumbnail needs it: the files take 7 ms to read
 def _thumbnails(file: Path) -> dict[str, bytes]:
     try:
         table = pq.read_table(file)
@@ -66,12 +66,12 @@ def _thumbnails(file: Path) -> dict[str, bytes]:
 
 
 class StoreAboveShipped(Store):
-    """One's own store, which also shows the runs of others that are only read.
+    """The user's store, which also shows the runs of read-only stores.
 
     Args:
-        root: Of one's own.
-        shipped_root: Of another store.
-        more_roots: Of further ones, below that.
+        root: The folder of the user's store.
+        shipped_root: The folder of a read-only store.
+        more_roots: The folders of further ones, with lower priority.
     """
 
     def __init__(self, root: Path | str, shipped_root: Path, *more_roots: Path) -> None:
@@ -104,7 +104,7 @@ class StoreAboveShipped(Store):
         return shipped_entry if _complete(shipped_entry) and not _complete(entry) else entry
 
     def _read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
-        """The shipped ones first, then one's own, oldest first."""
+        """Read the bundled runs first, then the user's, oldest first."""
         manifests, unread = super()._read_runs()
         keys = {manifest["key"] for manifest in manifests}
         shipped_manifests, shipped_unread = self.shipped.read_runs()

@@ -1,18 +1,18 @@
 """Results as Parquet files, written once, under keys that depend on everything that can change a
 number.
 
-    cases/<case key>/cases.parquet      the questions, shared by all models that were asked them
-    runs/<run key>/scores.parquet       one model's scores, a row a case
+    cases/<case key>/cases.parquet      the questions, shared by all models that answered them
+    runs/<run key>/scores.parquet       one model's scores, one row per case
     runs/<run key>/estimates.parquet    means and intervals, a small table for pages
-    runs/<run key>/sums.parquet         sums behind the means, a row a metric and item, for comparisons
-    runs/<run key>/fronts.parquet       what stood first in each gallery, a row a case (rococo)
-    runs/<run key>/comparisons.parquet  overlaps of two wordings that have a name, a row a case (prsm)
-    .../manifest.json                   files, rows, sha256; written last: its existence means complete
+    runs/<run key>/sums.parquet         sums behind the means, one row per metric and item, for comparisons
+    runs/<run key>/fronts.parquet       the top of each gallery, one row per case (rococo)
+    runs/<run key>/comparisons.parquet  overlaps of two named wordings, one row per case (prsm)
+    .../manifest.json                   files, rows, sha256; written last: its existence marks a complete entry
 
 A file is written under a temporary name, read back, flushed to the disk and renamed; an incomplete
 entry has its finished parts in `parts/`. Readers take the list of files from the manifests. There
 is no live `.duckdb` file: DuckDB lets one process write or several read, and a dashboard and a job
-are two processes. Nothing is migrated or expires. The folder may be a mirror of an object store
+are two processes. Entries are never migrated and never expire. The folder may be a mirror of an object store
 that several machines share: `mirror.py`.
 """
 
@@ -96,13 +96,13 @@ class Store:
         return Store, (self.address,)
 
     def require_writable(self) -> None:
-        """Raises InvalidInput where the store cannot be written; to be called before long work."""
+        """Raise InvalidInput if the store cannot be written; to be called before long work."""
         self.require_local_writable()
         if self.mirror:
             self.mirror.upload_pending()
 
     def require_local_writable(self) -> None:
-        """As `require_writable`, without the object store."""
+        """Check like `require_writable`, without the object store."""
         refuse_writing()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -134,20 +134,20 @@ class Store:
         return self.read_runs()[0]
 
     def snapshot(self) -> "Store":
-        """The same store, whose `read_runs` and `version` stay as they are now: for many questions
-        about one version of a store of many runs.
+        """Return the same store with `read_runs` and `version` frozen at their current values: for many queries on
+        one version of a store of many runs.
         """
         snapshot = copy.copy(self)
         snapshot._listing = Listing(self.version(), *self.read_runs())
         return snapshot
 
     def listing_fact(self, name: Hashable, compute: Callable[[], Fact]) -> Fact:
-        """What follows from the runs and examinations that are stored, computed once in a snapshot;
-        callers must not modify it.
+        """Return a value derived from the stored runs and examinations, computed once per snapshot; callers must not
+        modify it.
 
         Args:
-            name: Of the fact; all under names of one form are of one type.
-            compute: Called where it is not known, and always where this is no snapshot.
+            name: The name of the fact; all facts with names of one form have one type.
+            compute: Called if the value is not cached, and always if this is not a snapshot.
         """
         if self._listing is None:
             return compute()
@@ -207,9 +207,7 @@ class Store:
         return self.mirror.connection_error if self.mirror else ""
 
     def _refresh(self) -> None:
-        """Updates the mirror. Raises InvalidInput where that fails and this machine has no run
-        to show instead.
-        """
+        """Updates the mirror. Raises InvalidInput if that fails and this machine has no run to show instead."""
         if not self.mirror:
             return
         try:
@@ -262,7 +260,7 @@ class Store:
         """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums`
         or a probe's side table (runs), or `cases`.
 
-        Raises InvalidInput where the checksum of one differs.
+        Raises InvalidInput if the checksum of one differs.
         """
         entry = self.cases if table == "cases" else self.run
         if not self.mirror:
@@ -272,9 +270,7 @@ class Store:
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator["duckdb.DuckDBPyConnection"]:
-        """A DuckDB cursor that can read the store's folders and nothing else. Raises InvalidInput
-        where a file is missing.
-        """
+        """Open a DuckDB cursor that can only read the store's folders. Raises InvalidInput if a file is missing."""
         import duckdb
 
         cursor = _connection(tuple(map(str, self.roots))).cursor()
@@ -289,7 +285,7 @@ class Store:
 
 
 def _names(folder: Path) -> list[str]:
-    """Names of what is in a folder, in order; nothing where it cannot be listed."""
+    """List the names in a folder, in order; empty if it cannot be listed."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -316,7 +312,7 @@ def _manifest(folder: str) -> dict[str, Any] | None:
         stamp = memo.stamp(os.path.join(folder, "manifest.json"))
     except (FileNotFoundError, NotADirectoryError):
         return Entry(Path(folder)).manifest() if present(Path(folder, "manifest.json")) else None
-    except OSError:  # `Entry` says what is wrong
+    except OSError:  # `Entry` reports the problem
         return Entry(Path(folder)).manifest()
     if not (memo.believed() and memo.is_settled(stamp, began)):
         return Entry(Path(folder)).manifest()

@@ -26,7 +26,7 @@ LONG_NUMBER = re.compile(rb"[0-9]{100}")
 
 
 class Member(NamedTuple):
-    """Where the bytes of a member are."""
+    """Position of the bytes of a member."""
 
     start: int
     n_bytes: int
@@ -57,9 +57,9 @@ def read(file: Path, name: str) -> bytes:
 
 
 def members(file: Path) -> dict[str, Member]:
-    """The files of a tar by name, in their order; callers must not modify it.
+    """List the files of a tar by name, in their order; callers must not modify the result.
 
-    A tar is gone through once in a process, and again only after it has changed.
+    A tar is scanned once per process, and again only after it has changed.
 
     Raises:
         InvalidInput: it is not a tar, is truncated, or has more than MOST_MEMBERS members.
@@ -70,7 +70,7 @@ def members(file: Path) -> dict[str, Member]:
 
 @functools.lru_cache(maxsize=MOST_INDEXES)
 def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
-    """The members by name, as the standard library finds them; the rest of the stamp tells that a tar has changed."""
+    """Find the members by name with the standard library; the other parts of the stamp detect changes of the tar."""
     members: dict[str, Member] = {}
     offset, count = -1, 0
     try:
@@ -109,11 +109,11 @@ def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
 
 
 class _Headers(io.FileIO):
-    """What tarfile reads of a tar: blocks of headers, never the members themselves.
+    """The part of a tar that tarfile reads: blocks of headers, never the members themselves.
 
     Attributes:
         block: The last of them.
-        budget: How many bytes of headers may still come before the next member.
+        budget: The bytes of headers that are still allowed before the next member.
     """
 
     block = b""

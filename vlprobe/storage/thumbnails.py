@@ -1,11 +1,10 @@
-"""Small copies of pictures, kept so that a wall of them is there at once.
+"""Thumbnails of pictures, stored so that a grid of them appears at once.
 
     thumbnails/<2 digits>/<digest>.webp     of the picture file whose bytes have this digest
-    thumbnails/<2 digits>/<key>m.webp       of a mixed picture, by its two files and how it is mixed
+    thumbnails/<2 digits>/<key>m.webp       of a mixed picture, by its two files and the settings of the mixture
 
-They save time and hold no result: whoever lacks one makes it again (`scoring.thumbnails`). The
-folder is bounded; those that were not shown for longest go first. Nothing is written on a read-only
-server.
+They save time and hold no result: a missing one is made again (`scoring.thumbnails`). The folder is bounded; the
+least recently shown ones are deleted first. A read-only server does not write thumbnails.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ MAX_ENTRIES = 40_000
 MAX_TOTAL = 320 << 20  # bytes
 TRIM_TO = 0.9  # of both bounds, once one is passed
 WRITES_BETWEEN_TRIMS = 2048
-SHOWN_AGAIN = 86_400  # seconds after which a use is noted anew
+SHOWN_AGAIN = 86_400  # seconds after which a use is recorded again
 MIXED = "m"  # ends the key of a mixed picture
 _KEY = re.compile(f"[0-9a-f]{{32}}{MIXED}?")
 _writes: Counter[Path] = Counter()
@@ -37,7 +36,7 @@ _writes_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the thumbnails of a store take."""
+    """Size of the thumbnails of a store."""
 
     n_entries: int
     n_bytes: int
@@ -45,14 +44,14 @@ class Usage:
 
 
 def path_of(root: Path, key: str) -> Path:
-    """Where the thumbnail of a picture is. Raises ValueError for what is no key of one."""
+    """Return the path of the thumbnail of a picture. Raises ValueError if the key is not valid."""
     if not _KEY.fullmatch(key):
         raise ValueError(f"'{key}' is no key of a thumbnail.")
     return root / FOLDER / key[:2] / f"{key}.webp"
 
 
 def is_whole(content: bytes) -> bool:
-    """Return whether bytes are a WebP file of the size that its head says, and small enough."""
+    """Return whether bytes are a WebP file of the size in its header, and small enough."""
     n_bytes = len(content)
     return (
         12 < n_bytes <= MAX_BYTES
@@ -78,12 +77,12 @@ def read(root: Path, key: str) -> bytes | None:
 
 
 def holds(root: Path, key: str) -> bool:
-    """Return whether a file of this name is there; it may be damaged."""
+    """Return whether a file of this name exists; it may be damaged."""
     return path_of(root, key).exists()
 
 
 def write(root: Path, key: str, content: bytes) -> None:
-    """Keeps a thumbnail; where nothing can be written, as among the shipped results, it is not kept."""
+    """Store a thumbnail; do nothing if the store is read-only, like the bundled results."""
     if root in (shipped.FOLDER, shipped.PUBLISHED_FOLDER):
         return
     with contextlib.suppress(InvalidInput):
@@ -101,7 +100,7 @@ def paths(root: Path) -> Iterator[Path]:
 
 
 def trim(root: Path, max_entries: int = MAX_ENTRIES, max_total: int = MAX_TOTAL) -> int:
-    """Removes the thumbnails that were not used for longest, where there are more than a bound;
+    """Remove the thumbnails that were not used for longest, where there are more than a bound;
     returns how many.
     """
     entries = sorted(_entries(root), reverse=True)  # used last first
@@ -118,14 +117,14 @@ def trim(root: Path, max_entries: int = MAX_ENTRIES, max_total: int = MAX_TOTAL)
 
 
 def remove_unused(root: Path, used: Set[str]) -> int:
-    """Removes the thumbnails of all but the picture files with these digests, mixed ones too;
+    """Remove the thumbnails of all but the picture files with these digests, mixed ones too;
     returns how many.
     """
     return _remove(path for path in paths(root) if path.stem not in used)
 
 
 def usage(root: Path, used: Set[str]) -> Usage:
-    """What the thumbnails take, and how many are of picture files without one of these digests."""
+    """Compute the size of the thumbnails, and the number that belong to picture files without one of these digests."""
     entries = _entries(root)
     keys = [Path(name).stem for _, _, name in entries]
     n_unused = sum(key not in used and not key.endswith(MIXED) for key in keys)
@@ -133,7 +132,7 @@ def usage(root: Path, used: Set[str]) -> Usage:
 
 
 def _entries(root: Path) -> list[tuple[float, int, str]]:
-    """When each thumbnail was used last, its size, and its path."""
+    """List the last use, the size and the path of each thumbnail."""
     entries = []
     for folder in _listed(root / FOLDER):
         for file in _listed(folder):

@@ -1,6 +1,6 @@
 """Verdicts on edits that versions before 0.3 stored from a page of the dashboard; `vlprobe verdicts` still counts them.
 
-    mine/verdicts/<digest of the file>.jsonl    a line a verdict; the latest of a judge on an edit counts
+    mine/verdicts/<digest of the file>.jsonl    one line per verdict; the latest of a judge on an edit counts
 
 The digest is that of the file's content: verdicts hold for this content under any name.
 """
