@@ -18,15 +18,15 @@ def write_altered(
     seed: int,
     choices: Mapping[str, Any],
 ) -> None:
-    """Writes them into the folder, and says on stderr what is there and what was left out.
+    """Write the altered captions and pictures into the folder, and report on stderr what was written and skipped.
 
     Args:
-        ctx: Of the command; it names the cache.
-        dataset: Its name.
-        folder: OUT; None where it was not named, which is refused.
-        options: Of the probe, as NAME=VALUE.
-        seed: Of the words; mixed pictures have theirs among the options.
-        choices: Which items, by the names of the fields of a request.
+        ctx: The context of the command, with the cache.
+        dataset: The name of the dataset.
+        folder: OUT; None if it was not given, which is rejected.
+        options: The options of the probe, as NAME=VALUE.
+        seed: The seed of the words; the seed of mixed pictures is one of the options.
+        choices: The selection of items, by the names of the fields of a request.
     """
     from vlprobe.runs.altered import write
     from vlprobe.runs.request import Request

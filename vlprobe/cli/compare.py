@@ -1,4 +1,4 @@
-"""The commands that set runs beside each other: in words and numbers, and as a gate."""
+"""The commands that compare runs: in words and numbers, and as a gate."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from vlprobe.views.believed import Comparison
 
-MOST = 4  # runs beside each other, as on the page Compare
+MOST = 4  # runs in one comparison, as on the page Compare
 
 
 @click.command()
@@ -107,7 +107,7 @@ def compare(
 
 
 def believed_table(comparison: "Comparison") -> "pd.DataFrame":
-    """The rows of a comparison as a table; "all" stands for all kinds of edit together."""
+    """Return the rows of a comparison as a table; "all" means all kinds of edit together."""
     from dataclasses import asdict
 
     import pandas as pd

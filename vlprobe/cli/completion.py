@@ -26,7 +26,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 def complete_names(collection: str) -> Completer:
-    """Completes what has a name in the registry; plug-ins are read by their metadata alone.
+    """Complete names in the registry; only the metadata of plug-ins is read.
 
     Args:
         collection: models, datasets or probes.
@@ -45,8 +45,8 @@ def complete_names(collection: str) -> Completer:
 
 
 def complete_runs(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes keys of stored runs, each with its model, and names of models that were asked; nothing
-    where results cannot be read.
+    """Complete keys of stored runs, each with its model, and names of models that have a run; return nothing if
+    results cannot be read.
     """
     from vlprobe.errors import VlprobeError
     from vlprobe.storage import shipped

@@ -235,5 +235,5 @@ def verdicts(
 
 
 def _counted(counts: Counter[str]) -> str:
-    """Names with their counts, most first."""
+    """Name with their counts, most first."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common()) or "none"

@@ -1,4 +1,4 @@
-"""The command that asks encoders which noun of a caption does least."""
+"""The command that finds the least influential noun of a caption."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -13,10 +13,9 @@ PAPERS = ["lgip", "rococo", "eqben", "visla", "prsm"]  # as `views.published.SOU
 
 
 def names_table(collection: str) -> "pd.DataFrame":
-    """What can be typed for models, datasets, probes or rules, and where it is from.
+    """List the names that can be typed for models, datasets, probes or rules, with their origin.
 
-    Of a plug-in that was not named with --plugin, its metadata alone is read; what cannot be used is
-    said on stderr.
+    For a plug-in that was not named with --plugin only its metadata is read; unusable ones are reported on stderr.
     """
     import pandas as pd
 
@@ -62,18 +61,18 @@ def metrics_table() -> "pd.DataFrame":
 
 
 def published_table(store: "Store", paper: str, table: int, mark: str, key: str) -> "pd.DataFrame":
-    """The printed cells of the papers, with the numbers of one run beside those of its paper.
+    """Return the printed cells of the papers, with the numbers of one run next to those of its paper.
 
     Args:
-        store: Where results are.
-        paper: Only this one's; "": all.
+        store: The store of the results.
+        paper: Only this paper; "": all.
         table: Only the table of this number; 0: all.
         mark: Only cells with this mark of `views.printed.MARKS`; "": all.
-        key: Of the run; "": the newest one of each paper's probe.
+        key: The key of the run; "": the newest one of each paper's probe.
 
     Raises:
         NotFound: no run has this key.
-        InvalidInput: the run is of another paper's probe.
+        InvalidInput: the run belongs to another paper's probe.
     """
     import pandas as pd
 

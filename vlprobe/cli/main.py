@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 NO_MATCH = "No cases match these filters."
 
 
-# What may say that memory or disk are full, and may be a bug.
+# Errors that may mean full memory or disk, and may be a bug.
 SHORTAGES = (MemoryError, OSError, ImportError, RuntimeError)
 # Commands that exit with 1 to report a regression, a failed check or damage: a mistake is 2 there.
 FINDING = ("gate", "doctor", "verify")

@@ -1,4 +1,4 @@
-"""`vlprobe options`: what `--option NAME=VALUE` can say to a probe."""
+"""`vlprobe options`: the values of `--option NAME=VALUE` for a probe."""
 
 from typing import TYPE_CHECKING
 
@@ -38,12 +38,12 @@ def options(probe: str, how: str) -> None:
 
 
 def _typed_text(value: object) -> str:
-    """A value as it is typed."""
+    """Format a value as it is typed."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _values(option: "Option") -> str:
-    """What an option may be."""
+    """Describe the values of an option."""
     texts = [_typed_text(option.choices)] if option.choices else []
     if option.pattern:
         texts.append(option.expected)

@@ -1,4 +1,4 @@
-"""What a command prints: tables on stdout, how far it is on stderr."""
+"""Output of commands: tables on stdout, progress on stderr."""
 
 import contextlib
 import sys
@@ -65,7 +65,7 @@ _CASES = (
         "--without", multiple=True, metavar="CASE", help="Leave out the case with this id."
     ),
 )
-NOTE = 200  # characters of a note that has a line of its own
+NOTE = 200  # length of a note that gets a separate line
 WHOLE = "vlprobe show --format json"
 
 
@@ -78,14 +78,14 @@ def rejected_labels(path: str | None) -> tuple[str, ...]:
 
 
 def case_choices(command: Command) -> Command:
-    """Adds the options that leave out cases."""
+    """Add the options that leave out cases."""
     for option in reversed(_CASES):
         command = option(command)
     return command
 
 
 def item_choices(command: Command) -> Command:
-    """Gives a command the options that choose items of its dataset."""
+    """Give a command the options that choose items of its dataset."""
     for option in reversed(ITEM_CHOICES):
         command = option(command)
     return command
@@ -93,9 +93,7 @@ def item_choices(command: Command) -> Command:
 
 @contextlib.contextmanager
 def text_output(path: Path | None) -> Iterator[IO[str]]:
-    """A handle to write text to: stdout, or the file. Raises InvalidInput where the file cannot
-    be written.
-    """
+    """A handle to write text to: stdout, or the file. Raises InvalidInput if the file cannot be written."""
     if path is None:
         with click.open_file("-", "w", encoding="utf-8") as handle:
             yield handle
@@ -114,8 +112,8 @@ def print_table(
 ) -> None:
     """Print a table as text, csv, json or Markdown; unknown numbers are "-" in text and Markdown.
 
-    Words are data: as csv no spreadsheet runs them, as text they do not steer the terminal, as
-    Markdown they are no markup. On a terminal the text fits its width.
+    Words are data: in csv a spreadsheet does not run them, in text they do not control the terminal, in Markdown they
+    are not markup. On a terminal the text fits its width.
     """
     from vlprobe.metrics.estimate import FEWEST_ITEMS
     from vlprobe.render.numbers import TOO_FEW
@@ -178,8 +176,8 @@ def print_words(sentences: Sequence[str], how: str) -> None:
 def print_folded(
     table: "pd.DataFrame", columns: Sequence[str], how: str, whole: str = WHOLE
 ) -> None:
-    """As `print_table`; as text, long words in these columns are folded, and a line on stderr
-    says how to see all: the command `whole`.
+    """Print like `print_table`; in text, long words in these columns are folded, and a line on stderr shows the
+    command `whole` that prints everything.
     """
     if how != "table":
         print_table(table, how)
@@ -193,10 +191,10 @@ def print_folded(
 
 
 def print_notes(runs: "Iterable[RunRow]") -> None:
-    """What to know of each model before its numbers are believed: a line a model on stderr.
+    """Print warnings about each model's numbers: one line per model on stderr.
 
     Args:
-        runs: Such as those of a question set.
+        runs: The manifests of runs, such as those of a question set.
     """
     runs = list(runs)
     for row in (row for row in runs if row.older):
@@ -214,7 +212,7 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
 
 
 def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> None:
-    """A run's whole numbers as the model-index of a model card, on stdout."""
+    """Print all numbers of a run as the model-index of a model card, on stdout."""
     from vlprobe import views
     from vlprobe.render.model_index import model_index
     from vlprobe.views.records import EstimateRow, records
@@ -226,13 +224,13 @@ def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> 
 
 
 class Bar(Progress):
-    """A progress line on stderr, rewritten in place on a terminal, a line a stage elsewhere."""
+    """A progress line on stderr, rewritten in place on a terminal, one line per stage elsewhere."""
 
     def __init__(self) -> None:
         self.label, self.width = "", 0
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Says what is being done, and how much of it is."""
+        """Say what is being done, and how much of it is."""
         if sys.stderr.isatty():
             line = f"{label}  {100 * done / max(total, 1):5.1f} %"
             sys.stderr.write("\r" + line.ljust(self.width))
@@ -243,7 +241,7 @@ class Bar(Progress):
         sys.stderr.flush()
 
     def tell(self, line: str) -> None:
-        """Prints a line on stderr that stays."""
+        """Print a line on stderr that stays."""
         if self.width:
             sys.stderr.write("\r" + " " * self.width + "\r")
             self.width = 0
@@ -259,7 +257,7 @@ class Bar(Progress):
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """`name=value` pairs to options; a comma makes a list. The probe says which types it expects."""
+    """Parse `name=value` pairs to options; a comma makes a list. The probe defines the types."""
     options: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""The command that writes a whole comparison as one web page."""
+"""The command that writes a complete comparison as one web page."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The command that asks models a probe's questions, or those of several."""
+"""The command that runs one or several probes on models."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -193,9 +193,9 @@ def _requests(
 def _options_by_probe(
     probes: Sequence[str], options: Mapping[str, object]
 ) -> dict[str, dict[str, object]]:
-    """The options of each probe: NAME of every one that has it, PROBE.NAME of one.
+    """Assign the options to probes: NAME to every probe that has it, PROBE.NAME to one.
 
-    Of a single probe all, whether it has them or not: it says what it expects.
+    A single probe receives all options, even those that it does not have: it reports the expected ones.
     """
     from vlprobe import registry
     from vlprobe.errors import NotFound
@@ -216,7 +216,7 @@ def _options_by_probe(
                 by_probe[probe].setdefault(name, value)
         elif name in REMOVED:
             for probe in probes:
-                by_probe[probe].setdefault(name, value)  # `parse_options` says what to do
+                by_probe[probe].setdefault(name, value)  # `parse_options` reports what to do
         else:
             raise NotFound(
                 "option of these probes", name, sorted(set().union(*option_names.values()))
@@ -225,11 +225,11 @@ def _options_by_probe(
 
 
 def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) -> None:
-    """The estimates of all runs in one table, then what to know of models and data.
+    """Print the estimates of all runs in one table, then notes on models and data.
 
     Args:
-        store: That holds the runs.
-        answers: The manifests of the runs, a list a dataset and probe.
+        store: The store of the runs.
+        answers: The manifests of the runs, one list per dataset and probe.
         how: One of FORMATS.
     """
     import pandas as pd
@@ -259,7 +259,7 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
 
 
 def _estimates(store: "Store", manifests: Sequence[dict]) -> "pd.DataFrame":
-    """The whole estimates of runs over one question set, a model after the other."""
+    """Return all estimates of runs over one question set, model by model."""
     import pandas as pd
 
     from vlprobe import views

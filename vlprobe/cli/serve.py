@@ -149,10 +149,9 @@ def dashboard(
 
 
 def _become(command: list[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
-    """This process goes on as the command: whatever signal ends `vlprobe dashboard` ends the
-    server.
+    """Replace this process with the command, so that any signal that ends `vlprobe dashboard` ends the server.
 
-    Its jobs are sessions of their own and go on.
+    Its jobs are separate sessions and continue.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The commands about labels that may be wrong: who rejects them, and what reviewers say."""
+"""The commands for labels that may be wrong: the models that reject them, and reviewers' verdicts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

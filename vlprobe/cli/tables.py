@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 KEYS = ("key", "case_key", "model_digest", "dataset_digest")
 KEY_LETTERS = 8  # that a key keeps on a terminal; commands take the beginning of one
 P_VALUES = ("p", "p_holm")
-LEAST_P = 0.001  # smaller ones say no more
+LEAST_P = 0.001  # smaller ones are shown as a bound
 NARROWEST = 10  # letters that a column of sentences keeps
 NAME = 28  # and one of names
 GAP = "  "
@@ -22,8 +22,7 @@ UNKNOWN = "-"
 
 
 def folded(text: str, width: int) -> str:
-    """The text on one line of at most `width` characters, cut after a word; "…" stands for the
-    rest.
+    """Cut a text to one line of at most `width` characters after a word; "…" replaces the remainder.
 
     >>> folded("an untrained model: nothing follows", 20)
     'an untrained model:…'
@@ -42,7 +41,7 @@ def terminal_width() -> int | None:
 
 
 def cell(value: object, column: str = "") -> str:
-    """Return a value as text: numbers with four decimals, what is unknown as "-", and a p-value
+    """Return a value as text: numbers with four decimals, unknown values as "-", and a p-value
     below .001 as "<.001".
 
     >>> cell(0.5), cell(float("nan")), cell(None), cell(7), cell(["a", "b"])
@@ -62,12 +61,11 @@ def cell(value: object, column: str = "") -> str:
 
 
 def text_lines(table: "pd.DataFrame", width: int | None) -> tuple[list[str], list[str]]:
-    """The lines of the table, and the names of columns in which something is folded or which are
-    left out.
+    """Format the lines of the table, and return them with the names of columns that are folded or omitted.
 
-    Numbers stand at the right of their column, words at the left. Where a width is given, keys keep
-    their beginning; what is no number is folded, the longest first; and where that is not enough,
-    columns are left out: digests, what is the same in every row, then the last ones.
+    Numbers are right-aligned, words left-aligned. If a width is given, keys keep their beginning; words are folded,
+    the longest first; and if that is not enough, columns are omitted: digests, columns with equal values, then the
+    last ones.
     """
     columns = {str(name): [cell(value, str(name)) for value in table[name]] for name in table}
     columns = {name: [printable(text) for text in texts] for name, texts in columns.items()}
@@ -169,7 +167,7 @@ def _fit(
 
 
 def _least_letters(texts: Sequence[str]) -> int:
-    """What words may be folded to: sentences further than names, whose end tells them apart."""
+    """Return the minimum width of folded words: smaller for sentences than for names, whose end distinguishes them."""
     return NARROWEST if any(" " in text for text in texts) else NAME
 
 

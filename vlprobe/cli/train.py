@@ -1,4 +1,4 @@
-"""The commands that train: a fine-tuning of any OpenCLIP model, and the demo models from nothing."""
+"""The commands that train: fine-tuning of any OpenCLIP model, and the demo models from scratch."""
 
 from collections.abc import Sequence
 from dataclasses import replace

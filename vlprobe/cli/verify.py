@@ -25,7 +25,7 @@ def verify(ctx: click.Context, repair: bool) -> None:
         click.echo(f"{damage.path}: {damage.why}")
     still = (
         verify.damages(store, again=damages) if repair and damages else []
-    )  # not what was made anew meanwhile
+    )  # without files that were created again in the meantime
     verify.repair(still)
     gone = sum(bool(damage.drop) for damage in still)
     click.echo(thumbnails.summary(thumbnails.usage(store)), err=True)
