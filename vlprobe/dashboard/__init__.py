@@ -1,1 +1,1 @@
-"""What the pages share; the only part of the package that imports Streamlit."""
+"""The shared code of the pages; the only part of the package that imports Streamlit."""

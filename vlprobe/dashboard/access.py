@@ -1,4 +1,4 @@
-"""Who may look, and who may change something: sign-in, and the read-only mode of public demos."""
+"""Access control: sign-in, and the read-only mode of public demos."""
 
 import streamlit as st
 from streamlit.errors import StreamlitAuthError
@@ -9,11 +9,10 @@ from vlprobe.storage import access
 
 
 def admit() -> None:
-    """Lets people in who signed in, where that is asked for; everybody else is shown a button, and
-    the page stops.
+    """Admit people who signed in, if sign-in is required; everyone else sees a button, and the page stops.
 
-    It is asked for by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a
-    provider. Who is not let in cannot upload either.
+    Sign-in is required by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a
+    provider. Anyone who is not admitted cannot upload either.
     """
     signed_in = st.user.get("is_logged_in")
     if signed_in is None and not access.sign_in():

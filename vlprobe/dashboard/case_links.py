@@ -1,4 +1,4 @@
-"""From a mark, a row or an example to its cases in Explore, with exactly those filters."""
+"""Links from a mark, a row or an example to its cases in Explore, with exactly those filters."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -37,15 +37,15 @@ Target = Callable[[str, str], Filter | None]  # of a model and the key of a mark
 
 
 def first_model(models: Sequence[str]) -> str:
-    """What is shown without a choice: no control, where there is a model."""
+    """Return the default model: not a control, if there is another one."""
     return next((name for name in models if not is_control(name)), models[0])
 
 
 def slice_filter(
     stored: Questions, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
-    """The lies of a slice that a model believes, or all its cases where nobody is fooled; None
-    where no filter says it.
+    """The lies of a slice that a model believes, or all its cases if no model can be fooled; None if no filter
+    describes it.
 
     Args:
         stored: The question set.
@@ -78,8 +78,8 @@ def slice_filter(
 
 
 def query(stored: Questions, case_filter: Filter, case_id: str = "") -> Query:
-    """What the address of Explore says of these cases, and of one that is open; several patterns
-    stand there several times.
+    """Return the parameters of Explore's URL for these cases, and for an open one; several patterns repeat the
+    parameter.
     """
     parameters: Query = {
         parameter: getattr(case_filter, name)

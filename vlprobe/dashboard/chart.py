@@ -28,10 +28,9 @@ def chart(
     cannot see it.
 
     Args:
-        figure: The figure; or what makes it from stored results and the address alone, so that it
-            is made once.
+        figure: The figure; or a function that makes it from only stored results and the URL, so that it is made once.
         key: Key of the figure, on all pages.
-        alt: What it shows, in words.
+        alt: A description in words.
         clickable: Whether its points can be clicked.
 
     Returns:
@@ -54,9 +53,7 @@ def chart(
 
 
 def _circumstances() -> tuple[object, ...]:
-    """All that decides how what is stored looks on a page: the results and names that are stored, the
-    address and the theme.
-    """
+    """Return the values that decide the look of results on a page: the stored results and names, the URL and the theme."""
     names_version = display_names.version(store())
     return store().address, view(_version), names_version, st.context.theme.type, query()
 

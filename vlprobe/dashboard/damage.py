@@ -1,4 +1,4 @@
-"""What pages say where something that is stored cannot be read, and the way to mend it."""
+"""Messages on pages about stored data that cannot be read, and the way to repair it."""
 
 import streamlit as st
 
@@ -13,10 +13,10 @@ UNREAD = 3  # lines above a page about what cannot be read
 
 
 def left_out() -> None:
-    """Above a page: what is stored and cannot be read, a line each. The rest is shown."""
+    """Draw, above a page, the stored data that cannot be read, one line per entry. The rest is shown."""
     try:
         errors = view(views.runs.unread)
-    except VlprobeError:  # nothing can be told of what is stored, and the page says so itself
+    except VlprobeError:  # nothing is known of the stored data, and the page reports that itself
         return
     for error in errors[:UNREAD]:
         st.warning(plain(error_text(error)), icon=":material/warning:")

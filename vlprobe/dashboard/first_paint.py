@@ -1,4 +1,4 @@
-"""What a browser shows before Streamlit has drawn anything: the page's own style, the logo and grey areas.
+"""The page that a browser shows before Streamlit has drawn anything: the page's own style, the logo and gray areas.
 
 Streamlit sends a style with the elements of a page. A browser draws some of these before the style
 arrives, and everything moves when it does: the layout shift of a hard load of Compare was .5 to 1.4.

@@ -16,7 +16,7 @@ def fold(name: str, label: str, icon: str, parameters: Sequence[str] = ()) -> It
         name: In the URL.
         label: Its title.
         icon: Before the title.
-        parameters: Parameters of the URL, that mean something inside of this fold alone: a link that names one
+        parameters: Parameters of the URL, that apply only inside of this fold: a link that names one
             opens it.
     """
     key = f"fold_{name}"

@@ -1,6 +1,4 @@
-"""What pages share. A page begins with `frame.enter()` and then says, top
-to bottom, what it shows.
-"""
+"""The shared frame of pages. A page begins with `frame.enter()` and then lists its content, top to bottom."""
 
 import contextvars
 from collections.abc import Sequence
@@ -88,8 +86,7 @@ def begin(probe: str, says_sentence: bool = True) -> Questions:
 
     Args:
         probe: Whose questions.
-        says_sentence: Whether what the probe shows is said here; where it was never asked, it
-            always is.
+        says_sentence: Whether to draw the probe's description here; if it never ran, it is always drawn.
     """
     exists = (view(views.runs.question_sets)["probe"] == probe).any()
     if says_sentence or not exists:
@@ -108,8 +105,8 @@ def begin(probe: str, says_sentence: bool = True) -> Questions:
 
 
 def sentence(stored: Questions, kind: str = "") -> None:
-    """What the chosen probe shows, and which way is good; what its questions of a kind show, where
-    that is something else.
+    """Return the subject of the chosen probe and the better direction, or those of its questions of a kind if they
+    differ.
     """
     presentation = presentations()[stored.probe]
     of_kind = presentation.kinds.get(kind)
@@ -117,7 +114,7 @@ def sentence(stored: Questions, kind: str = "") -> None:
 
 
 def unit(stored: Questions, *names: str) -> str:
-    """Cosines as they are, or in the model's own spread; not asked where no metric (of these names)
+    """Pick raw cosines, or those in the model's own spread; no picker is drawn if no metric (of these names)
     is a cosine.
     """
     if not any(stored.metrics[name].unit == "cosine" for name in names or stored.metrics):
@@ -150,8 +147,8 @@ def watched_job() -> None:
 
 
 def say_strangers(stored: Questions, models: Sequence[str] = ()) -> None:
-    """One line where answers were published by others, and one where small models that know drawn
-    scenes were asked about other pictures.
+    """Draw one line if answers were published by others, and one if small models that know drawn scenes ran on other
+    pictures.
 
     Args:
         stored: The question set.
@@ -170,7 +167,7 @@ def say_strangers(stored: Questions, models: Sequence[str] = ()) -> None:
 
 
 def notes(stored: Questions) -> None:
-    """What to know before believing a model's numbers, such as that it was never trained."""
+    """Draw cautions about a model's numbers, such as that it was never trained."""
     if versions := view(views.runs.version_notes, stored.question_set):
         st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
     if warned := view(views.fitness.warned, stored.question_set):

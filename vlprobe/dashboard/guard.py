@@ -62,7 +62,7 @@ class Guard:
         self.app, self.hosts = app, hosts
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Refuse a request, or pass it on as it is."""
+        """Refuse a request, or pass it on unchanged."""
         from starlette.responses import PlainTextResponse
 
         problem = self._problem(scope) if scope["type"] in ("http", "websocket") else ""

@@ -90,14 +90,12 @@ def _run_button(label: str, request: Request) -> None:
 
 
 def watched() -> Job | None:
-    """The first job that the URL names; a name that is not known is said, and the page goes on."""
+    """The first job that the URL names; an unknown name is reported, and the page continues."""
     return next(iter(all_watched()), None)
 
 
 def all_watched() -> list[Job]:
-    """The jobs that the URL names, at most WATCHED; a name that is not known is said, and the page
-    goes on.
-    """
+    """The jobs that the URL names, up to WATCHED; an unknown name is reported, and the page continues."""
     watched_jobs = []
     for job_id in list(filter(None, st.query_params.get_all("job")))[:WATCHED]:
         try:

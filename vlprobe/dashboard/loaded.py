@@ -18,9 +18,7 @@ _large_models = SingleFlightCache(6)
 
 
 def at_hand(name: str) -> bool:
-    """Return whether a model loads in a moment and from no file that a link can name, so that nobody has
-    to ask for it.
-    """
+    """Return whether a model loads in a moment and from no file that a link can name, so that no click is required."""
     return name.startswith(("demo:", "control:")) and "@" not in name
 
 

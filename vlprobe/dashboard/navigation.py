@@ -1,4 +1,4 @@
-"""Which pages there are, at which addresses, and which of them stand in the row at the top.
+"""The pages, their addresses, and the ones in the row at the top.
 
 To add a page: a file in `pages/`, and an entry in ROW or, where another page leads to it, in BELOW.
 """
@@ -88,7 +88,7 @@ def _say_unknown(name: str) -> None:
 
 
 def draw_way_back(page: st.Page) -> None:
-    """On a page below Lab: a link back to Lab, and the name of the page."""
+    """Draw, on a page below Lab, a link back to Lab and the name of the page."""
     if name := BELOW.get(page.url_path):
         with st.container(horizontal=True, vertical_alignment="center", key="way_back"):
             st.page_link(page_file("lab"), label="Lab", width="content")
@@ -130,16 +130,14 @@ def lead_on(old: str) -> None:
 
 
 def lead_from_overview() -> None:
-    """The overview was the first page: what a link says to it alone leads to the page that took its
-    place.
-    """
+    """Redirect links to the overview, formerly the first page, to the page that replaced it."""
     if any(name in st.query_params for name in OVERVIEW_PARAMETERS):
         lead_on("overview")
 
 
 def _every_case(page: str) -> dict[str, list[str]]:
-    """What a link to the wall says so that it shows what the list of failures showed: every case,
-    from this page on.
+    """Return the parameters of a link to the wall that shows the former list of failures: every case, from this page
+    on.
     """
     number = int(page) if page.isdecimal() and len(page) < 9 else 1
     n_before = OLD_PAGE_SIZE * max(number - 1, 0)

@@ -1,4 +1,4 @@
-"""A paper's table with one's own runs, and the picker of it."""
+"""A paper's table with the user's runs, and the picker of it."""
 
 import streamlit as st
 

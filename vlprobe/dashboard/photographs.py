@@ -38,7 +38,7 @@ class Download:
         is_running: Whether a thread measures or downloads.
         n_done: Photographs handled so far.
         n_total: Photographs to download; 0 while they are measured.
-        result: What the last download did, in words.
+        result: The result of the last download, in words.
     """
 
     store: Store

@@ -31,8 +31,8 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
 
     Args:
         name: The picture's, as tables of cases and answers have it.
-        side: Pixels of its longer side, at most; none is made larger than its file.
-        drawn_side: Drawn side of a scene of the demo, which is drawn anew at this size; 0: as large as `side`.
+        side: Maximum pixels of its longer side; none is made larger than its file.
+        drawn_side: Drawn side of a scene of the demo, which is drawn again at this size; 0: as large as `side`.
     """
     picture = Picture.from_name(name)
     sides = side, drawn_side or side
@@ -40,13 +40,13 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
 
 
 def ahead(task: Callable[..., object], *arguments: object) -> None:
-    """Does what will be asked for next, while a person looks at something else; one at a time."""
+    """Prepare the next expected request while the user views something else; one at a time."""
     _ahead.submit(task, *arguments)
 
 
 def changed_at(picture: Picture) -> tuple[int, ...]:
-    """When the picture's files were last written, so that what is remembered of it can be told from
-    what it is now; 0 where there is no file.
+    """Return the time when the picture's files were last written, so that outdated cached data can be recognized; 0 if
+    it has none.
     """
     paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
     return tuple(

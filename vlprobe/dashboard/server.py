@@ -1,7 +1,7 @@
 """The server of the dashboard: `python -m vlprobe.dashboard.server APP SETTINGS`, as `vlprobe dashboard`
 starts it.
 
-What the first page needs is imported before the server answers.
+The modules of the first page are imported before the server answers.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
-"""What every page stands on: the cache folder, tables that are kept, and pickers whose choice lives
-in the URL.
+"""The shared state of pages: the cache folder, cached tables, and pickers whose choice is stored in the URL.
 
-The URL is the only truth of a picker: what it does not name has its default. So a link reopens
+The URL is the only truth of a picker: a parameter that it omits has its default. So a link reopens
 exactly what was seen.
 """
 
@@ -39,11 +38,11 @@ from vlprobe.views.runs import QuestionSet
 # for each visitor.
 _answers = SingleFlightCache(1000)
 _snapshots = SingleFlightCache(4)  # 1.3 ms each, for every answer of a version
-RESULTS = (  # parameters of the URL that name results; what others say is only how these are shown
+RESULTS = (  # parameters of the URL that name results; the others only change how these are shown
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
     *("reader", "looker", "subset", "before", "control", "after"),
 )
-CARRIED = ("set", "model", "kind", "with")  # choices that go along from page to page
+CARRIED = ("set", "model", "kind", "with")  # choices that are kept from page to page
 NAMED = 80  # characters of an unknown name that are repeated
 _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
     "unknown", default=None
@@ -51,7 +50,7 @@ _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextv
 
 
 class Glance(NamedTuple):
-    """What is looked up once for a page: each look at a file lets all other threads go first."""
+    """Values that are looked up once for a page: each access to a file lets all other threads go first."""
 
     store: Store
     version: str  # of the store
@@ -76,7 +75,7 @@ def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> S
 
 @contextlib.contextmanager
 def glance() -> Iterator[None]:
-    """All that a page shows while it is drawn is of one version of the store, looked up once."""
+    """Use one version of the store, looked up once, for everything that a page draws."""
     current = store()
     token = _glance.set(Glance(current, current.version(), renamed()))
     try:
@@ -89,8 +88,7 @@ def glance() -> Iterator[None]:
 def arrival() -> Iterator[None]:
     """Above all that a page shows: which results its link names that are not stored here.
 
-    A choice that a changed picker leaves behind, such as the model of another question set, is no
-    link's fault.
+    A choice that a changed picker leaves behind, such as the model of another question set, is not an error of a link.
     """
     linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
     slot = st.empty()  # always: without it what follows would be mounted again one place further up
@@ -127,13 +125,13 @@ def not_here(label: str, name: str, value: str) -> None:
 
 
 def picked() -> None:
-    """For what changes a picker: what the URL still says of the others was no link's wish."""
+    """Record that a picker changed: the URL's values for the others were not set by a link."""
     st.session_state["picked"] = True
 
 
 def view(query: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of `vlprobe.views` answers, kept until a run is completed or removed or its
-    cases are tagged.
+    """Return the result of a function of `vlprobe.views`, cached until a run is completed or removed or its cases are
+    tagged.
     """
     current = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
@@ -152,8 +150,8 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _unshared(answer: Any) -> Any:
-    """What a page may change without changing it for others: a table's numbers are copied only when
-    they change.
+    """Return a copy that a page can change without affecting others: a table's numbers are copied only when they
+    change.
     """
     if isinstance(answer, pd.DataFrame):
         return answer.copy(deep=False)
@@ -161,24 +159,24 @@ def _unshared(answer: Any) -> Any:
 
 
 def model_name(name: str) -> str:
-    """What a model is called on a page: as somebody renamed it here, else its plain name."""
+    """Return the name of a model on a page: its new name if it was renamed here, else its plain name."""
     return words.model_name(name, renamed())
 
 
 def renamed() -> Mapping[str, str]:
-    """What somebody called models and datasets here, by their stored names."""
+    """Return the new names of models and datasets that were renamed here, by their stored names."""
     if page_glance := _glance.get():
         return page_glance.renamed
     return display_names.read(store())
 
 
 def dataset_name(name: str) -> str:
-    """What a dataset is called on a page; its stored name belongs into a tooltip."""
+    """Return the name of a dataset on a page; its stored name belongs into a tooltip."""
     return words.dataset_name(name, renamed())
 
 
 def model_labels(names: Iterable[str]) -> Callable[[str], str]:
-    """What a picker calls these models; no two are called alike."""
+    """Return the names of these models in a picker; no two are the same."""
     labels = words.distinct({name: model_name(name) for name in names})
     return lambda name: labels.get(name) or model_name(name)  # one that somebody typed
 
@@ -198,7 +196,7 @@ def n_passing(stored: "Questions", case_filter: Filter) -> int:
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows as it is: names, captions and messages are data."""
+    """Text that Markdown shows unchanged: names, captions and messages are data."""
     return re.sub(r"([\\`*_{}\[\]()#+!|<>$~:&-])", r"\\\1", text)
 
 
@@ -209,7 +207,7 @@ def quiet(text: str) -> None:
 
 @dataclass(frozen=True)
 class Questions:
-    """What a page is about: models that answered the same questions."""
+    """The subject of a page: models that answered the same questions."""
 
     question_set: QuestionSet
     models: tuple[str, ...]  # by name, controls last
@@ -227,9 +225,7 @@ class Questions:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name; where two share a label, it says which kind of question is
-        meant.
-        """
+        """The probe's metrics by name; where two share a label, it names the kind of question."""
         return tables.metrics(self.probe)
 
 
@@ -250,7 +246,7 @@ def pick_question_set(probe: str = "") -> Questions:
 
 
 def set_labels(table: pd.DataFrame) -> dict[str, str]:
-    """What pickers call question sets, by their keys: with plain names, no two alike."""
+    """Return the names of question sets in pickers, by their keys: with plain names, no two alike."""
     return words.set_labels(table, renamed())
 
 
@@ -279,15 +275,15 @@ def choose(
     """A picker that the URL names.
 
     Args:
-        label: What is picked.
+        label: Label of the picker.
         name: The URL's parameter.
         options: Values, as the URL has them, and what people read.
-        default: What a URL without the parameter means.
+        default: Value if the URL lacks the parameter.
         segments: Side by side instead of a list; for few and short options.
         always: The URL names the default too, because the default changes with time.
         help_: A tooltip.
         disabled: Shown, but not to be changed.
-        bare: The label is for screen readers alone, as in a sentence.
+        bare: The label is only for screen readers, as in a sentence.
         width: In pixels.
         suffix: Suffix of the widget's key, for a second picker of the same on a page.
         on_change: Called when the choice has changed, before the URL names it.
@@ -321,7 +317,7 @@ def choose(
 
 
 def carried(name: str, options: Container[str], default: str) -> str:
-    """What was chosen for this on the page before, where it can be chosen here too."""
+    """Return the choice of the previous page, if it is also available here."""
     value = st.session_state.get(f"carried_{name}", "")
     return value if value in options else default
 
@@ -386,7 +382,7 @@ def _write(
 
 
 def attempt(action: Callable[..., object], *arguments: object) -> None:
-    """For buttons: does it, and what goes wrong is shown on the page instead of breaking it."""
+    """Run the action of a button, and show its error on the page instead of breaking it."""
     try:
         action(*arguments)
     except VlprobeError as error:

@@ -112,15 +112,13 @@ def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
 
 
 def explain(metric: Metric) -> None:
-    """What a metric means, which way is better, and what guessing gets."""
+    """Draw the meaning of a metric, its better direction, and the value of guessing."""
     scale = tables.scale_text(metric, metric.unit, metric.chance)
     st.markdown(f"**{metric.label}.** {metric.help} ({scale}. Source: {metric.source})")
 
 
 def about(question_set: QuestionSet) -> None:
-    """What is known of the questions themselves: how many, which edits were left out and why, what
-    the data gets wrong.
-    """
+    """Draw the facts about the question set: its size, the dropped edits with reasons, the defects of the data."""
     facts: QuestionFacts = view(views.runs.facts, question_set)
     sizes = [views.runs.extent(facts["n_items"], question_set.runs[0].n_units)]
     if views.cases.keeps_unpictured(question_set):

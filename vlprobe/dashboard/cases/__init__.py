@@ -1,4 +1,4 @@
-"""What pages of cases share: the sentence above them, their order, the drawer of one case, *Share*."""
+"""The shared parts of case pages: the sentence above them, their order, the drawer of one case, *Share*."""
 
 from pathlib import Path
 

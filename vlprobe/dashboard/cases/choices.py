@@ -1,4 +1,4 @@
-"""Which of two models' cases, and in what order: pickers of the pages that show cards."""
+"""Pickers for pages with cards: the cases of two models, and their order."""
 
 from dataclasses import replace
 
@@ -19,9 +19,7 @@ TIES = "Fooled: what is wrong scores at least as high as what is right; a tie co
 
 
 def pick_bucket(stored: Questions, case_filter: Filter) -> str:
-    """Who of two models is fooled. Without a choice, where only the first
-    is; all of a marked area.
-    """
+    """Pick the model of two that is fooled. The default is only the first; for a marked area, all."""
     counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
     model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
     options = {
@@ -39,7 +37,7 @@ def pick_bucket(stored: Questions, case_filter: Filter) -> str:
 
 
 def orders(stored: Questions, case_filter: Filter) -> dict[str, str]:
-    """What cards can be ordered by; the first is the default. Answers without scores have no order
+    """Return the orders of the cards; the first is the default. Answers without scores have no order
     by margin.
     """
     if case_filter.kind in movement_kinds():

@@ -1,6 +1,4 @@
-"""One case in a drawer: the picture, what is true and what was believed, every
-model, the way to the next.
-"""
+"""One case in a drawer: the picture, the true caption and the preferred one, every model, the link to the next."""
 
 import functools
 from dataclasses import replace
@@ -65,7 +63,7 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
 
     Args:
         stored: The question set.
-        case_filter: What is on the wall.
+        case_filter: The filter of the wall.
         size: Cards on one of its pages.
         is_grouped: Whether the wall has one card per picture; otherwise one per case.
     """
@@ -101,7 +99,7 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
 
 
 def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
-    """Where the case is on the wall, and the way to its neighbours."""
+    """Draw the position of the case on the wall, and the links to its neighbors."""
     where = drawer.place_text(near.place, n_cards, is_picture)
     with st.container(horizontal=True, vertical_alignment="center", key="case_steps"):
         st.html(tag("p", where, class_="vp-quiet vp-small"), width="stretch")
@@ -130,7 +128,7 @@ def _step(case_id: str, page: int) -> None:
 
 
 def _has_words(card: WallCard) -> bool:
-    """Return whether the picture can be asked about in words of one's own."""
+    """Return whether the picture can be tested with the user's words."""
     return views.cases.are_here(card.images[:1])
 
 

@@ -63,7 +63,7 @@ def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, 
 
 
 def _rank_label(card: WallCard) -> str:
-    """Where the right picture came, and where it was without mixed ones."""
+    """Return the rank of the right picture, and its rank without mixed ones."""
     if card.answer is None:
         return "The right picture"
     ranks = [html_cases.rank(card.answer, name) for name in ("rank", "rank_clean")]

@@ -1,4 +1,4 @@
-"""What every model answered to one case: verdict, texts and scores, for
+"""The answers of every model to one case: verdict, texts and scores, for
 the details of the drawer.
 """
 

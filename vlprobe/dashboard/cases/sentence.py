@@ -31,7 +31,7 @@ from vlprobe.render.words import distinct, presentations
 from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
-LETTER, FRAME = 8.1, 58  # pixels of a letter, and of all in a picker that is no text
+LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
 MARK = 18  # pixels of a mark in a picker
 LINKED = ("set", "model", "kind")  # what a link names that has to be here
 BETWEEN = ":"  # of the key of a set and a kind
@@ -53,7 +53,7 @@ class StoredSet:
 
 @dataclass(frozen=True)
 class Subject:
-    """What the sentence says."""
+    """The content of the sentence."""
 
     questions: Questions
     model: str
@@ -77,8 +77,8 @@ def stored_sets() -> list[StoredSet]:
 
 
 def subject() -> Subject:
-    """What the URL names, else what was looked at last, else the most complete. Stops the page
-    where nothing is stored, and where a link is about results that are not.
+    """Return the selection of the URL, else the last one viewed, else the most complete. The page stops if nothing is
+    stored, or if a link names results that are not stored.
     """
     sets = stored_sets()
     if not sets:
@@ -174,7 +174,7 @@ def _strangers(sets: Sequence[StoredSet]) -> Iterator[tuple[str, str]]:
 
 
 def shortened(text: str, length: int = 80) -> str:
-    """What a link says, at most so many characters of it."""
+    """Return the value of a link, cut to this many characters."""
     return text if len(text) <= length else f"{text[:length]}…"
 
 
@@ -216,13 +216,13 @@ def pick_model(about: Subject, on_change: Callable[[], None] | None = None) -> N
 
 
 def _draw_mark(look: Look) -> None:
-    """The model's mark in its picker, which shows text alone."""
+    """The model's mark in its picker, which shows only text."""
     mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
     st.html(f"<style>.st-key-model .react-aria-ComboBox > div::before {{ {mark} }}</style>")
 
 
 def picker_width(text: str) -> int:
-    """Of a picker that shows this text, in pixels."""
+    """Return the width of a picker that shows this text, in pixels."""
     return int(min(max(len(text) * LETTER + FRAME, NARROWEST), WIDEST))
 
 
@@ -305,7 +305,7 @@ def _change_kind() -> None:
 
 
 def pick_dataset(about: Subject, suffix: str = "") -> None:
-    """The pictures that were asked about; others lead to the most complete questions about them."""
+    """The pictures of the question set; others lead to the most complete questions about them."""
     sets = stored_sets()
     names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
     dataset = next(stored.dataset for stored in sets if stored.key == about.questions.key)
@@ -331,9 +331,7 @@ def _change_dataset(probe: str, suffix: str) -> None:
 
 
 def _leave(names: Sequence[str]) -> None:
-    """Takes from the URL what another choice has no use for; what it names
-    besides was no link's wish.
-    """
+    """Remove parameters from the URL that do not apply to another choice; the other parameters were not set by a link."""
     picked()
     for name in (*names, "page", "case"):
         st.query_params.pop(name, None)

@@ -71,9 +71,7 @@ def _sides(contest: Contest, comparison: Comparison, parting: Parting) -> tuple[
 
 
 def filter_of_case(contest: Contest, parting: Parting) -> Filter:
-    """The column that the case of the URL stands in; of one that is in
-    none, all cases of its kind.
-    """
+    """The column of the URL's case; all cases of its kind if it is in none."""
     stored = contest.questions
     number = view(views.cases.case_number, stored.question_set, st.query_params["case"])
     pairs = ((contest.baseline, parting.rival), (parting.rival, contest.baseline))
@@ -131,7 +129,7 @@ def card_values(
     *,
     badge: bool = True,
 ) -> dict[str, object]:
-    """What the component `wall` draws: cards with a small box a model."""
+    """Return the data that the component `wall` draws: cards with one small box per model."""
     stored = contest.questions
     kind = presentations()[stored.probe].kind(case_filter.kind)
     answers = {}

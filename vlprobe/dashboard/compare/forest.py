@@ -1,6 +1,4 @@
-"""The forest plot: a row a kind of edit and model; a row that is pressed
-shows its pictures below.
-"""
+"""The forest plot: one row per kind of edit and model; a click on a row shows its pictures below."""
 
 import functools
 import math
@@ -19,7 +17,7 @@ from vlprobe.views.believed import BelievedRow, Comparison
 
 @dataclass(frozen=True)
 class Parting:
-    """Whose pictures are shown: the baseline's against those of one other, of one type of edit."""
+    """The selection of pictures: the baseline against one other model, on one type of edit."""
 
     subtype: str  # "": all
     rival: str

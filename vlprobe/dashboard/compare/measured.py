@@ -1,5 +1,5 @@
 """The folds *How it is measured* and *Details*: every number with its interval
-and p, and what was asked.
+and p, and the question set.
 """
 
 import functools

@@ -52,7 +52,7 @@ def draw_page() -> None:
         share.draw_share(contest.questions, shared, n_passing(contest.questions, shared))
     if "case" in st.query_params:
         drawer_filter = in_map or columns.filter_of_case(contest, parting)
-        is_grouped = in_map is None  # the map has one card a case
+        is_grouped = in_map is None  # the map has one card per case
         drawer.draw_case(contest.questions, drawer_filter, sentence.CARDS, is_grouped)
 
 
@@ -68,7 +68,7 @@ def compared(contest: Contest) -> Comparison:
 
 
 def _draw_finding(contest: Contest, comparison: Comparison) -> Verdict:
-    """The finding as the heading, and what stands below it."""
+    """The finding as the heading, and the text below it."""
     kind = presentations()[contest.questions.probe].kind(contest.kind)
     finding = verdict(comparison, kind, {model: model_name(model) for model in contest.models})
     heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))

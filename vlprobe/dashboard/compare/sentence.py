@@ -1,7 +1,7 @@
 """The sentence above a comparison: which model with which others, on what, in which pictures.
 
 The URL names the baseline (`model`), the others in the order of choice (`with`), the kind and the
-question set. Addresses of before named the baseline `base`.
+question set. Older URLs name the baseline `base`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from vlprobe.render.sentences import sentence_names
 
 MOST = 3  # models beside the baseline
 BETWEEN = "|"  # names in the URL
-# Pixels of a letter, of the rest of a tag, of what stands at the right of the picker.
+# Pixels of a letter, of the rest of a tag, of the elements at the right of the picker.
 LETTER, TAG, ARROW = 7.6, 58, 84
 NARROWEST, WIDEST = 150, 440
 OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
@@ -35,7 +35,7 @@ OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
 
 @dataclass(frozen=True)
 class Contest:
-    """What is compared."""
+    """The selection to compare."""
 
     questions: Questions
     baseline: str
@@ -49,14 +49,12 @@ class Contest:
 
     @property
     def names(self) -> dict[str, str]:
-        """What each model is called in a sentence."""
+        """Return the name of each model in a sentence."""
         return sentence_names(self.models, {model: model_name(model) for model in self.models})
 
 
 def contest() -> Contest:
-    """What the URL names, else what was looked at last. Stops the page where
-    nothing can be compared.
-    """
+    """Return the selection of the URL, else the last one viewed. The page stops if nothing can be compared."""
     _lead_on()
     about = sentence.subject()
     stored = about.questions
@@ -74,7 +72,7 @@ def contest() -> Contest:
 
 
 def _lead_on() -> None:
-    """An address of before: its baseline is a model, and its pages had fewer cards."""
+    """Return whether the URL is an older one: its baseline is a model, and its pages had fewer cards."""
     if not (base := st.query_params.get("base", "")):
         return
     st.query_params["model"] = base
@@ -87,8 +85,8 @@ def _lead_on() -> None:
 
 
 def _rivals(about: Subject) -> list[str]:
-    """The models that the URL names, in its order; an emptied list stays empty, and one that names
-    nobody else who is here counts as none.
+    """The models that the URL names, in its order; an emptied list stays empty, and one that names no other stored
+    model counts as none.
     """
     stored = about.questions
     candidates = [model for model in stored.models if model != about.model]
@@ -155,12 +153,12 @@ def _pick_rivals(contest_: Contest) -> None:
 
 
 def _width(names: Sequence[str]) -> int:
-    """Of a picker that shows these names, in pixels."""
+    """Return the width of a picker that shows these names, in pixels."""
     return int(min(max(sum(LETTER * len(name) + TAG for name in names) + ARROW, NARROWEST), WIDEST))
 
 
 def _draw_marks(models: Sequence[str], stored: Questions) -> None:
-    """Each model's mark in its tag, which shows text alone."""
+    """Each model's mark in its tag, which shows only text."""
     rules = [
         f".st-key-with [data-tag]:nth-of-type({nth})::before "
         f'{{ content: "{SHAPES[stored.looks[model].symbol]}"; color: {stored.looks[model].css}; }}'

@@ -1,4 +1,4 @@
-"""What is behind *Filters*: everything that `views.filter.Filter` knows, each named by the URL."""
+"""The controls of *Filters*: every field of `views.filter.Filter`, each with a URL parameter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -101,7 +101,7 @@ def _keep_wall() -> None:
 
 
 def _words_and_tags(about: Subject) -> Filter:
-    """What the question is: its type and rule, its words, its tags."""
+    """Draw the filters of the question: its type and rule, its words, its tags."""
     of_kind = about.questions.question_set, about.kind
     left, right = st.columns(2)
     with left:
@@ -175,7 +175,7 @@ def _bin(about: Subject) -> str:
 
 
 def _crossed(about: Subject) -> str:
-    """The model's answer to the same triplet on its other side, where both sides were asked."""
+    """The model's answer to the same triplet on its other side, if both sides have answers."""
     other_kind = OTHER_SIDE.get(about.kind, "")
     if other_kind not in stored_kinds(about.questions):
         return ""
@@ -206,7 +206,7 @@ def _second_model(about: Subject) -> str:
 
 
 def _read_with(about: Subject) -> None:
-    """What an address of Compare calls `with` is the second model here; the first of several."""
+    """Read the parameter `with` of a Compare URL as the second model; the first of several."""
     linked = st.query_params.get("with", "")
     if not linked:
         return
@@ -219,7 +219,7 @@ def _read_with(about: Subject) -> None:
 
 
 def _outcomes(about: Subject, case_filter: Filter) -> Filter:
-    """Who is fooled: the model, or it and another one that was asked the same."""
+    """Draw the filters of the fooled models: the model, or it and another one with the same questions."""
     area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
         quiet("Only cases in the area that was marked in Compare.")
@@ -260,8 +260,8 @@ def _outcome(stored: Questions, case_filter: Filter) -> str:
 
 
 def active_filters(case_filter: Filter) -> list[ActiveFilter]:
-    """What narrows the wall beside the model, the kind and the outcome "fooled", in
-    the order of the popover.
+    """Return the filters of the wall other than the model, the kind and the outcome "fooled", in the order of the
+    popover.
     """
     narrowed = (
         ("type", case_filter.subtype and value_label(case_filter.subtype), {"subtype": ""}),
@@ -306,7 +306,7 @@ def _pattern_label(case_filter: Filter) -> str:
 
 
 def _pair_label(case_filter: Filter) -> str:
-    """What two models have to do with the cases, as a filter."""
+    """Return the relation of two models to the cases, as a filter."""
     if not case_filter.other or (case_filter.outcome, case_filter.other_outcome) == ("all", ""):
         return ""
     words = {"fooled": "fooled", "held": "not", "tied": "tied", "all": "asked", "": "asked"}

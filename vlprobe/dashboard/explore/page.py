@@ -46,7 +46,7 @@ def draw_page() -> None:
 
 
 def _draw_notes(about: sentence.Subject) -> None:
-    """What there is to know of the models and the questions."""
+    """Draw the notes on the models and the questions."""
     if any(run.note or run.older for run in about.questions.question_set.runs):
         with st.expander("What to know of these models", key="model_notes"):
             frame.notes(about.questions)

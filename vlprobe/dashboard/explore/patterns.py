@@ -62,7 +62,7 @@ def _chip(pattern: Pattern, pairs: tuple[str, ...]) -> dict[str, object]:
 
 
 def _tip(pattern: Pattern) -> str:
-    """How often, against the average edit of the same type, and how sure that is."""
+    """Return the rate against the average edit of the same type, and its certainty."""
     text = lift_words(pattern)
     if not math.isnan(pattern.low):
         text += f" (95 % of the resampled pictures: {pattern.low:.1f} to {pattern.high:.1f})"

@@ -1,4 +1,4 @@
-"""The wall: a sentence that says how many, a card a picture, pages of them."""
+"""The wall: a sentence with the count, one card per picture, pages of them."""
 
 import functools
 from dataclasses import replace
@@ -40,7 +40,7 @@ def is_grouped() -> bool:
 
 
 def page_size(stored: Questions, kind: str) -> int:
-    """Cards on a page: what is sent at once is at most a megabyte."""
+    """Cards on a page: the data sent at once is up to a megabyte."""
     body = presentations()[stored.probe].kind(kind).body
     return PAIRS_PAGE_SIZE if body == "pair" else PAGE_SIZE
 
@@ -84,7 +84,7 @@ def _note(stored: Questions, case_filter: Filter) -> str:
 
 
 def _rate(stored: Questions, case_filter: Filter) -> str:
-    """Count how many of the lies that were asked fool the model; nothing where nobody can be fooled."""
+    """Count the lies of the question set that fool the model; empty if no model can be fooled."""
     counted = dict(counts(stored, case_filter))
     if case_filter.lost_to:  # it names an outcome: the searches that are not lost count as asked
         counted["all"] = counts(stored, replace(case_filter, lost_to=""))["all"]

@@ -20,14 +20,14 @@ from vlprobe.views.showcase import Showcase
 SHIPPED_SEED = 196  # of the order in which shipped failures are shown; own ones change with the day
 AHEAD = 3  # failures that the browser has, the one that is shown among them
 KEY = "hero"
-SIDE = 860  # pixels of a photograph, at most: twice those of its place on the page
+SIDE = 860  # maximum pixels of a photograph: twice those of its place on the page
 DRAWN_SIDE = 672  # of a drawn scene: three times those that models see
 PLACE = "home_place"  # in the session: the failure that was shown last
 
 
 @st.fragment
 def draw_hero(about: Subject) -> None:
-    """The failure; what is pressed on it leads on, and another one reruns only this part."""
+    """The failure; a click on it opens its page, and another failure reruns only this part."""
     question_set = about.questions.question_set
     showcases = view(
         views.showcase.showcases, question_set, about.kind, about.model, seed_of(question_set)
@@ -55,9 +55,7 @@ def draw_hero(about: Subject) -> None:
 
 
 def seed_of(question_set: QuestionSet) -> int:
-    """The order in which failures are shown: shipped ones always alike, one's
-    own change with the day.
-    """
+    """The order in which failures are shown: bundled ones in a fixed order, the user's in an order that changes daily."""
     return SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
 
 
@@ -67,9 +65,7 @@ def picture_source(name: str) -> str:
 
 
 def _place(about: Subject) -> int:
-    """Which failure is shown, counted from 0: the one that was shown before
-    where somebody comes back.
-    """
+    """Return the position of the failure to show, from 0: the previous one for a returning visitor."""
     subject = about.questions.key, about.kind
     before = st.session_state.get(PLACE, {}).get(subject, 0)
     position = (st.session_state.get(KEY) or {}).get("place", before)

@@ -20,7 +20,7 @@ TITLE = "Mixed pictures"
 
 @dataclass(frozen=True)
 class MixedDoor:
-    """What the door shows, and where it leads."""
+    """The content and the target of the door."""
 
     link: Link
     sentence: str
@@ -28,7 +28,7 @@ class MixedDoor:
 
 
 def mixed_door(about: Subject) -> MixedDoor | None:
-    """The door; None where no model was asked to search among mixed pictures."""
+    """The door; None if no model has searched among mixed pictures."""
     question_set = _searched(about)
     if question_set is None:
         return None

@@ -1,4 +1,4 @@
-"""Home, top to bottom: what is under way, the failure, the figures, and what all of it is about."""
+"""Home, top to bottom: running jobs, the failure, the figures, and the subject."""
 
 import streamlit as st
 
@@ -69,9 +69,7 @@ def _look(version: str) -> None:
 
 
 def _draw_nothing() -> None:
-    """Nothing is stored, and the results that come along are left out:
-    one button fills the page.
-    """
+    """Draw the empty page, without own or bundled results: one button fills it."""
     st.title("Nothing was asked yet", anchor=False)
     quiet(
         "The demo asks three tiny models about 500 drawn scenes, in a minute or two and without a "
@@ -83,7 +81,7 @@ def _draw_nothing() -> None:
 
 
 def _about(about: Subject) -> str:
-    """What the page is about, in a line."""
+    """Draw the subject of the page, in a line."""
     question_set = about.questions.question_set
     run = question_set.runs[0]
     models = len(views.showcase.rated_models(question_set))

@@ -1,6 +1,4 @@
-"""What Home is about: a question set, a kind of lie that can be seen, and the
-model that is looked at.
-"""
+"""The subject of Home: a question set, a kind of lie that can be seen, and the selected model."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -29,14 +27,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Subject:
-    """What Home is about."""
+    """The subject of Home."""
 
     questions: Questions
     kind: str
     model: str
 
     def link(self, page: str, **query: str) -> Link:
-        """A link to a page about the same; what is empty is left out."""
+        """A link to a page about the same; empty parameters are left out."""
         about = {"set": self.questions.key, "model": self.model, "kind": self.kind} | query
         return Link(page, {name: value for name, value in about.items() if value})
 
@@ -46,7 +44,7 @@ def subject(stored: Questions) -> Subject:
     model with most results and the kind that is seen best.
     """
     kinds = view(views.showcase.kinds, stored.question_set)
-    # What only moves fools nobody: Home shows it where there is nothing else.
+    # A kind that only moves cannot fool a model: Home shows it if there is no other.
     kind = st.query_params.get("kind", "") or carried("kind", kinds, "")
     kind = kind if kind in kinds and kind not in movement_kinds() else kinds[0]
     models = view(views.showcase.headline_models, stored.question_set)

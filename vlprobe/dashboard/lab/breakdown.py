@@ -106,7 +106,7 @@ def _draw_all_numbers(stored: Questions, model: str, averaging: str, unit: str) 
 
 
 def _any(stored: Questions, model: str, metric: Metric) -> Filter | None:
-    """All that fools the model, of the first kind that the metric judges."""
+    """Return the cases that fool the model, of the first kind that the metric judges."""
     kinds = [kind for kind in stored_kinds(stored) if kind in metric.kinds]
     return opening.Opening(stored, model, kinds[0]).believed if kinds else None
 
@@ -117,8 +117,8 @@ def _called(slicing: str, name: str) -> str:
 
 
 def _most_often(stored: Questions, filters: Mapping[str, Filter | None]) -> str:
-    """The slice whose lies the model believes most often; "" where nobody is fooled, two slices are
-    alike, or no filter says a slice.
+    """The slice whose lies the model believes most often; "" if no model is fooled, two slices are alike, or no filter
+    describes a slice.
     """
     shares = {}
     for name, slice_filter in list(filters.items())[: case_links.MOST_LINKS]:
@@ -153,7 +153,7 @@ def _pick_metric(stored: Questions) -> Metric:
 
 
 def _pick_slicing(stored: Questions) -> str:
-    """What to take the numbers apart by."""
+    """Pick the breakdown of the numbers."""
     options = {
         name: words.breakdown_label(stored.probe, name)
         for name in view(views.estimates.slices, stored.question_set)
@@ -164,7 +164,7 @@ def _pick_slicing(stored: Questions) -> str:
 def _sliced(
     stored: Questions, metric: Metric, slicing: str, averaging: str, unit: str
 ) -> pd.DataFrame:
-    """The estimates of one metric, a row a model and slice. Without any, says so and stops the
+    """The estimates of one metric, one row per model and slice. Without any, says so and stops the
     page.
     """
     table = view(views.estimates.estimates, stored.question_set, slicing, averaging, unit)

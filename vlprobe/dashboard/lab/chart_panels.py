@@ -29,8 +29,8 @@ def chart_of_cases(
     kinds: Sequence[str],
     slicing: str = "subtype",
 ) -> None:
-    """A figure whose marks, of a model and a slice each, open their cases in Explore; it is made
-    from stored results and the address alone.
+    """A figure whose marks, of a model and a slice each, open their cases in Explore; it is made from only stored
+    results and the URL.
     """
 
     def named() -> go.Figure:
@@ -87,7 +87,7 @@ def _headlines(stored: Questions, model: str, averaging: str, unit: str) -> None
 
 
 def links(stored: Questions) -> None:
-    """From a model to what fools it."""
+    """Return the link from a model to the cases that fool it."""
     word = "What moves" if presentations()[stored.probe].is_movement else "What fools"
     for model in stored.models:
         st.page_link(
@@ -99,8 +99,8 @@ def links(stored: Questions) -> None:
 
 
 def emphasis(stored: Questions, model: str) -> tuple[Looks, dict[str, str]]:
-    """How models are marked in rows of dots, and which of them have their names beside their marks:
-    the one that the page is about, the others grey, where there are too many for a legend.
+    """Return the marks of models in rows of dots, and the models with names next to their marks: the page's model, the
+    others gray, if there are too many for a legend.
     """
     if len(stored.models) <= charts.dots.MANY:
         return stored.looks, {}
@@ -109,8 +109,8 @@ def emphasis(stored: Questions, model: str) -> tuple[Looks, dict[str, str]]:
 
 
 def mentioned(stored: Questions, model: str, remark: str = "") -> None:
-    """Which mark is which model, once for several small figures; with too many models to tell
-    apart, the one that the page is about.
+    """Draw the legend of the models, once for several small figures; with too many models to distinguish, only the
+    page's model.
     """
     is_crowded = len(stored.models) > charts.styles.DISTINCT
     named_models = [model] if is_crowded else stored.models

@@ -1,5 +1,5 @@
-"""PRSM's table 1 as a figure: a row a comparison of two wordings, a mark a model, hollow marks as
-printed.
+"""PRSM's table 1 as a figure: one row per comparison of two wordings, one mark per model, hollow marks for printed
+values.
 """
 
 import pandas as pd

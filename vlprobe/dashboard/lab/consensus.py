@@ -1,6 +1,6 @@
 """RoCOCO's figure 11: whether models agree on the word of a caption that does least, and which words these are.
 
-Models are asked by a press alone, those that are at hand or were loaded above.
+Models run only after a click: those that are bundled or were loaded above.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ FEWEST = 2
 
 
 def draw(stored: Questions) -> None:
-    """The press that asks, and both halves of the figure once models were asked."""
+    """Draw the button that runs the models, and both halves of the figure after the run."""
     loaded_above = st.session_state.get("figures_loaded", set())
     ready = [name for name in stored.models if at_hand(name) or name in loaded_above]
     absent = [model_name(name) for name in stored.models if name not in ready]
@@ -84,7 +84,7 @@ def _figures(votes: Consensus) -> None:
 def _consensus(
     names: tuple[str, ...], captions: Mapping[str, tuple[str, ...]], all_words: bool
 ) -> Consensus:
-    """Of the models that embed texts."""
+    """Return the models that embed texts."""
     players = [loaded(name) for name in names]
     readers = [player for player in players if player.model.capabilities.embeds_texts]
     return consensus(captions, [player.texts for player in readers], all_words=all_words)

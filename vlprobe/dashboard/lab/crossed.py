@@ -1,4 +1,4 @@
-"""Both answers to one triplet as a table of two by two: by the texts alone, and beside the picture."""
+"""Both answers to one triplet as a table of two by two: by only the texts, and with the picture."""
 
 import streamlit as st
 
@@ -23,7 +23,7 @@ HEADS = {
 
 def both_sides(stored: Questions) -> None:
     """A row a model and subset, a column for each pair of outcomes; a number opens its cases.
-    Nothing where no triplet was asked on both sides.
+    Nothing is drawn if no triplet has answers on both sides.
     """
     table = view(views.crossed.crossed_outcomes, stored.question_set)
     if table.empty:

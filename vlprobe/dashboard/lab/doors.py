@@ -6,7 +6,7 @@ from vlprobe import __version__
 from vlprobe.dashboard.navigation import BELOW, page_file
 from vlprobe.dashboard.state import quiet, store
 
-DOORS = {  # page: what it answers, its icon
+DOORS = {  # page: the question it answers, its icon
     "models": (
         "Whether a model's numbers can be believed: checks with known answers.",
         ":material/health_and_safety:",

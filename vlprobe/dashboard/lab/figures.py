@@ -1,6 +1,4 @@
-"""The papers' figures, made again of one's own runs, with what they print beside them where they
-print numbers.
-"""
+"""The papers' figures, drawn again from the user's runs, with the printed values next to them if there are any."""
 
 import math
 from functools import partial
@@ -46,7 +44,7 @@ PICTURES = ("mix", "patch")
 # What EqBen's table 4 prints by kind, under the names of the demo's subsets
 KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
 SCORES = ("text_score", "image_score", "group_score", "foil_accuracy")
-MOST_NAMED = 9  # models whose number stands in a sentence
+MOST_NAMED = 9  # models whose number is in a sentence
 FEW = 5  # triplets; of fewer no accuracy is drawn
 
 
@@ -202,7 +200,7 @@ def lexical(stored: Questions, model: str) -> None:
         if name
     }
     if not (choices["kind"] == "t2t").any():
-        return  # no triplet was asked by its texts alone
+        return  # no triplet was tested by only its texts
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike the captions look**")
@@ -345,7 +343,7 @@ def boundaries(stored: Questions) -> None:
 
 
 def edited_orders(stored: Questions) -> None:
-    """In words, how far an edit of the query moves the order of each model, and of people."""
+    """Describe how far an edit of the query moves the order of each model, and of people."""
     table = view(views.figures.edited_orders, stored.question_set).dropna(subset=["moved"])
     if table.empty:
         quiet("No query here has an edit.")

@@ -1,7 +1,7 @@
 """RoCOCO's figures 7 and 8: how much each word of a caption and each part of a picture moves its
 embedding.
 
-A model is loaded by a press alone: who only looks at the page loads none.
+A model is loaded only after a click: viewing the page loads none.
 """
 
 import numpy as np
@@ -184,8 +184,8 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
 
 @st.cache_data(max_entries=100, show_spinner=False)  # 18 ms with a demo model, the smallest
 def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
-    """For each caption how far the embedding moves without a word, by its start; and the noun that
-    moves it least.
+    """Compute for each caption how far the embedding moves without a word, by its start; and the noun that moves it
+    least.
     """
     words = [influence.word_spans(caption) for caption in captions]
     nouns = [

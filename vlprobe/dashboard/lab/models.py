@@ -1,4 +1,4 @@
-"""The passport of a model and what the doctor found: is it fit to be believed?"""
+"""The passport of a model and the results of the model checks: can its scores be trusted?"""
 
 import math
 from collections.abc import Mapping
@@ -54,9 +54,7 @@ def examined() -> Examination:
 
 
 def _first(by_key: Mapping[str, Examination]) -> str:
-    """The model that the page before was about, else the latest that is no control, else the
-    latest.
-    """
+    """The model of the previous page, else the latest that is not a control, else the latest."""
     before = carried("model", {exam.model for exam in by_key.values()}, "")
     ranked = sorted(
         by_key, key=lambda key: (by_key[key].model != before, is_control(by_key[key].model))
@@ -119,7 +117,7 @@ def verdict(examination: Examination) -> None:
 
 
 def checks(examination: Examination) -> None:
-    """A row a check: outcome, what was found, and what a healthy model does."""
+    """One row per check: outcome, finding, and the expected result of a working model."""
     head = "".join(
         tag("th", title, scope="col")
         for title in ("Check", "Outcome", "Found", "What a healthy model does")
@@ -148,7 +146,7 @@ def _row(check: Check, of_control: bool) -> str:
 
 
 def passport(examination: Examination) -> None:
-    """Everything about the model that can change a number."""
+    """Draw every property of the model that can change a number."""
     rows = [
         f'<tr class="first">{tag("th", name, scope="row")}<td>{breakable(str(value))}</td></tr>'
         for name, value in examination.passport.items()

@@ -1,4 +1,4 @@
-"""Renaming models and datasets: what pages call them, with their results as they were."""
+"""Renaming models and datasets: their names on pages, with their results unchanged."""
 
 from collections.abc import Mapping
 

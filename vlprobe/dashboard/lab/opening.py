@@ -1,6 +1,4 @@
-"""How a page of Lab begins: one row that says whose answers, then the
-finding, with pictures of it.
-"""
+"""The opening of a Lab page: one row that names the models, then the finding, with pictures of it."""
 
 import functools
 from collections.abc import Sequence
@@ -37,7 +35,7 @@ N_BESIDE = 6  # of two pictures side by side: two whole rows
 
 @dataclass(frozen=True)
 class Opening:
-    """What a page is about."""
+    """The subject of a page."""
 
     questions: Questions
     model: str
@@ -45,7 +43,7 @@ class Opening:
 
     @property
     def believed(self) -> Filter:
-        """The lies that the model believes, or all cases where nobody is fooled."""
+        """The lies that the model believes, or all cases if no model can be fooled."""
         outcome = "all" if self.kind in movement_kinds() else "fooled"
         return Filter(self.model, self.kind, outcome=outcome)
 
@@ -71,7 +69,7 @@ def pick_model(stored: Questions) -> str:
 
 
 def draw(probe: str) -> Opening:
-    """The row of pickers, the finding, pictures of it, and what is asked, of a probe's own page."""
+    """The row of pickers, the finding, pictures of it, and the question, on a probe's own page."""
     with st.container(horizontal=True, key="lab_subject"):
         stored = pick(probe)
         model = pick_model(stored)
@@ -121,7 +119,7 @@ def draw_cards(
     Args:
         cards: Cards of one kind.
         kind: How it is presented.
-        label: What the row is, for those who do not see it.
+        label: Description of the row, for screen readers.
         query: What Explore's address says beside the case.
         key: Key of the component.
     """

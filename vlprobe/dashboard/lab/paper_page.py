@@ -1,4 +1,4 @@
-"""What the four pages of single papers share: their own figure after the examples, the
+"""The shared parts of the four pages of single papers: their own figure after the examples, the
 paper's table folded below.
 """
 
@@ -18,7 +18,7 @@ OPENS = "A press on a mark opens its cases."
 
 
 def begin(probe: str) -> Opening:
-    """The row of pickers, the finding and its pictures, and a link a kind of edit."""
+    """The row of pickers, the finding and its pictures, and one link per kind of edit."""
     begun = opening.draw(probe)
     draw_rows(begun)
     return begun

@@ -31,7 +31,7 @@ ALL = "all"
 
 
 def draw_page() -> None:
-    """The pickers, what the table says in a sentence, the table, and it as a file."""
+    """The pickers, a summary of the table in a sentence, the table, and its download."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="lab_subject"):
         papers = {
             probe: presented.title

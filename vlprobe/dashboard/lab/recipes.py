@@ -1,6 +1,4 @@
-"""Which losses, data and rates the fine-tuning form of the page Repair offers, and the request that
-they make.
-"""
+"""The losses, data and rates that the fine-tuning form of the page Repair offers, and the request that they make."""
 
 import dataclasses
 import hashlib

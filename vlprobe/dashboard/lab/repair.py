@@ -1,4 +1,4 @@
-"""Repair: what a fine-tuning changed on every probe, against a control; and a fine-tuning that
+"""Repair: effects of a fine-tuning on every probe, against a control; and a fine-tuning that
 begins on the page. It opens on models whose authors published their answers.
 
 The URL names the three models (`before`, `control`, `after`), the job that asks them (`job`) and
@@ -57,9 +57,7 @@ PUBLISHED: dict[str, Three] = {
 
 
 def repaired() -> Three:
-    """Pickers for the models before, in the control and after, with buttons for examples; "" where
-    none is there to be picked.
-    """
+    """Pickers for the models before, in the control and after, with buttons for examples; "" if there is none."""
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
     names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.models))]))
@@ -103,13 +101,13 @@ def _choose(models: Sequence[str]) -> None:
 
 
 def _about(name: str) -> str:
-    """What a model is, in a sentence; "" where nothing says so."""
+    """Describe a model in a sentence; "" if nothing is known."""
     publication = published.publication(name)
     return f"{publication.about}." if publication else SHIPPED_MODELS.get(name, ("", ""))[1]
 
 
 def _is_published(models: Three) -> bool:
-    """Return whether one of them has published answers, so that no more questions can be asked."""
+    """Return whether one of them has published answers, so that it cannot run more questions."""
     return any(name.startswith(f"{PREFIX}:") for name in models)
 
 
@@ -130,8 +128,8 @@ def called(name: str) -> str:
 
 
 def changed(models: Three) -> None:
-    """What moved between the three models, in words, as a figure and in numbers; and a button for
-    what is not known.
+    """Draw the changes between the three models, in words, as a figure and in numbers; and a button for missing
+    results.
     """
     if len(set(models)) < 3 or "" in models:
         st.info(
@@ -185,9 +183,7 @@ def changed(models: Three) -> None:
 
 
 def seeds(models: Three) -> None:
-    """What the repair did in other trainings that differ by the seed alone; what is not asked yet, by
-    a press.
-    """
+    """Draw the effect of the repair in other trainings that differ only by the seed; a button runs missing ones."""
     if len(set(models)) < 3 or "" in models or _is_published(models):
         return
     if not view(views.repair.repair_sets, models):
@@ -237,7 +233,7 @@ def seeds(models: Three) -> None:
 
 
 def _other_seeds(models: Three) -> list[tuple[str, str]]:
-    """Controls and repaired models that differ from those that are picked by their seed alone."""
+    """Controls and repaired models that differ from the picked ones only by their seed."""
     _, control, after = models
     available = {*registry.names("models"), *view(views.runs.models)}
     numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]
@@ -327,9 +323,7 @@ def _asks(job: Job, models: tuple[str, ...]) -> bool:
 
 
 def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:
-    """One job for all of the probes, with the questions that each has for the demo world; what was answered
-    before is not asked twice.
-    """
+    """One job for all of the probes, with the questions that each has for the demo world; cached answers are reused."""
     names = tuple(dict.fromkeys(filter(None, models)))
     begin(*(Request(names, registry.load_probe(probe).dataset, probe) for probe in probes))
 
@@ -344,7 +338,7 @@ def probe_tuned(tuned: str, loss: str) -> None:
 
 
 def _work(models: Three, missing: list[str]) -> str:
-    """How long it may take, judging by the stored runs of the demo models on the same questions."""
+    """Return an estimate of the duration, from the stored runs of the demo models on the same questions."""
     stored = view(views.runs.runs)
     total = 0.0
     for probe in missing:

@@ -1,4 +1,4 @@
-"""What a fine-tuning repaired, in pictures: cases that fooled the model before and do
+"""Cases that a fine-tuning repaired, in pictures: cases that fooled the model before and do
 not fool the model after.
 """
 
@@ -72,8 +72,8 @@ def draw(models: tuple[str, str, str]) -> None:
 
 
 def _most_repaired(before: str, after: str) -> Repaired | None:
-    """Of all questions that both were asked, those with most cases repaired beyond
-    the cases that were broken.
+    """Return the question set, among those that both answered, with most cases repaired beyond the cases that were
+    broken.
     """
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():

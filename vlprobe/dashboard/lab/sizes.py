@@ -15,7 +15,7 @@ AXES = {"parameters": "Parameters", "samples": "Training data"}
 
 
 def accuracy_over_size(stored: Questions) -> None:
-    """VISLA's printed models and one's own over their size or their data."""
+    """Draw VISLA's printed models and the user's over their size or their data."""
     names = {name: stored.metrics[name].label for name in ACCURACIES}
     subsets = {name: value_label(name) for name in TABLES}
     with st.container(horizontal=True):

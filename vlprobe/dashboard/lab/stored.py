@@ -1,6 +1,4 @@
-"""Whether what is stored is still what was written: read on the page, told in plain words, made
-anew by a press.
-"""
+"""Checks of the stored results for damage: run on the page, reported in plain words, repaired by a click."""
 
 import html
 import re
@@ -30,7 +28,7 @@ FOUND = "stored_damages"  # of this session's last look
 MENDED = "stored_mended"
 HEAD = ("What", "File", "What is wrong", "What happens to it")
 ROWS = 50
-OTHERS = {  # what is no run: in plain words, and what becomes of it
+OTHERS = {  # files other than runs: their description, and their repair
     "embeddings": (
         "Embeddings, kept to save time",
         "Goes, and is made by the next run that needs it",
@@ -49,7 +47,7 @@ NEVER_FINISHED = ("A file that was never finished", "Goes")
 
 @dataclass(frozen=True)
 class Looked:
-    """What a look at all that is stored found, and when."""
+    """The result of a check of all stored data, and its time."""
 
     damages: tuple[Damage, ...]
     at: str
@@ -57,16 +55,14 @@ class Looked:
 
 @dataclass(frozen=True)
 class History:
-    """Runs by their key, and how each was asked for."""
+    """Runs by their key, and the request of each."""
 
     runs: Mapping[str, Run]
     requests: Mapping[str, Request]
 
 
 def draw() -> None:
-    """A button that reads all that is stored; of what is damaged a list, and a button that makes it
-    anew.
-    """
+    """Draw a button that reads all stored data; a list of damaged data, and a button that rebuilds it."""
     if access.read_only():
         return
     st.header("What is stored")
@@ -98,7 +94,7 @@ def _look() -> None:
 
 
 def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
-    """What is damaged, of everything or of what was; a bar tells how far it is."""
+    """Return the damaged data, of everything or of the previously damaged; a bar shows the progress."""
     bar = st.progress(0.0, text="Reading what is stored")
 
     def report(label: str, done: float, total: float) -> None:
@@ -115,7 +111,7 @@ def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
 
 
 def _thumbnails() -> None:
-    """What small copies of pictures take, and a button for those of results that were removed."""
+    """Draw the size of the thumbnails, and a button to delete those of removed results."""
     usage = thumbnails.usage(store())
     quiet(thumbnails.summary(usage))
     if usage.n_unused and st.button(
@@ -173,7 +169,7 @@ def _files(count: int) -> str:
 
 
 def runs_again(damages: Sequence[Damage], history: History) -> list[Request]:
-    """The runs that make anew what goes, those that differ by the model alone in one."""
+    """The runs that rebuild the removed data; those that differ only by the model are one request."""
     merged: list[Request] = []
     for key in dict.fromkeys(
         key for damage in damages if damage.drop for key in _runs_of(damage, history)
@@ -243,7 +239,7 @@ def _mend(damages: tuple[Damage, ...]) -> None:
 
 
 def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
-    """Return whether a job may be at it. Which runs a job makes is known once it has loaded them: the same
+    """Return whether a job may be working on it. Which runs a job makes is known once it has loaded them: the same
     probe counts.
     """
     if _place(damage)[0] not in ("runs", "cases"):
@@ -253,9 +249,7 @@ def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
 
 
 def _history(current: Store) -> History:
-    """All runs of which anything can still be told, by their manifests or by the jobs that made
-    them.
-    """
+    """Return all runs that are still described by their manifests or by the jobs that made them."""
     runs = {}
     for path in current.root.glob("runs/*/manifest.json"):
         try:
@@ -284,7 +278,7 @@ def _request(run: Run) -> Request:
 
 
 def _runs_of(damage: Damage, history: History) -> list[str]:
-    """Keys of the runs that make this anew."""
+    """Keys of the runs that rebuild this."""
     kind, key = _place(damage)
     if kind == "runs":
         return [key] if key in history.requests else []
@@ -294,7 +288,7 @@ def _runs_of(damage: Damage, history: History) -> list[str]:
 
 
 def _in_words(damage: Damage, history: History) -> tuple[str, str]:
-    """What a damaged file holds, and what becomes of it."""
+    """Return the content of a damaged file, and its repair."""
     kind = _place(damage)[0]
     if damage.path.name.endswith(".tmp") or not kind:
         return NEVER_FINISHED
@@ -327,6 +321,6 @@ def _place(damage: Damage) -> tuple[str, str]:
 
 
 def _inside(damage: Damage) -> str:
-    """Where a file is in the cache, or in the object store."""
+    """Return the path of a file in the cache, or in the object store."""
     path = damage.path
     return path.relative_to(store().root).as_posix() if isinstance(path, Path) else path.name

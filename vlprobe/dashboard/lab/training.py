@@ -28,7 +28,7 @@ ROWS = 12  # of the list of trainings
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """A job that fine-tunes a model, and what it was asked."""
+    """A job that fine-tunes a model, and its request."""
 
     job: Job
     request: TrainRequest
@@ -78,7 +78,7 @@ def _trainings() -> list[Training]:
 
 
 def training_form() -> None:
-    """What to tune, with which loss and how long; then one button."""
+    """Draw the form: the model to tune, the loss and the duration; then one button."""
     if not changes("Install vlprobe to fine-tune models of your own."):
         return
     kind = st.radio(
@@ -157,7 +157,7 @@ def training_form() -> None:
 
 
 def _effort(steps: int) -> str:
-    """How long it takes, by the newest training on this machine."""
+    """Return an estimate of the duration, from the newest training on this machine."""
     measured = (seconds_per_step(training.request.path) for training in _trainings())
     newest = next((seconds for seconds in measured if not math.isnan(seconds)), math.nan)
     if math.isnan(newest):
@@ -226,7 +226,7 @@ def _summary(request: TrainRequest) -> str:
 
 
 def _row(training: Training) -> list[str]:
-    """What the table of trainings says of one."""
+    """Return the row of a training in the table."""
     job, request = training.job, training.request
     table = loss_curves(request.path)
     terms = list(objective.weights(request.loss))

@@ -18,31 +18,31 @@ from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.runs import QuestionSet
 
 KEPT_SCORES = 4096  # answers of a model to a case at all shares
-KEPT_PIXELS = 128 << 20  # bytes of mixtures that several models are asked about
-MOST_ASKED = 9  # models that are asked without a press; the one that is looked at is among them
+KEPT_PIXELS = 128 << 20  # bytes of mixtures that several models share
+MOST_ASKED = 9  # models that run without a click; the selected one is among them
 Asked = tuple[str, ...]
 
 # 43 ms of CPU for a case at all shares with a demo model, of up to nine.
 _scores = SingleFlightCache(KEPT_SCORES)
-_mixtures = SingleFlightCache(  # 10 ms, and each model is asked about the same
+_mixtures = SingleFlightCache(  # 10 ms, and each model sees the same
     KEPT_PIXELS, lambda images: sum(image.width * image.height * 3 for image in images)
 )
-_refused: dict[str, str] = {}  # by model: why it cannot be asked, of models at hand
+_refused: dict[str, str] = {}  # by model: the reason why it cannot run, for available models
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What the models said at every share."""
+    """The answers of the models at every share."""
 
-    scores: dict[str, ShareScores]  # of those that were asked
-    waiting: Asked  # those that can be asked and were not yet
+    scores: dict[str, ShareScores]  # of those that ran
+    waiting: Asked  # those that can run and have not yet
     others: Asked  # those that take a press: loading them may take long
 
 
 def shares_at_hand(
     case: MixedCase, question_set: QuestionSet, model: str, loaded_names: Sequence[str]
 ) -> Shares:
-    """What was said before, without asking anybody.
+    """Return the earlier answers, without running a model.
 
     Args:
         case: The search.
@@ -76,7 +76,7 @@ def shares_at_hand(
 
 
 def ask(case: MixedCase, question_set: QuestionSet, models: Sequence[str]) -> None:
-    """Asks these models, one after the other; one that cannot be asked is not asked again."""
+    """Run these models, one after the other; one that cannot run is not tried again."""
     for name in models:
         try:
             _ask_one(case, question_set, name)
@@ -106,14 +106,15 @@ def _made(case: MixedCase) -> list[Image.Image]:
 
 
 def _opened(picture: Picture) -> Image.Image:
-    """As a model is shown it; of a drawn scene whose file is gone, drawn again to the pixel."""
+    """Return the picture in the form that a model sees; a drawn scene whose file is missing is drawn again, pixel by
+    pixel."""
     if not containers.is_file(picture.path) and (image := drawn.draw(picture)):
         return image
     return pictures.open_picture(picture)
 
 
 def _key(case: MixedCase, digest: str) -> tuple | None:
-    """What an answer depends on, the model first; None where the partner is not known."""
+    """Return the inputs of an answer, the model first; None if the partner is not known."""
     if case.edit is None:
         return None
     files = [_stamp(Picture.from_name(name)) for name in (case.right, case.partner)]

@@ -20,7 +20,7 @@ class Sources:
         self._places: dict[str, int] = {}
 
     def place(self, name: str) -> int:
-        """Where a picture will stand in `addresses`; -1 where it has no name."""
+        """Return the position that a picture will have in `addresses`; -1 if it has no name."""
         return self._places.setdefault(name, len(self._places)) if name else -1
 
     @property
@@ -39,7 +39,7 @@ class Sources:
 
 
 def prepare(case: MixedCase) -> None:
-    """Makes the pictures that a case shows, before somebody looks at it. For any thread."""
+    """Make the pictures that a case shows, before anyone views it. For any thread."""
     for name in filter(None, (case.right, case.partner)):
         large_picture(name, SIDE)
     candidates = (*case.fronts.clean, *case.fronts.whole) if case.fronts else ()

@@ -38,7 +38,7 @@ RUN_AGAIN = "What stood first was not stored when this was run. Run it again to 
 
 @dataclass(frozen=True)
 class Current:
-    """What the view is about."""
+    """The subject of the view."""
 
     stored: Questions
     model: str
@@ -98,7 +98,7 @@ def draw_steps(about: Current) -> None:
 
 
 def _pick_mixture(about: Current) -> None:
-    """Which mixture, where several were asked about."""
+    """Pick the mixture, if the question set has several."""
     strengths = view(views.mixed.searches.strengths, about.stored.question_set)
     if len(strengths) < 2:
         return
@@ -212,7 +212,7 @@ def _draw_case(about: Current, case: MixedCase) -> None:
     if st.session_state.pop("mixed_ask", "") == case.id and shares.waiting:
         asking.ask(
             case, question_set, shares.waiting
-        )  # what is drawn above stays as it is meanwhile
+        )  # the elements above stay unchanged meanwhile
         with contextlib.suppress(StreamlitInvalidLayoutContextError):
             st.rerun(scope="fragment")
         st.rerun()  # the whole page was being drawn
@@ -226,9 +226,7 @@ def _remember(case_id: str) -> Callable[[], None]:
 
 
 def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[ModelTurn, ...]:
-    """Where each model turns: first those that do so soonest, the model that is looked at
-    always among those shown.
-    """
+    """Draw the share at which each model turns: the earliest first, always including the selected model."""
     models = about.stored.question_set.ordered_models
     question_set = about.stored.question_set
     stored = view(views.mixed.case.stored_wins, question_set, case, models)
@@ -243,7 +241,7 @@ def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[Mode
 
 
 def _offer(models: tuple[str, ...]) -> None:
-    """Models that take long to load are asked when somebody wants it."""
+    """Models that take long to load run only on request."""
     names = ", ".join(model_name(name) for name in models[:3])
     remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
     st.button(

@@ -1,6 +1,4 @@
-"""People beside models: what the votes of this server's rooms say of the
-models that are compared.
-"""
+"""People against models: the votes of this server's rooms next to the compared models."""
 
 from collections.abc import Sequence
 
@@ -33,6 +31,6 @@ def human_sentences(stored: Questions, models: Sequence[str]) -> list[str]:
 
 
 def draw_human_baseline(stored: Questions, models: Sequence[str]) -> None:
-    """How people do on the same lies, where rooms have voted on enough of them."""
+    """Draw the results of people on the same lies, if rooms have voted on enough of them."""
     for sentence in human_sentences(stored, models):
         st.markdown(f":material/groups: {plain(sentence)}")

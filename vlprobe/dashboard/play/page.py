@@ -8,7 +8,7 @@ from vlprobe.dashboard.play import playground, quiz_page
 from vlprobe.dashboard.state import choose
 
 GAMES = {"quiz": "Spot the lie", "playground": "Playground"}
-# What the address of the Playground says; whoever has one of these wants to see it.
+# URL parameters of the Playground; a link with one of these opens it.
 STYLE = Path(__file__).with_name("style.css")
 PLAYGROUND = (
     "caption",

@@ -40,7 +40,7 @@ MODELS = ("demo:softmax", "demo:sigmoid", "demo:weak")
 START = "demo-00012"  # it has a colour, a number and a thing, and the three models differ about it
 SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff")
 LONGEST = 300  # characters of a caption
-PAUSE = "200ms"  # without a key pressed, and the caption is asked about
+PAUSE = "200ms"  # without a key pressed, and the caption is evaluated
 MOST_MODELS = 4
 WHICH = {"least": "The least telling", "any": "Drawn by lot"}
 SHOW = {"all": "All edits", "fools": "Only what fools"}
@@ -171,7 +171,7 @@ def _say_limits(
     names: Mapping[str, str],
     unlearned: Mapping[str, Set[str]],
 ) -> None:
-    """What the chosen models cannot know: photographs, or words of the caption."""
+    """Draw the limits of the chosen models: photographs, or words of the caption."""
     toys = [names[player.name] for player in players if player.name.startswith("demo:")]
     if toys and not picture.is_drawn:
         st.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
@@ -279,7 +279,7 @@ def _refused() -> str:
 
 
 def _uploader() -> None:
-    """Where a picture of one's own is chosen."""
+    """Draw the chooser for the user's picture."""
     if changes("Install vlprobe to try a picture of your own."):
         st.file_uploader("Or your own picture", SUFFIXES, key="play_file", on_change=_uploaded)
         quiet("Your picture is not stored unless you save it below.")
@@ -290,7 +290,7 @@ def _uploaded() -> None:
 
 
 def _caption(picture: PlayPicture) -> str:
-    """What is typed; a new picture brings its own caption, an upload none."""
+    """Return the typed caption; a new picture has its own caption, an upload none."""
     fresh = st.session_state.pop("play_fresh", False)
     if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
         st.session_state["caption"] = picture.caption[:LONGEST]
@@ -368,7 +368,7 @@ def _chosen() -> None:
 
 
 def _options() -> tuple[int, int, str, str]:
-    """What the edits depend on beside the caption (seed, k, which word), and which are listed."""
+    """Draw the settings of the edits other than the caption (seed, k, which word), and the filter of the list."""
     seed_text = st.query_params.get("draw", "")
     seed = int(seed_text) if seed_text.isdecimal() and len(seed_text) < 9 else 42
     with st.container(horizontal=True, vertical_alignment="bottom"):

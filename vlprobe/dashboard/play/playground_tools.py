@@ -1,6 +1,4 @@
-"""The Playground below the table of edits: which words and parts count, mixed pictures,
-what is kept, and the link.
-"""
+"""The Playground below the table of edits: important words and parts, mixed pictures, saved pictures, and the link."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -28,7 +26,7 @@ KINDS = {"mix": "Mix", "patch": "Patch"}
 
 
 def why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[str, str]) -> None:
-    """What one model's score rests on: words of the caption, parts of the picture."""
+    """Draw the basis of one model's score: words of the caption, parts of the picture."""
     st.header("What it looks at")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = {player.name: names[player.name] for player in players}
@@ -96,9 +94,7 @@ def mixing(
     styles: Looks,
     names: Mapping[str, str],
 ) -> None:
-    """The picture with another one mixed in, and what it scores with both captions;
-    the slider runs this alone.
-    """
+    """The picture with another one mixed in, and its scores with both captions; the slider reruns only this."""
     st.header("Mix in another picture")
     st.markdown(
         "Your caption should prefer your picture to a mixed one. Where the mixed picture scores as "
@@ -152,7 +148,7 @@ def _write_partner() -> None:
 
 
 def photo(image: Image.Image, about: str) -> None:
-    """A picture as it is shown, small enough to be sent at every key."""
+    """The displayed picture, small enough to be sent at every key."""
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
     buffer = BytesIO()
@@ -171,9 +167,7 @@ def opened(exhibit: Exhibit, slot: str) -> Canvas:
 
 
 def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
-    """Stores picture and caption as a dataset when that is asked for, and says where
-    it is and how to run it.
-    """
+    """Store picture and caption as a dataset on request, and show its location and how to run it."""
     st.header("Keep it")
     if not changes("Nothing can be kept."):
         return

@@ -1,4 +1,4 @@
-"""One question as it is drawn: its picture, large; and all that the component is told."""
+"""The drawing of one question: its picture, large; and all data that the component receives."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ from vlprobe.render.quiz import Participant
 from vlprobe.render.sentences import sentence_names
 from vlprobe.views.quiz import QuizRound
 
-SIDE, DRAWN_SIDE = 720, 672  # pixels of a picture, and of a scene of the demo, drawn anew
+SIDE, DRAWN_SIDE = 720, 672  # pixels of a picture, and of a scene of the demo, drawn again
 
 
 def draw_question(
@@ -35,7 +35,7 @@ def draw_question(
         own_vote: The caption that was voted for; None: none.
         is_told: Whether the truth is shown.
         votes: Votes of a room, for each caption.
-        extra_values: What else the component is told; comes before what is made here.
+        extra_values: Further data for the component; it precedes the data made here.
         key: Key of the component.
     """
     question = quiz.questions[index]
@@ -77,19 +77,19 @@ EVENTS = ("vote", "next", "voter")
 
 
 def sent_by(key: str, event: str) -> object:
-    """What the component of this key sent with this run; None where it sent nothing."""
+    """Return the message that the component of this key sent with this run; None if it sent nothing."""
     state = st.session_state.get(key)
     return None if state is None else state.get(event)
 
 
 def _nothing() -> None:
-    """What a component sends is read where it is drawn."""
+    """Do nothing: a component's message is read by the code that draws it."""
 
 
 def participants(
     stored: Questions, quiz: QuizRound, n_told: int, people: Sequence[Participant]
 ) -> list[Participant]:
-    """The people and all models of a round, at the questions that are told."""
+    """The people and all models of a round, at the revealed questions."""
     names = sentence_names(quiz.models, {model: model_name(model) for model in quiz.models})
     rights = render_quiz.model_rights(quiz, n_told)
     models = [

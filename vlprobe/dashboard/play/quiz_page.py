@@ -22,11 +22,11 @@ KEY = "solo_quiz"  # of the component
 
 @dataclass
 class Solo:
-    """A round that one person plays alone."""
+    """A round for a single person."""
 
     quiz: QuizRound
     votes: list[int] = field(default_factory=list)  # the caption that was taken for true; NO_VOTE
-    index: int = 0  # of the question that is asked
+    index: int = 0  # of the current question
 
     @property
     def rights(self) -> tuple[bool | None, ...]:
@@ -112,7 +112,7 @@ def _next_clock() -> None:
 
 
 def _solo(quiz: QuizRound) -> Solo:
-    """What was voted in this round; a new one where the questions are others."""
+    """Return the votes of this round; a new one if the questions differ."""
     solo = st.session_state.get("quiz_solo")
     if solo is None or solo.quiz != quiz:
         solo = st.session_state["quiz_solo"] = Solo(quiz)
@@ -149,9 +149,7 @@ def _draw_solo(stored: Questions, solo: Solo, clock: int) -> None:
 
 
 def _take(solo: Solo) -> None:
-    """What the component sent: a vote, or that the next question is wanted.
-    Anything else is left alone.
-    """
+    """Handle the component's message: a vote, or a request for the next question. Anything else is ignored."""
     vote, next_index = sent_by(KEY, "vote"), sent_by(KEY, "next")
     is_told = len(solo.votes) > solo.index
     if isinstance(vote, dict) and vote.get("question") == solo.index and not is_told:

@@ -1,4 +1,4 @@
-"""A room as people see it: the door, the question that all are asked, and what its host can do."""
+"""The page of a room: the door, the current question, and the controls of its host."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -29,7 +29,7 @@ def all_rooms() -> Rooms:
 
 
 def secret() -> str:
-    """What tells this person from others."""
+    """The identity of this person."""
     return st.session_state.setdefault("quiz_secret", new_secret())
 
 
@@ -126,7 +126,7 @@ def _leave(code: str) -> None:
 
 
 def _draw_asked(code: str) -> None:
-    """The question that is asked; looked at anew every moment, because the host leads."""
+    """Draw the current question; polled at short intervals, because the host leads."""
     rooms = all_rooms()
     try:
         rooms.join(code, secret())  # again, if the place was freed while this page was closed
@@ -157,7 +157,7 @@ def _draw_asked(code: str) -> None:
 
 
 def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]:
-    """What the component is told of the room beside the question."""
+    """Return the data of the room that the component receives with the question."""
     is_last = tally.question + 1 == len(quiz.questions)
     scores: list[dict[str, object]] = []
     if tally.rights:
@@ -178,7 +178,7 @@ def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]
 
 
 def _room_score(tally: Tally) -> dict[str, object]:
-    """How the room did, in per cent; at each question, whether more were right than wrong."""
+    """Return the result of the room, in percent; at each question, whether more were right than wrong."""
     return {
         "name": f"The room ({tally.n_people:,})",
         "path": "",
@@ -190,7 +190,7 @@ def _room_score(tally: Tally) -> dict[str, object]:
 
 
 def _take(rooms: Rooms, code: str) -> None:
-    """What the component sent: a vote, the host's next step, or who this browser was before.
+    """Handle the component's message: a vote, the host's next step, or the browser's earlier identity.
 
     Raises InvalidInput where the room is gone.
     """

@@ -1,8 +1,8 @@
-"""Rooms in which several people answer the same questions, in the memory of this server alone.
+"""Rooms in which several people answer the same questions, only in the memory of this server.
 
-A room is found by its random code. Who opens it turns the questions over; everybody in it has one
-vote a question, as long as it is not turned over. Nobody has a name: a person is a number, and a
-secret that only this person's browser has. Votes go with their room, after a day at the latest.
+A room is found by its random code. The person who opens it reveals the questions; each person in it has one vote per
+question until it is revealed. No one has a name: a person is a number, and a secret that only this person's browser
+has. Votes go with their room, after a day at the latest.
 """
 
 import re
@@ -35,7 +35,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What everybody may know of the question that is asked in a room."""
+    """The public data of a room's current question."""
 
     round_number: int
     question: int  # its place, from 0
@@ -128,7 +128,7 @@ class Rooms:
 
     @_locked
     def join(self, code: str, secret: str) -> str:
-        """Lets a person in, who may be in already; returns the code as it is written.
+        """Lets a person in, who may be in already; returns the code in its written form.
 
         Args:
             code: As somebody typed it.
@@ -158,7 +158,7 @@ class Rooms:
     def vote(
         self, code: str, secret: str, round_number: int, question: int, caption: object
     ) -> None:
-        """A person's first and only vote on the question that is asked.
+        """Record a person's first and only vote on the current question.
 
         Args:
             code: Code of the room.
@@ -185,7 +185,7 @@ class Rooms:
 
     @_locked
     def reveal(self, code: str, secret: str) -> None:
-        """The host turns the question over; from now on nobody can vote on it."""
+        """Reveal the question for the host; from now on no one can vote on it."""
         room = self._hosted(code, secret)
         current = room.rounds[-1]
         if current.revealed == current.current:
@@ -233,7 +233,7 @@ class Rooms:
 
     @_locked
     def tally(self, code: str, secret: str) -> Tally:
-        """What a person in the room may know now."""
+        """Return the data that a person in the room may see now."""
         room = self._room(code)
         person = self._person(room, secret)
         current = room.rounds[-1]
@@ -264,7 +264,7 @@ class Rooms:
     @_locked
     def ballots(self, set_key: str, kind: str) -> list[Ballot]:
         """Votes on questions of fair draws about a question set, in the order in which rooms were
-        opened, those that were turned over alone.
+        opened, only the revealed ones.
         """
         return [
             Ballot(person, question.case, question.picture_code, caption == question.true_index)
@@ -310,7 +310,7 @@ class Rooms:
         return room
 
     def _make_way(self) -> None:
-        """Closes the room in which nobody has voted for longest. Raises
+        """Close the room without a vote for the longest time. Raises
         InvalidInput where all are in use.
         """
         code, room = min(self._rooms.items(), key=lambda entry: entry[1].voted_at)
@@ -351,7 +351,7 @@ class Rooms:
 
 
 def parse_code(typed: str) -> str:
-    """A room's code as it is written. Raises InvalidInput for what can be none.
+    """A room's code in its written form. Raises InvalidInput for what can be none.
 
     >>> parse_code(" k7d-p2m ")
     'K7DP2M'
@@ -363,7 +363,7 @@ def parse_code(typed: str) -> str:
 
 
 def new_secret() -> str:
-    """What tells one person from all others, and is told to nobody else."""
+    """Return a secret that identifies one person and is shown to no one else."""
     return secrets.token_hex(16)
 
 

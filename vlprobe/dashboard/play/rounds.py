@@ -1,6 +1,4 @@
-"""Which questions are asked: of what was run, which kind, hard ones or by lot; the
-address names all of it.
-"""
+"""The questions of a round: the run, the kind, hard ones or random ones; the URL names all of it."""
 
 import random
 from collections.abc import Callable
@@ -24,7 +22,7 @@ ABOUT_DRAWS = (
 
 
 def pick_round() -> tuple[Questions, QuizRound] | None:
-    """The questions that the address names; None where nothing that was run can be asked."""
+    """The questions that the address names; None if no stored run is eligible."""
     sets = _quiz_sets()
     if not sets:
         return None
@@ -66,9 +64,7 @@ def _quiz_sets() -> dict[str, str]:
 
 
 def _pick(label: str, name: str, options: dict[str, str]) -> str:
-    """A picker of what other pages know too; what these chose and cannot be
-    asked here stays theirs.
-    """
+    """A picker shared with other pages; their choice is kept for them if it is not eligible here."""
     carried = st.session_state.get(f"carried_{name}", "")
     linked = st.query_params.get(name, "")
     if linked and linked not in options and (linked == carried or _is_stored(name, linked)):
@@ -80,7 +76,7 @@ def _pick(label: str, name: str, options: dict[str, str]) -> str:
 
 
 def _is_stored(name: str, value: str) -> bool:
-    """Return whether a link's value is there, only not to be asked: it is about results that are here."""
+    """Return whether a link's value is stored but not eligible: it names results that exist here."""
     if name == "set":
         return value in set(view(views.runs.question_sets)["case_key"])
     return any(value in presentation.kinds for presentation in presentations().values())

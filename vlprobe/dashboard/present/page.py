@@ -1,4 +1,4 @@
-"""Present, top to bottom: what the talk is about, its slides, and the same as one file."""
+"""Present, top to bottom: the subject of the talk, its slides, and the same as one file."""
 
 from collections import Counter
 from dataclasses import replace
@@ -30,7 +30,7 @@ from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.story import Story, opener, story
 
-SIDE = 1000  # pixels of a picture, at most
+SIDE = 1000  # maximum pixels of a picture
 
 
 def draw_page() -> None:
@@ -58,7 +58,7 @@ def draw_page() -> None:
 
 
 def _pick_set() -> Questions:
-    """Which questions the talk is about; without any, says so and stops."""
+    """Pick the question set of the talk; without any, report it and stop."""
     rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
     if not rows:
         st.html(
@@ -78,7 +78,7 @@ def _pick_set() -> Questions:
 
 
 def _pick_kind(stored: Questions) -> str:
-    """Which kind of question; not asked where there is one."""
+    """Pick the kind of question; no picker is drawn if there is only one."""
     kinds = stored_kinds(stored)
     default = view(views.kinds.default_kind, stored.question_set)
     if len(kinds) < 2:
@@ -89,9 +89,7 @@ def _pick_kind(stored: Questions) -> str:
 
 
 def _story(stored: Questions, kind: str) -> Story:
-    """What is told; only the case that it begins with is looked up again
-    where another one is chosen.
-    """
+    """Return the story; if another first case is chosen, only that case is loaded again."""
     told = view(story, stored.question_set, kind)
     if case_id := st.query_params.get("case", ""):
         told = replace(told, opener=view(opener, stored.question_set, kind, case_id))
@@ -111,7 +109,7 @@ def _make_ready(question_set: QuestionSet, kind: str, case_id: str) -> None:
 
 
 def _talk(stored: Questions, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
-    """All that the component takes."""
+    """Return the input of the component."""
     kind = presentations()[stored.probe].kind(talk_story.standings.kind)
     addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
     names = sentence_names(stored.models, renamed())

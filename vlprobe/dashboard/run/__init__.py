@@ -1,1 +1,1 @@
-"""The Run page: who is asked, what, on which pictures; and how far a run is."""
+"""The Run page: models, tests and pictures; and the progress of a run."""

@@ -29,7 +29,7 @@ def _current() -> Job | None:
 
 def _draw() -> None:
     job = _current()
-    if job is None:  # it has ended: what it found is shown now
+    if job is None:  # it has ended: its results are shown now
         st.rerun()
         return
     with st.container(horizontal=True, vertical_alignment="center", key="under_way"):

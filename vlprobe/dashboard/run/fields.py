@@ -1,7 +1,7 @@
 """Fields of the Run page for what an option of a probe or a setting of a run may be.
 
-They are in folds and are drawn while theirs is open. What was set in them, and in the three steps,
-is kept when a fold is closed and when the page is left.
+They are in folds and are drawn while theirs is open. Values set in them, and in the three steps, are kept when a fold
+is closed and when the page is left.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ COLUMNS = 3
 WIDE_COLUMNS = 2  # of lists, which hold several values in a row
 WIDE = ("choice", "list")  # types of option
 Value = TypeVar("Value")
-KEPT = "run_fields"  # in the session: what each field held when it was drawn last, by its key
+KEPT = "run_fields"  # in the session: the value of each field when it was last drawn, by its key
 
 
 def draw_fold(
@@ -30,13 +30,13 @@ def draw_fold(
 
     Args:
         name: Name of the fold, in the URL.
-        label: Its title; where values are not the defaults, it says how many.
+        label: Its title; it shows the number of values that are not the defaults.
         groups: Options of a probe, or of runs; each group begins a new row.
         prefix: Prefix of the keys of the fields.
 
     Returns:
-        What is in the fields by the options' names. Those that nobody has looked at are left out:
-        they have their defaults.
+        The values of the fields by the options' names. Fields that were never opened are left out: they have their
+        defaults.
     """
     options = [option for group in groups for option in group]
     values = _kept(options, prefix)
@@ -59,7 +59,7 @@ def draw_fold(
 
 
 def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
-    """What the fields of these options hold, or held when they were drawn last, by the options' names."""
+    """Return the values of these options' fields, current or when they were last drawn, by the options' names."""
     state, values = st.session_state, st.session_state.get(KEPT, {})
     keys = {option.name: f"{prefix}_{option.name}" for option in options}
     return {
@@ -86,7 +86,7 @@ def keep(
 
     Args:
         key: Key of the field.
-        default: What it holds at first.
+        default: Its first value.
         draw: Draws it, and returns what is in it.
         choices: Of which it can hold one; empty: anything.
     """
@@ -100,7 +100,7 @@ def keep(
 
 
 def _field(column: DeltaGenerator, option: Option, key: str) -> object:
-    """A field of the option's type, which begins with what the session has of it; what is in it."""
+    """A field of the option's type, which begins with the session's value; return its value."""
     if option.type == "flag":
         return column.toggle(option.label, key=key, help=option.help)
     if option.type == "number":
@@ -132,7 +132,7 @@ def _field(column: DeltaGenerator, option: Option, key: str) -> object:
 
 
 def _choices(option: Option) -> list[str]:
-    """What a field lists: all that the option allows, or else names that are known."""
+    """Return the choices of a field: all that the option allows, or else known names."""
     if option.refers_to and not option.choices:
         return names(f"{option.refers_to}s")
     return [str(choice) for choice in option.choices]
@@ -148,8 +148,8 @@ def _default(option: Option) -> object:
 
 
 def _typed(option: Option, value: Any) -> object:
-    """What a field holds, as `parse_options` takes it. Entries of a list are in the order of the choices, those that
-    were typed last: one selection, one name of its run.
+    """Return the value of a field, in the form that `parse_options` takes. Entries of a list are in the order of the
+    choices, those that were typed last: one selection, one name of its run.
     """
     if option.type in ("flag", "number"):
         return value
@@ -161,7 +161,7 @@ def _typed(option: Option, value: Any) -> object:
 
 
 def names(folder: str) -> list[str]:
-    """Names of `models` or `datasets` that can be chosen as they are, the demo's and
+    """Names of `models` or `datasets` that can be chosen unchanged, the demo's and
     those of earlier runs first.
     """
     if folder == "files":

@@ -39,9 +39,7 @@ NO_CHANGES = (
 
 
 def draw() -> None:
-    """The three steps; where earlier runs cannot be read, that is said, and what
-    mends them stands below.
-    """
+    """Draw the three steps; earlier runs that cannot be read are reported, with the way to repair them below."""
     st.title("Run a test", anchor=False)
     stays = "Everything stays on this computer"
     if servers := ", ".join(endpoints.named()):
@@ -84,7 +82,7 @@ def _bar(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> None:
-    """How long it takes, or what is wrong, beside the button that starts it."""
+    """Draw the estimated duration, or the error, next to the button that starts it."""
     problem: VlprobeError | None = None
     try:
         requests = checked(models, dataset, probes, settings)
@@ -114,13 +112,13 @@ def checked(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> list[Request]:
-    """What the fields ask for, a request a probe; nothing is loaded.
+    """Return the requests of the form, one per probe; nothing is loaded.
 
     Args:
         models: Names, as they were typed.
         dataset: The name of one; "": each probe's own drawn scenes.
         probes: Names of probes, each with its options as they were typed.
-        settings: Those of a run; what is left out has its default.
+        settings: Settings of a run; omitted ones have their defaults.
 
     Raises:
         VlprobeError: the first thing that is wrong: a value that is not allowed, a name that is not
@@ -189,7 +187,7 @@ def _start(
 
 
 def _expectation(requests: Sequence[Request]) -> None:
-    """How long it takes, judging by earlier runs, and how much work it is."""
+    """Return an estimate of the duration from earlier runs, and the amount of work."""
     runs = view(views.runs.run_rows)
     total = sum(
         (
@@ -212,7 +210,7 @@ def _expectation(requests: Sequence[Request]) -> None:
 
 
 def _evidence(total: Duration) -> str:
-    """What the time rests on."""
+    """Return the basis of the estimate."""
     if not total.is_known:
         return "Nothing like it was run here before; the first seconds of the run tell."
     if total.low == total.high:
@@ -221,7 +219,7 @@ def _evidence(total: Duration) -> str:
 
 
 def _servers(requests: Sequence[Request]) -> str:
-    """Who is sent what, where a server is asked; its requests are counted once there are questions."""
+    """Describe the data sent to a server, if one is used; its requests are counted once there are questions."""
     origins = {
         endpoints.of_name(name).origin
         for name in requests[0].models
@@ -237,9 +235,7 @@ def _servers(requests: Sequence[Request]) -> str:
 
 
 def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
-    """Count how many pictures are asked about; 0 where nobody has read them yet, or they
-    differ from probe to probe.
-    """
+    """Count the pictures of the run; 0 if they have not been read yet, or differ from probe to probe."""
     sizes = set()
     for request in requests:
         size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)

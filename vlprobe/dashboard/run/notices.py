@@ -45,7 +45,7 @@ def _draw(job: Job) -> None:
         )
         with st.container(horizontal=True, vertical_alignment="center"):
             page, label, query = result_link(job)
-            # The page behind the link is told of the job, so that the notice is gone there.
+            # The page behind the link receives the job, so that the notice disappears there.
             st.page_link(page_file(page), label=label, query_params=query | {"job": job.id})
             st.space("stretch")
             st.button(

@@ -1,4 +1,4 @@
-"""How far a run is: a card a model, what was found so far, and stopping it or going on."""
+"""The progress of a run: one card per model, the results so far, and buttons to stop or continue."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ TOWERS = {"(images)": "Reading pictures", "(texts)": "Reading captions"}  # the 
 
 @dataclass(frozen=True)
 class ModelProgress:
-    """How far a job is with one of its models."""
+    """The progress of a job with one of its models."""
 
     name: str
     state: State
@@ -62,15 +62,13 @@ class ModelProgress:
 
 
 def panel(job: Job) -> None:
-    """Compute how far a job is, told anew every second while it runs."""
+    """Draw the progress of a job, updated every second while it runs."""
     every = None if job.ended else EVERY_SECONDS
     st.fragment(_panel, run_every=every)(job.id, job.ended, len(stored_runs(job)))
 
 
 def reread(job_id: str, ended: bool) -> Job | None:
-    """The job as it is now, for a panel that is told anew; once it has ended the whole
-    page is. A lost one is said.
-    """
+    """Return the current job for an updating panel; once it has ended the whole page is. A lost one is reported."""
     try:
         job = jobs.read(store(), job_id)
     except VlprobeError as error:
@@ -113,7 +111,7 @@ def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
 
 
 def _place(job: Job) -> int:
-    """Count how many models are done; which one is being asked is told by the label."""
+    """Count the models that are done; the label names the current one."""
     if job.state == "done":
         return len(job.models)
     positions = [position for position, model in enumerate(job.models) if model in job.label]
@@ -126,7 +124,7 @@ def overall_fraction(job: Job) -> float:
 
 
 def _fraction(job: Job) -> float:
-    """Return how much of the current model's work is done, 0 to 1: what comes before scoring counts nothing."""
+    """Return how much of the current model's work is done, 0 to 1: work before scoring counts as nothing."""
     if job.ended or _is_counted(job):
         return job.fraction
     return job.probes_begun / max(len(job.probes), 1)
@@ -159,7 +157,7 @@ def in_one_line(job: Job) -> str:
 
 
 def _what(job: Job) -> str:
-    """What a job asks, about which pictures."""
+    """Return the questions of a job, and its pictures."""
     if job.request.kind == "training":
         return f"Training on {dataset_name(job.dataset)}"
     questions = ", ".join(_probe_name(probe) for probe in job.probes)
@@ -168,7 +166,7 @@ def _what(job: Job) -> str:
 
 
 def _probe_name(probe: str) -> str:
-    """What people call a probe; a plug-in's may be unknown here."""
+    """Return the display name of a probe; a plug-in's may be unknown here."""
     presentation = presentations().get(probe)
     return presentation.name if presentation else probe
 
@@ -256,13 +254,13 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
 
 
 def _asking(job: Job) -> str:
-    """What it believed so far, what is being done, and how long that will take."""
+    """Draw the lies believed so far, the current work, and its estimated duration."""
     return " · ".join(filter(None, [_believed_so_far(job), stage(job), _pace(job)]))
 
 
 def _believed_so_far(job: Job) -> str:
-    """Count how many lies the current model believed in the finished parts of its run; nothing before the
-    first part, and where nobody can be fooled.
+    """Count how many lies the current model believed in the finished parts of its run; nothing before the first part,
+    and if no model can be fooled.
     """
     if not job.run_key or not job.probes:
         return ""
@@ -339,7 +337,7 @@ def _buttons(job: Job) -> None:
 
 
 def stop(job_id: str) -> None:
-    """Asks a job to stop; the button then says that it was asked."""
+    """Request a job to stop; the button then shows the request."""
     jobs.cancel(store(), job_id)
     st.session_state["stopping"] = job_id
 
@@ -371,7 +369,7 @@ def result_link(job: Job) -> tuple[str, str, dict[str, str]]:
 
 
 def _links(job: Job, finished: list[RunRow]) -> None:
-    """Where to see what was found: as soon as the first model is done."""
+    """Draw the links to the results: as soon as the first model is done."""
     if job.request.kind == "training":
         if job.state == "done":
             st.page_link(
@@ -381,7 +379,7 @@ def _links(job: Job, finished: list[RunRow]) -> None:
                 query_params={"training": job.id},
             )
         return
-    latest = {row.probe: row for row in finished}  # of each probe, the model that was asked last
+    latest = {row.probe: row for row in finished}  # of each probe, the model that ran last
     for probe, row in latest.items():
         label = "See the failures" + (f" · {_probe_name(probe)}" if len(job.probes) > 1 else "")
         parameters = {"set": row.case_key, "model": row.model}

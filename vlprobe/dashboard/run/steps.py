@@ -1,4 +1,4 @@
-"""The three steps of a run: who is asked, what, and about which pictures."""
+"""The three steps of a run: models, tests and pictures."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool
 
 
 def models() -> tuple[str, ...]:
-    """Who is asked: cards of the models that come with vlprobe, and a field for any other."""
+    """Draw the models to run: cards of the bundled models, and a field for any other."""
     with _step("1. Models", "who") as below:
         names = []
         grid = st.grid(3, gap="small", key="who_cards")
@@ -87,7 +87,7 @@ def models() -> tuple[str, ...]:
 
 
 def probes() -> tuple[str, ...]:
-    """What is asked: a card for each probe."""
+    """Draw the tests to run: a card for each probe."""
     with _step("2. Tests", "what") as below:
         every = presentations()
         grid = st.grid(len(every), min_column_width=150, gap="small", key="what_cards")
@@ -172,7 +172,7 @@ def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | N
 
 
 def options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
-    """What can be set of each chosen probe, folded away; as it was typed, by probe and option."""
+    """Draw the options of each chosen probe, folded; return the typed values, by probe and option."""
     typed = {}
     for name in chosen_probes:
         described = registry.load_probe(name).options
@@ -192,5 +192,5 @@ def _say(slot: DeltaGenerator, text: str) -> None:
 
 
 def _escaped(text: str) -> str:
-    """The text alone, as HTML."""
+    """Only the text, as HTML."""
     return tag("span", text)

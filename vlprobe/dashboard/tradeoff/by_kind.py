@@ -147,7 +147,7 @@ def lies_of_kind(about: Field, model: str, kind: str) -> Filter:
 
 
 def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
-    """How alert a model is to weak, medium and strong flips."""
+    """Draw the positive rate of a model on weak, medium and strong flips."""
     stored = about.questions.question_set
     if "strength_bin" not in view(views.estimates.slices, stored):
         quiet("No flip was asked, so there is no strength to speak of.")

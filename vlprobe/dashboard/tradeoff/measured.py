@@ -1,4 +1,4 @@
-"""How it is measured: the pickers behind that name, and the folds with every number."""
+"""The controls *How it is measured*: its pickers, and the folds with every number."""
 
 import streamlit as st
 
@@ -57,7 +57,7 @@ def draw_measured(about: Field) -> Measured:
 
 
 def _pick_printed(stored: Questions, unit: str) -> bool:
-    """Return whether the paper's models are shown, which give cosines alone; they
+    """Return whether the paper's models are shown, which give only cosines; they
     never stretch the frame. Beside kinds of edit that the paper does not ask they are hidden at first.
     """
     if unit != "cosine":
@@ -92,7 +92,7 @@ def draw_share(about: Field, measured: Measured) -> None:
 
 
 def draw_folds(about: Field, measured: Measured) -> None:
-    """What is behind the picture."""
+    """Draw the data behind the picture."""
     stored = about.questions
     with fold("kinds", *FOLDS["kinds"]) as is_open:
         if is_open:

@@ -1,6 +1,4 @@
-"""The picture: a mark a model, the list of models, and the worst mistake of
-the one that is looked at.
-"""
+"""The picture: one mark per model, the list of models, and the worst mistake of the one that is looked at."""
 
 import functools
 from dataclasses import dataclass
@@ -32,7 +30,7 @@ LARGE = 680  # pixels a side of the pinned picture, twice its size on the page
 
 @dataclass(frozen=True)
 class Measured:
-    """How both sides are measured."""
+    """The metrics of both sides."""
 
     down: Metric
     up: Metric
@@ -42,7 +40,7 @@ class Measured:
 
 
 def points_of(about: Field, measured: Measured) -> pd.DataFrame:
-    """What `views.tradeoff.trade_off` has of the shown models."""
+    """Return the rows of `views.tradeoff.trade_off` for the shown models."""
     stored = about.questions.question_set
     return view(
         views.tradeoff.trade_off, stored, measured.up.name, measured.averaging, measured.unit
@@ -124,7 +122,7 @@ def _pin() -> None:
 
 
 def _remember(about: Field) -> None:
-    """What is opened once the page has run: a callback cannot change the page."""
+    """Remember the page to open after the run: a callback cannot change the page."""
     model = st.session_state["tradeoff"].get("open")
     if model in about.models:
         query = case_links.query(about.questions, lies(about, str(model)))

@@ -33,15 +33,15 @@ from vlprobe.render.words import presentations
 
 BETWEEN = "|"  # names in the URL
 NUMBERS = "pages/breakdown.py"
-LETTER, FRAME = 8.1, 58  # pixels of a letter, and of all in a picker that is no text
+LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
 
 
 @dataclass(frozen=True)
 class Field:
-    """What the picture is about."""
+    """The subject of the picture."""
 
-    questions: Questions  # its question set has the shown models alone
-    every_model: tuple[str, ...]  # that was asked
+    questions: Questions  # its question set has only the shown models
+    every_model: tuple[str, ...]  # that ran
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class Field:
 
     @property
     def names(self) -> dict[str, str]:
-        """What each model is called in a sentence."""
+        """Return the name of each model in a sentence."""
         return sentence_names(self.models, {model: model_name(model) for model in self.models})
 
 
@@ -60,9 +60,7 @@ def probes_with_trade_off() -> list[str]:
 
 
 def field() -> Field:
-    """What the URL names, else what was looked at last. Without any results: a
-    button, and stops the page.
-    """
+    """Return the selection of the URL, else the last one viewed. Without results, draw a button and stop the page."""
     probes = probes_with_trade_off()
     table = view(views.runs.question_sets)
     keys = table.loc[table["probe"].isin(probes), "case_key"].tolist()
@@ -127,9 +125,7 @@ def _word(text: str) -> None:
 
 
 def _options() -> dict[str, str]:
-    """Question sets that have a trade-off, by the names of their pictures and, where these
-    are alike, what differs.
-    """
+    """Question sets that have a trade-off, by the names of their pictures and, if these are alike, the difference."""
     table = view(views.runs.question_sets)
     rows = table.loc[table["probe"].isin(probes_with_trade_off())]
     names = [dataset_name(dataset) for dataset in rows["dataset"]]
@@ -161,7 +157,7 @@ def _pick_models(about: Field) -> None:
 
 
 def _change_models(everyone: Sequence[str]) -> None:
-    """The chosen models into the URL; all, and none, are no choice."""
+    """Write the chosen models into the URL; all, and none, do not count as a choice."""
     picked()
     picked_models = st.session_state["shown"]
     if len(picked_models) in (0, len(everyone)):
