@@ -53,7 +53,7 @@ def chart(
 
 
 def _circumstances() -> tuple[object, ...]:
-    """Return the values that decide the look of results on a page: the stored results and names, the URL and the theme."""
+    """Return the values that decide the look of results on a page: stored results and names, the URL and the theme."""
     names_version = display_names.version(store())
     return store().address, view(_version), names_version, st.context.theme.type, query()
 

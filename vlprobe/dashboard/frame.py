@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def enter() -> None:
-    """Begins a page. One that was reached without the frame (a link to a fresh server) gets the
+    """Begin a page. One that was reached without the frame (a link to a fresh server) gets the
     frame first.
     """
     if not _framed.get():
@@ -105,7 +105,7 @@ def begin(probe: str, says_sentence: bool = True) -> Questions:
 
 
 def sentence(stored: Questions, kind: str = "") -> None:
-    """Return the subject of the chosen probe and the better direction, or those of its questions of a kind if they
+    """Draw the subject of the chosen probe and the better direction, or those of its questions of a kind if they
     differ.
     """
     presentation = presentations()[stored.probe]

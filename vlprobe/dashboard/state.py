@@ -117,7 +117,7 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
 
 
 def not_here(label: str, name: str, value: str) -> None:
-    """Says that the URL names a result that is not stored; a reload, or the next link, no longer
+    """Report that the URL names a result that is not stored; a reload, or the next link, no longer
     asks for it.
     """
     if (add := _unknown.get()) and name in RESULTS:
@@ -323,7 +323,7 @@ def carried(name: str, options: Container[str], default: str) -> str:
 
 
 def carry(name: str, value: str) -> None:
-    """Takes a choice along to the next page, for as long as the browser's tab is open."""
+    """Take a choice along to the next page, for as long as the browser's tab is open."""
     st.session_state[f"carried_{name}"] = value
 
 

@@ -63,7 +63,7 @@ def is_lgip_form(options: Mapping[str, object]) -> bool:
 
 
 def check_items(items: Sequence[Item], options: Mapping[str, object]) -> None:
-    """Raises InvalidInput where the file has an edit of a caption that no item of the dataset has."""
+    """Raise InvalidInput where the file has an edit of a caption that no item of the dataset has."""
     if edits := loaded(options):
         edits.check(items)
 

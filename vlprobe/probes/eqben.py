@@ -99,11 +99,11 @@ class EqBen(Probe):
     optional_metrics = order_metrics = pairs.ORDER_METRICS
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of a file of edits."""
+        """Add the digest of a file of edits."""
         return edits_option.pinned(options)
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput where a file has an edit of a caption that no item has."""
         edits_option.check_items(items, options)
 
     def cases(
@@ -147,7 +147,7 @@ class EqBen(Probe):
         return pairs.survey(blocks)
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Adds both."""
+        """Add both."""
         return pairs.prepare(rows, survey_facts)
 
 

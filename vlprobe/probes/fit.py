@@ -26,7 +26,7 @@ def check_name_fits(name: ModelName, probe: Probe) -> None:
 
 
 def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
-    """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" and the model lacks
+    """Raise InvalidInput where the probe `needs` "pictures" or a "gallery" and the model lacks
     what that takes.
 
     Args:
@@ -99,7 +99,7 @@ def _pairs(items: Sequence[Item]) -> str:
 
 
 def check_pictures(model: Model, items: Sequence[Item]) -> None:
-    """Raises InvalidInput where the model has to look at pictures that are not here."""
+    """Raise InvalidInput where the model has to look at pictures that are not here."""
     absent = [item for item in items if any(picture.absent for picture in item.pictures)]
     if absent and model.capabilities.takes_pictures:
         raise InvalidInput(

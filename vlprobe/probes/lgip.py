@@ -164,7 +164,7 @@ class Lgip(Probe):
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raises a VlprobeError if the rules are not of a plug-in, of one that is not allowed, or of one that would
+        """Raise a VlprobeError if the rules are not of a plug-in, of one that is not allowed, or of one that would
         have to make built-in kinds.
         """
         if options["rules"] in lgip.RULES:
@@ -178,14 +178,14 @@ class Lgip(Probe):
             )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of a plug-in's rules, or of a file of edits."""
+        """Add the digest of a plug-in's rules, or of a file of edits."""
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
         return edits_option.with_digest(options) if options["edits"] else options
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput where a file has an edit of a caption that no item has."""
         if options["edits"] and not edits_option.is_lgip_form(options):
             edits_option.check_items(items, options)
 
@@ -240,7 +240,7 @@ class Lgip(Probe):
         }
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-        """Adds the strength of each flip and its bin among all flips of this model."""
+        """Add the strength of each flip and its bin among all flips of this model."""
         low, high = cast(tuple[float, float], survey_facts["quartiles"])
         strengths = _strengths(rows)
         return rows.assign(

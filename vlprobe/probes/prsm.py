@@ -124,7 +124,7 @@ class Prsm(Probe):
     side_tables = prsm_comparisons.TABLES
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of the gallery."""
+        """Add the digest of the gallery."""
         options = edits_option.pinned(options)
         if not options.get("sampled"):
             options.pop("sampled", None)
@@ -140,7 +140,7 @@ class Prsm(Probe):
         return (*self.metrics, *self.optional_metrics) if options.get("sampled") else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput where a file has an edit of a caption that no item has."""
         edits_option.check_items(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:

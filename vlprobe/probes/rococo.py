@@ -113,7 +113,7 @@ class Rococo(Probe):
         rococo_options.check(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digests of the encoders that vote and of the vocabulary; leaves out what is not
+        """Add the digests of the encoders that vote and of the vocabulary; leave out what is not
         asked for.
 
         Raises:
@@ -128,7 +128,7 @@ class Rococo(Probe):
         )
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput where a file has an edit of a caption that no item has."""
         edits_option.check_items(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:

@@ -83,7 +83,7 @@ class _Candidates:
 
 
 class TextGalleries:
-    """Return for each rule (a policy, or one of its seeds) a gallery of all captions and of those that it altered.
+    """For each rule (a policy, or one of its seeds), a gallery of all captions and of those that it altered.
 
     Args:
         encoder: Embeds pictures and texts.
@@ -167,7 +167,7 @@ class TextGalleries:
 
 
 class PictureGalleries:
-    """Return for each strength and seed a gallery of all pictures and of the mixed ones in which a pixel
+    """For each strength and seed, a gallery of all pictures and of the mixed ones in which a pixel
     differs.
 
     Args:

@@ -144,7 +144,7 @@ def strength(name: str) -> tuple[Literal["mix", "patch"], float]:
 
 
 def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
-    """Raises InvalidInput where two values of an option mean the same, so that it would be in
+    """Raise InvalidInput where two values of an option mean the same, so that it would be in
     the gallery twice.
     """
     for value, meaning in meanings.items():

@@ -92,11 +92,11 @@ class Visla(Probe):
     metrics = triplets.METRICS
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of a file of edits."""
+        """Add the digest of a file of edits."""
         return edits_option.pinned(options)
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raises InvalidInput where a file has an edit of a caption that no item has."""
+        """Raise InvalidInput where a file has an edit of a caption that no item has."""
         edits_option.check_items(items, options)
 
     def cases(

@@ -29,7 +29,7 @@ OPTION = Option(
 
 
 def check(vocabulary: str, policies: Sequence[str]) -> None:
-    """Raises InvalidInput where a vocabulary is named that no policy puts in."""
+    """Raise InvalidInput where a vocabulary is named that no policy puts in."""
     if vocabulary and not any(policy.partition(":")[0] == POLICY for policy in policies):
         raise InvalidInput(
             f"A vocabulary is named, and no policy puts it in. Add {POLICY} to the option 'policies', or leave out the "

@@ -14,7 +14,7 @@ ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 
 
 class Skill(NamedTuple):
-    """Return the strength of a model that one type of edit seldom fools."""
+    """The strength of a model that one type of edit seldom fools."""
 
     noun: str  # "on objects and colours the two are tied"
     singular: str  # "it counts better"

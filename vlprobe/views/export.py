@@ -143,7 +143,7 @@ def _quoted(text: str) -> str:
 
 
 def _require_space(output: Path, files: dict[str, dict[str, list[str]]]) -> None:
-    """Raises InvalidInput where the disk has less room than the results take, OSError where the folder is none."""
+    """Raise InvalidInput where the disk has less room than the results take, OSError where the folder is none."""
     size = sum(
         Path(path).stat().st_size
         for by_key in files.values()
@@ -165,7 +165,7 @@ def _write(
     form: Form,
     probes: str,
 ) -> None:
-    """Writes the tables of these queries, and what is in them."""
+    """Write the tables of these queries, and what is in them."""
     columns = []
     for table, query in queries.items():
         described = connection.execute(f"DESCRIBE {query}").fetchall()

@@ -93,7 +93,7 @@ class Matches(NamedTuple):
 
 
 def check(case_filter: Filter) -> None:
-    """Raises NotFound or InvalidInput where a filter names what does not exist."""
+    """Raise NotFound or InvalidInput where a filter names what does not exist."""
     for name, names in (("outcome", OUTCOMES), ("other_outcome", OTHER_OUTCOMES), ("sort", SORTS)):
         if getattr(case_filter, name) not in names:
             raise NotFound(name.replace("_", " "), getattr(case_filter, name), names)

@@ -61,7 +61,7 @@ def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
 
 @contextlib.contextmanager
 def readable() -> Iterator[None]:
-    """Raises StoredDamage where a file goes, or becomes another, while it is read."""
+    """Raise StoredDamage where a file goes, or becomes another, while it is read."""
     try:
         yield
     except (OSError, pa.ArrowInvalid) as error:

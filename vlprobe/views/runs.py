@@ -417,7 +417,7 @@ class Defect(TypedDict):
 
 
 class QuestionFacts(TypedDict):
-    """Return the manifest's description of its questions."""
+    """A manifest's description of its question set."""
 
     n_items: int
     n_cases: int

@@ -136,7 +136,7 @@ def _current(name: str, options: Sequence[str], default: str) -> str:
 
 
 def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
-    """Stops the page at a link about results that are not here; a picker's leftovers
+    """Stop the page at a link about results that are not here; a picker's leftovers
     are dropped without a word.
     """
     strangers = list(_strangers(sets))
@@ -331,7 +331,7 @@ def _change_dataset(probe: str, suffix: str) -> None:
 
 
 def _leave(names: Sequence[str]) -> None:
-    """Remove parameters from the URL that do not apply to another choice; the other parameters were not set by a link."""
+    """Remove parameters from the URL that do not apply to another choice; the others were not set by a link."""
     picked()
     for name in (*names, "page", "case"):
         st.query_params.pop(name, None)

@@ -72,7 +72,7 @@ def contest() -> Contest:
 
 
 def _lead_on() -> None:
-    """Return whether the URL is an older one: its baseline is a model, and its pages had fewer cards."""
+    """Rewrite an older URL: its baseline becomes a model, and its pages had fewer cards."""
     if not (base := st.query_params.get("base", "")):
         return
     st.query_params["model"] = base

@@ -87,7 +87,7 @@ PARAMETERS = (  # what the button "Clear all filters" takes from the URL
 
 
 def clear_filters() -> None:
-    """Takes every filter from the URL; model, kind and pictures stay."""
+    """Take every filter from the URL; model, kind and pictures stay."""
     picked()
     for name in (*PARAMETERS, "page", "case"):
         st.query_params.pop(name, None)
@@ -315,7 +315,7 @@ def _pair_label(case_filter: Filter) -> str:
 
 
 def drop(parameter: str) -> None:
-    """Takes one filter from the URL."""
+    """Take one filter from the URL."""
     picked()
     for name in (parameter, "page", "case"):
         st.query_params.pop(name, None)

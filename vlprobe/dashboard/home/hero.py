@@ -55,7 +55,7 @@ def draw_hero(about: Subject) -> None:
 
 
 def seed_of(question_set: QuestionSet) -> int:
-    """The order in which failures are shown: bundled ones in a fixed order, the user's in an order that changes daily."""
+    """The seed of the order of failures: fixed for bundled ones, changing daily for the user's."""
     return SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
 
 

@@ -81,7 +81,7 @@ def _draw_nothing() -> None:
 
 
 def _about(about: Subject) -> str:
-    """Draw the subject of the page, in a line."""
+    """Describe the subject of the page, in a line."""
     question_set = about.questions.question_set
     run = question_set.runs[0]
     models = len(views.showcase.rated_models(question_set))

@@ -87,7 +87,7 @@ def _headlines(stored: Questions, model: str, averaging: str, unit: str) -> None
 
 
 def links(stored: Questions) -> None:
-    """Return the link from a model to the cases that fool it."""
+    """Draw the links from models to the cases that fool them."""
     word = "What moves" if presentations()[stored.probe].is_movement else "What fools"
     for model in stored.models:
         st.page_link(

@@ -343,7 +343,7 @@ def boundaries(stored: Questions) -> None:
 
 
 def edited_orders(stored: Questions) -> None:
-    """Describe how far an edit of the query moves the order of each model, and of people."""
+    """Report in words how far an edit of the query moves the order of each model, and of people."""
     table = view(views.figures.edited_orders, stored.question_set).dropna(subset=["moved"])
     if table.empty:
         quiet("No query here has an edit.")

@@ -329,7 +329,7 @@ def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) 
 
 
 def probe_tuned(tuned: str, loss: str) -> None:
-    """Picks a new model, as the control if its loss is plain, and asks it and the two others every
+    """Pick a new model, as the control if its loss is plain, and run it and the two others on every
     probe.
     """
     st.query_params["control" if loss in RETRIEVAL else "after"] = tuned

@@ -188,7 +188,7 @@ def runs_again(damages: Sequence[Damage], history: History) -> list[Request]:
 
 
 def _mend(damages: tuple[Damage, ...]) -> None:
-    """Drops what is damaged still, and starts its runs. They are written down first, so that none
+    """Drop the data that is still damaged, and start its runs. They are written down first, so that none
     is forgotten.
     """
     current = store()

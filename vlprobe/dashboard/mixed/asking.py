@@ -1,4 +1,4 @@
-"""Asks models at every share of one mixture, and keeps what they said for all pages and people."""
+"""Run models at every share of one mixture, and cache their answers for all pages and people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -226,7 +226,7 @@ def _remember(case_id: str) -> Callable[[], None]:
 
 
 def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[ModelTurn, ...]:
-    """Draw the share at which each model turns: the earliest first, always including the selected model."""
+    """Return the share at which each model turns: the earliest first, always including the selected model."""
     models = about.stored.question_set.ordered_models
     question_set = about.stored.question_set
     stored = view(views.mixed.case.stored_wins, question_set, case, models)
@@ -241,7 +241,7 @@ def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[Mode
 
 
 def _offer(models: tuple[str, ...]) -> None:
-    """Models that take long to load run only on request."""
+    """Draw a button for models that take long to load: they run only on request."""
     names = ", ".join(model_name(name) for name in models[:3])
     remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
     st.button(
@@ -266,7 +266,7 @@ def _prepare(about: Current) -> None:
 
 
 def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:
-    """Keeps what a case shows: answers about it, large and small pictures. For any thread."""
+    """Cache the content of a case: answers about it, large and small pictures. For any thread."""
     number = view(views.cases.case_number, question_set, case_id)
     view(views.cases.questions, question_set, (number,))
     view(views.mixed.searches.place, question_set, model, subtype, number)

@@ -255,7 +255,7 @@ def _pick_one(items: Sequence[str]) -> None:
 
 
 def _refused() -> str:
-    """Decodes a new upload, once; why it cannot be read, "" where it can or there is none.
+    """Decode a new upload, once; why it cannot be read, "" where it can or there is none.
 
     It is dropped when its owner removes it or leaves. Nothing is left of an earlier one where this
     one is refused, so that no answer about another picture can be taken for one about it.

@@ -26,7 +26,7 @@ def draw_question(
     extra_values: Mapping[str, object],
     key: str,
 ) -> None:
-    """Draws one question; callbacks read what the component sent from the session, under `key`.
+    """Draw one question; callbacks read what the component sent from the session, under `key`.
 
     Args:
         stored: Whose looks models have.

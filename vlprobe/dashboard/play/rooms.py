@@ -104,7 +104,7 @@ class Rooms:
         self._last_person = 0
 
     def close_old(self) -> None:
-        """Forgets rooms that were opened a day ago."""
+        """Forget rooms that were opened a day ago."""
         now = self._clock()
         for code in [
             code for code, room in self._rooms.items() if now - room.opened_at >= LIFETIME
@@ -128,7 +128,7 @@ class Rooms:
 
     @_locked
     def join(self, code: str, secret: str) -> str:
-        """Lets a person in, who may be in already; returns the code in its written form.
+        """Let a person in, who may be in already; return the code in its written form.
 
         Args:
             code: As somebody typed it.

@@ -163,7 +163,7 @@ def checked(
 
 
 def _check_named(option: Option, value: object) -> None:
-    """Raises a VlprobeError where the value names a file, a dataset or a
+    """Raise a VlprobeError where the value names a file, a dataset or a
     model that cannot be there.
     """
     for name in filter(None, map(str, value if isinstance(value, list) else [value])):
@@ -179,7 +179,7 @@ def _start(
     probes: Mapping[str, Mapping],
     settings: Mapping[str, object],
 ) -> None:
-    """Begins one job for all probes, if all is still there."""
+    """Begin one job for all probes, if all is still there."""
     requests = checked(models, dataset, probes, settings)
     if requests[0].executor == "local" and requests[0].device not in EVERYWHERE:
         pick_device(requests[0].device)
@@ -187,7 +187,7 @@ def _start(
 
 
 def _expectation(requests: Sequence[Request]) -> None:
-    """Return an estimate of the duration from earlier runs, and the amount of work."""
+    """Draw an estimate of the duration from earlier runs, and the amount of work."""
     runs = view(views.runs.run_rows)
     total = sum(
         (

@@ -254,7 +254,7 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
 
 
 def _asking(job: Job) -> str:
-    """Draw the lies believed so far, the current work, and its estimated duration."""
+    """Describe the lies believed so far, the current work, and its estimated duration."""
     return " · ".join(filter(None, [_believed_so_far(job), stage(job), _pace(job)]))
 
 
@@ -343,7 +343,7 @@ def stop(job_id: str) -> None:
 
 
 def resume(job_id: str) -> None:
-    """Starts a stopped job again."""
+    """Start a stopped job again."""
     st.session_state.pop("stopping", None)
     jobs.resume(store(), job_id)
 

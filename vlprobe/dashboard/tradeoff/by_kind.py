@@ -181,7 +181,7 @@ def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -
 
 
 def _draw_wordings(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
-    """Compute how far the score moves under simple and under advanced rewordings."""
+    """Draw the movement of the score under simple and under advanced rewordings."""
     down = measured.down
     table = view(
         views.estimates.estimates,

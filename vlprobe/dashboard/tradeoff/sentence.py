@@ -186,7 +186,7 @@ def pinned(about: Field, default: str) -> str:
 
 
 def pin(model: str) -> None:
-    """Puts a model that was pressed into the URL."""
+    """Put a model that was pressed into the URL."""
     picked()
     carry("model", model)
     st.query_params["model"] = model

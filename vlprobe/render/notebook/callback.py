@@ -81,7 +81,7 @@ class Callback:
         self.history: dict[int, Results] = {}  # by step
 
     def __call__(self, step: int) -> Results | None:
-        """Probes the module if it is the turn of this step; None where it is not, or failed."""
+        """Probe the module if it is the turn of this step; None where it is not, or failed."""
         if step % self.every:
             return None
         try:
@@ -94,7 +94,7 @@ class Callback:
         return stepped
 
     def now(self, step: int) -> Results:
-        """Probes the module. Raises VlprobeError."""
+        """Probe the module. Raises VlprobeError."""
         with _as_it_was(self.module):
             model = ModuleEncoder(
                 f"{self.name}@{step}",
@@ -160,7 +160,7 @@ def _tower(module: "torch.nn.Module", name: str) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _as_it_was(module: "torch.nn.Module") -> Iterator[None]:
-    """Puts the module into its eval mode; afterwards all modes and torch's random state are as before."""
+    """Put the module into its eval mode; afterwards all modes and torch's random state are as before."""
     import torch
 
     modes = {layer: layer.training for layer in module.modules()}

@@ -45,7 +45,7 @@ class _Told(Progress):
         self.told(label, done, total)
 
     def tell(self, line: str) -> None:
-        """Reports what a run is going to cost."""
+        """Report the cost of a run."""
         self.told(line, 0, 1)
 
 
@@ -59,7 +59,7 @@ def edits(
     seed: int = 42,
     item: str = "",
 ) -> Edits:
-    """Rewords captions of one picture, and makes them wrong.
+    """Reword captions of one picture, and make them wrong.
 
     Args:
         captions: One, or all captions of the picture: a flip that another caption makes true is left out.
@@ -134,7 +134,7 @@ def run(
     progress: Callable[[str, float, float], object] | None = None,
     **settings: Any,
 ) -> Results:
-    """Asks models a probe's questions; the same call again goes on, or answers at once.
+    """Run a probe on models; the same call again resumes the run, or returns the stored results.
 
     Args:
         models: Names, or objects that have what `vlprobe.types.Model` describes; one or several.

@@ -151,7 +151,7 @@ def _about(about: Subject, label: str) -> Values:
 
 
 def check_output(output: Path) -> None:
-    """Raises InvalidInput if the target already exists, or no folder can hold the site."""
+    """Raise InvalidInput if the target already exists, or no folder can hold the site."""
     if os.path.lexists(output):
         raise InvalidInput(
             f"'{output}' is there already, and a site replaces nothing. Remove it or choose another place."
@@ -163,7 +163,7 @@ def check_output(output: Path) -> None:
 
 
 def check_size(contents: Site, output: Path, max_bytes: int) -> None:
-    """Raises InvalidInput where the site is larger than it may be, or than there is space."""
+    """Raise InvalidInput where the site is larger than it may be, or than there is space."""
     if contents.n_bytes > max_bytes:
         raise InvalidInput(
             f"The site takes {contents.n_bytes / 1e6:,.1f} MB, and {max_bytes / 1e6:,.1f} MB are allowed. Take fewer "
@@ -179,7 +179,7 @@ def check_size(contents: Site, output: Path, max_bytes: int) -> None:
 
 
 def write(contents: Site, output: Path) -> None:
-    """Writes the site; whole, or nothing of it. Raises InvalidInput."""
+    """Write the site; whole, or nothing of it. Raises InvalidInput."""
     check_output(output)
     growing = output.absolute().parent / f".{output.name}.{uuid.uuid4().hex}.tmp"
     try:

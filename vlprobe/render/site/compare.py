@@ -35,7 +35,7 @@ class Columns:
         self._columns: dict[tuple[str, str, str], list[object]] = {}
 
     def add(self, model: str, rival: str, subtype: str) -> None:
-        """Takes in the first cases that only `model` believes, or that move it more."""
+        """Add the first cases that only `model` believes, or that move it more."""
         store, question_set = self.subject.store, self.subject.question_set
         case_filter = facing.side_filter(self.kind_name, model, rival, subtype)
         cards, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, self.n_shown)

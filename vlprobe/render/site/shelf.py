@@ -47,7 +47,7 @@ class Shelf:
         return self._chunks
 
     def add(self, names: Iterable[str]) -> None:
-        """Takes pictures in, so that many are read at once."""
+        """Add pictures, so that many are read at once."""
         new = [name for name in dict.fromkeys(names) if name and name not in self._keys]
         free = [
             name
