@@ -7,6 +7,7 @@ import pytest
 
 from tests.browser.conftest import browsing, idle, serving, visit
 from vlprobe import views
+from vlprobe.render.words import presentations
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
@@ -51,8 +52,9 @@ def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_hom
     assert f"{len(expected)} believed by GPT-4V, not by CLIP_TROHN-Img" in words
     side.get_by_role("link", name="See all").click()
     idle(fresh)
-    heading = fresh.locator("h1", has_text="false captions").inner_text()
-    assert heading.startswith(f"{len(expected)} false captions believed")
+    lies = presentations()["eqben"].kind("foil").lies
+    heading = fresh.locator("h1", has_text=lies).inner_text()
+    assert heading.startswith(f"{len(expected)} {lies} believed")
     every = "cards => cards.map(card => card.dataset.id)"
     shown = fresh.locator("button.card").evaluate_all(every)
     assert shown and set(shown) <= expected
