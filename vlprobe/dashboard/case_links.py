@@ -149,9 +149,7 @@ def count_text(stored: Questions, case_filter: Filter) -> str:
 
 
 def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:
-    """The figure with models' plain names in its legend and beside its
-    marks and in its tooltips.
-    """
+    """The figure with models' plain names in its legend, next to its marks and in its tooltips."""
 
     def rename(trace: go.Scatter) -> None:
         stored = html.unescape(str(trace.name or ""))

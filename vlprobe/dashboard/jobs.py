@@ -47,8 +47,8 @@ def under_way() -> list[Job]:
 
 
 def find_again() -> None:
-    """Name in the URL of the Run page the jobs whose progress it shows: beside those of a link all that
-    are under way, and without a link the one that this visitor started last.
+    """Name in the URL of the Run page the jobs whose progress it shows: all running ones in addition to those of a
+    link, and without a link the one that this visitor started last.
     """
     linked = list(filter(None, st.query_params.get_all("job")))
     ids = [*linked, *(job.id for job in under_way())]

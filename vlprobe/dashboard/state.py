@@ -368,7 +368,7 @@ def _write(
     suffix: str = "",
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """A changed picker goes into the URL; whatever it changes, paging begins again."""
+    """Write a changed picker into the URL; paging begins again after any change."""
     if on_change is not None:
         on_change()
     value = st.session_state[name + suffix]

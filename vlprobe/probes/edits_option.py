@@ -40,7 +40,7 @@ def pinned(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def with_digest(options: Mapping[str, object]) -> dict[str, object]:
-    """The options with the whole path of the file, and its digest. Raises InvalidInput where it cannot be read."""
+    """The options with the full path of the file, and its digest. Raises InvalidInput if it cannot be read."""
     return _FILE.with_digest(options)
 
 

@@ -1,4 +1,4 @@
-"""A file that an option of a probe names: read once, told from others by its digest."""
+"""A file that an option of a probe names: read once, identified by its digest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class FileOption:
     when_unreadable: str
 
     def with_digest(self, options: Mapping[str, object]) -> dict[str, object]:
-        """The options with the whole path of the file, and its digest. Raises InvalidInput where it
+        """The options with the full path of the file, and its digest. Raises InvalidInput if it
         cannot be read.
         """
         path = files.parse_path(str(options[self.name]))

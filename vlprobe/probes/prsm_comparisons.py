@@ -1,4 +1,4 @@
-"""The comparisons of two versions of a query that PRSM's table 1 names, as stored beside the scores.
+"""The comparisons of two versions of a query that PRSM's table 1 names, as stored next to the scores.
 
     comparisons.parquet has one row per case: names of comparisons, and the measures of each
 

@@ -206,7 +206,7 @@ def margin_measure(gallery_size: int) -> str:
 def query_blocks(
     queries: Sequence[Sequence[str]], max_versions: int
 ) -> Iterator[list[Sequence[str]]]:
-    """Queries in blocks of at most so many versions, or of one query that has more.
+    """Queries in blocks of up to this many versions, or of one query that has more.
 
     >>> list(query_blocks(["abc", "def", "gh"], 6))
     [['abc', 'def'], ['gh']]

@@ -23,7 +23,7 @@ LONGEST_NAME = 80  # characters of a file's name, without its ending
 
 
 class Entry(TypedDict):
-    """A picture as the file has it."""
+    """A picture's entry in the file."""
 
     image: str
     caption: list[str]

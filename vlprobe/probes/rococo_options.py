@@ -119,8 +119,8 @@ def check(settings: RococoOptions) -> None:
 
 
 def pinned(options: Mapping[str, object]) -> dict[str, object]:
-    """The options with the vocabulary's digest, without what is not asked for: a run without it is
-    named as it always was. Raises InvalidInput where the vocabulary cannot be read.
+    """The options with the vocabulary's digest, without unused ones: a run without it keeps its key. Raises
+    InvalidInput where the vocabulary cannot be read.
     """
     left_out = [name for name in ("caption_seeds", "vocabulary") if not options.get(name)]
     asked_for = {name: value for name, value in options.items() if name not in left_out}

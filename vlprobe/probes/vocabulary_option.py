@@ -1,4 +1,4 @@
-"""The option `vocabulary` of the probe `rococo`: a file of words for rand-voca to put in."""
+"""The option `vocabulary` of the probe `rococo`: a file of words that rand-voca inserts."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ OPTION = Option(
 
 
 def check(vocabulary: str, policies: Sequence[str]) -> None:
-    """Raise InvalidInput where a vocabulary is named that no policy puts in."""
+    """Raise InvalidInput if a vocabulary is named that no policy uses."""
     if vocabulary and not any(policy.partition(":")[0] == POLICY for policy in policies):
         raise InvalidInput(
             f"A vocabulary is named, and no policy puts it in. Add {POLICY} to the option 'policies', or leave out the "
@@ -38,7 +38,7 @@ def check(vocabulary: str, policies: Sequence[str]) -> None:
 
 
 def with_digest(options: Mapping[str, object]) -> dict[str, object]:
-    """The options with the whole path of the file, and its digest. Raises InvalidInput where it cannot be
+    """The options with the full path of the file, and its digest. Raises InvalidInput if it cannot be
     read or has fewer than two nouns.
     """
     pinned = _FILE.with_digest(options)

@@ -162,7 +162,7 @@ def _search(card: WallCard, kind: KindPresentation) -> list[CaptionLine]:
 
 
 def _wordings(card: WallCard, kind: KindPresentation) -> list[CaptionLine]:
-    """The wish, and each other wording with how many of the first pictures stayed."""
+    """The query, and each other wording with how many of the first pictures stayed."""
     rankings = top_lists(card)
     lines = [_line("quiet", "Asked for", card.texts[0], "?")]
     for text, names in zip(card.texts[1:], rankings[1:], strict=False):
@@ -224,7 +224,7 @@ def ranking_strips(card: WallCard) -> list[Strip]:
 
 
 def bars(card: WallCard, kind: KindPresentation, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
-    """A line a model: how far the lie or the truth wins, and that in a word. Answers that are right
+    """One line per model: how far the lie or the truth wins, and the outcome in a word. Answers that are right
     or wrong only have no bar.
     """
     lengths, unit = bar_lengths(card.verdicts, kind)

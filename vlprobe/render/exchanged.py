@@ -94,7 +94,7 @@ def is_thing(words: str, article: str) -> bool:
 
 
 def article_before(word: str, caption: str) -> str:
-    """ "a" or "the", whichever stands shortly before a word; "" where neither does.
+    """ "a" or "the", whichever is shortly before a word; "" if neither is.
 
     >>> article_before("bird", "A gray bird is shown."), article_before("trains", "three yellow trains")
     ('a', '')

@@ -59,8 +59,8 @@ def winner(card: WallCard, kind: KindPresentation, answer: AnswerRow | None) -> 
 
 
 def winner_words(card: WallCard, text: str) -> str:
-    """A caption that a model put first, in as few words as tell it from the others: those that were
-    put in, where it is an altered caption of this picture.
+    """A caption that a model ranked first, in as few words as distinguish it from the others: the inserted ones if it
+    is an altered caption of this picture.
     """
     if text == card.true_text:
         return "a true one"

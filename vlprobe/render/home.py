@@ -145,8 +145,8 @@ def strip(
     model_looks: Looks,
     address: Address,
 ) -> Values:
-    """Every model with the share of lies that it believes, or how far it is moved; without those
-    that have no room, and without the way to them.
+    """Every model with the share of lies that it believes, or its movement; without those that have no room, and
+    without the link to them.
 
     Args:
         counts: Counts of all models.

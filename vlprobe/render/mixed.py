@@ -43,7 +43,7 @@ class Answers:
 
 
 def amount(stays: int) -> str:
-    """Compute how much of another picture is in a mixture of which so many per cent stay.
+    """Compute how much of another picture is in a mixture that keeps this percentage.
 
     >>> amount(90), amount(88)
     ('a tenth', '12 %')
@@ -226,7 +226,7 @@ def note(case: MixedCase, answers: Answers) -> str:
 
 
 def strips(case: MixedCase, answers: Answers, source: Source) -> dict:
-    """The first five of both galleries; nothing where that is not known."""
+    """The first five of both galleries; nothing if unknown."""
     if answers.fronts is None:
         return {}
     partner = case.partner_item, case.partner, case.mixture

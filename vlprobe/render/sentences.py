@@ -130,7 +130,7 @@ MOST_ONE_IN = 0.15  # above it a share is given in percent
 
 
 def frequency(count: int, total: int) -> str:
-    """A share as people say it: "1 in 8" up to 15 %, else whole per cents; "All" and "None" only where that is so.
+    """A share in words: "1 in 8" up to 15 %, else whole percents; "All" and "None" only if exact.
 
     >>> [frequency(count, 283) for count in (0, 2, 116, 281, 283)], frequency(400, 2337), frequency(1, 9)
     (['None', '1 in 142', '41 %', '99 %', 'All'], '17 %', '1 in 9')

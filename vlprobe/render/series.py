@@ -96,7 +96,7 @@ def _index(answer: AnswerRow | None, name: str) -> int:
 
 
 def _ranks(answer: AnswerRow | None, count: int) -> list[str]:
-    """The model's rank of each of so many candidates for the query, from 1; equal scores share their best rank, with an
+    """The model's rank of each candidate for the query, from 1; equal scores share their best rank, with an
     equals sign.
     """
     if answer is None or len(answer.scores) < count:

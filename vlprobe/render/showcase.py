@@ -39,7 +39,7 @@ class Shot:
 
 
 def models_word(count: int, total: int, name: str) -> str:
-    """The subject of a sentence about so many of all models; of one alone its name.
+    """The subject of a sentence about this many of all models; for a single one, its name.
 
     >>> models_word(6, 6, "A"), models_word(1, 6, "A"), models_word(39, 43, "A"), models_word(1, 1, "A")
     ('Six of six models', 'One of six models', '39 of 43 models', 'A')

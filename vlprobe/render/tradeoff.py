@@ -200,7 +200,7 @@ def ring_data(printed: Sequence[PrintedRow], plane_: Plane) -> list[dict[str, ob
 
 
 def short_name(printed: str) -> str:
-    """A printed model as a mark bears it; the whole name is in its tooltip.
+    """The name of a printed model at its mark; the full name is in its tooltip.
 
     >>> short_name("OpenCLIP ViT-H/14 (LAION-2B)"), short_name("EVA02-CLIP L/14")
     ('OpenCLIP H/14', 'EVA02-CLIP L/14')
@@ -268,7 +268,7 @@ def picture_data(
     chance: float,
     labelled: Collection[str] = (),
 ) -> dict[str, object]:
-    """The whole picture but for the examples.
+    """The whole picture without the examples.
 
     Args:
         points: Every model, unknown ones too, in the order of the list.

@@ -186,7 +186,7 @@ class _Speaker:
 
     def proof(self, pairs: Sequence[tuple[Contestant, Contestant]]) -> BelievedRow:
         """The row with the largest difference among those that make each first model better than the second:
-        of what the heading says that they do better, else of all lies.
+        the kinds of the heading that they do better on, else all lies.
         """
         at = common([self.better_at(*pair) for pair in pairs]) or [""]
         rivals = [loser if winner is self.base else winner for winner, loser in pairs]

@@ -58,7 +58,7 @@ def every_model(count: int) -> str:
 
 
 def shorten(text: str, length: int = LONGEST) -> str:
-    """A text of at most so many characters.
+    """A text cut to this many characters.
 
     >>> shorten("a long caption", 8)
     'a long …'
@@ -67,7 +67,7 @@ def shorten(text: str, length: int = LONGEST) -> str:
 
 
 def change(card: WallCard, kind: KindPresentation) -> list[Run]:
-    """The words that were taken out and those that were put in; nothing where no words were."""
+    """The removed words and the inserted ones; empty if there are none."""
     is_neutral = kind.is_movement or kind.body in ("pair", "series")
     true_style, lie_style = ("changed", "changed") if is_neutral else ("true", "lie")
     source, target = changed_words(card)
@@ -79,7 +79,7 @@ def change(card: WallCard, kind: KindPresentation) -> list[Run]:
 
 
 def changed_words(card: WallCard) -> tuple[str, str]:
-    """The words that were taken out and put in, without the capital that only begins a caption."""
+    """The removed and inserted words, without the capital that only begins a caption."""
     source, target = shorten(card.source, 80), shorten(card.target, 80)
     return _without_capital(source, card.true_text), _without_capital(target, card.wrong_text)
 
@@ -93,7 +93,7 @@ def pattern_words(key: str) -> tuple[str, str]:
     """Return the name of a pattern: the words removed and inserted, or a type or a tag and nothing.
 
     >>> pattern_words("four>five"), pattern_words("type:color"), pattern_words(">knife")
-    (('four', 'five'), ('Colour', ''), ('…', 'knife'))
+    (('four', 'five'), ('Color', ''), ('…', 'knife'))
     """
     if key.startswith(TYPE):
         return value_label(key.removeprefix(TYPE)), ""

@@ -119,7 +119,7 @@ def value_label(name: str) -> str:
     """A stored name in words; one that is not known stays.
 
     >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
-    ('Colour', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
+    ('Color', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
     >>> value_label("mix:0.9:seed1"), value_label("danger:3:seed10"), value_label("delete:low-ei")
     ('Mixed, 90 % stays, draw 1', 'A danger word, 3 words, draw 10', 'Least important word removed')
     """

@@ -89,7 +89,7 @@ def _bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
-    """The estimates of every run in these bins, as they would be stored.
+    """The estimates of every run in these bins, in their stored form.
 
     Returns:
         `key` (of the run), `metric`, `averaging`, `slice`, `value`, `low`, `high`, `n_items`,

@@ -60,7 +60,7 @@ def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]
 
 
 def changed_words(before: str, after: str) -> tuple[str, str]:
-    """The words that were taken out and those that were put in; several runs of them are joined by
+    """The removed words and the inserted ones; several runs of them are joined by
     commas.
 
     An article that becomes "a" or "an" because of the word after it is not a change.

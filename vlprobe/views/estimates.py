@@ -180,8 +180,8 @@ def _counted(store: Store, question_set: QuestionSet) -> list[tuple[str, str, st
 
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
-    """Kinds of cases that hold edits of `perturb.kinds` beside LGIP's: their numbers as a whole are of another
-    question than the paper's.
+    """Kinds of cases that hold edits of `perturb.kinds` beside LGIP's: their overall numbers answer another question
+    than the paper's.
     """
     asked = choices(store, question_set)
     return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])

@@ -109,7 +109,7 @@ def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
 
 
 def words_of(key: str) -> tuple[str, str]:
-    """The words that were taken out and put in, of a pattern of words; ("", "") of any other.
+    """The removed and inserted words of a pattern of words; ("", "") of any other.
 
     >>> words_of("four>five"), words_of("type:color")
     (('four', 'five'), ('', ''))
@@ -217,7 +217,7 @@ def _types_tags_and_words(store: Store, path: str, kind: str) -> PatternGroups:
 
 
 def _altered_captions(store: Store, path: str, kind: str) -> PatternGroups:
-    """A row for each altered caption and pattern: the words exchanged, and those put in."""
+    """One row per altered caption and pattern: the words exchanged, and those inserted."""
     with store.cursor() as cursor:
         table = cursor.execute(
             'SELECT "case", texts, roles FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',

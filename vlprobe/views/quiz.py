@@ -1,4 +1,4 @@
-"""Questions for people: a picture, a true caption and a lie; and how people do beside the models.
+"""Questions for people: a picture, a true caption and a lie; and the results of people against the models.
 
 A question is the same one that the models answered: the score of the picture's first caption against the false one.
 Kinds in which a model ranks a whole gallery have no such question.

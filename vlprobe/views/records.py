@@ -183,7 +183,7 @@ class BinRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A model's mean of one metric with its 95 % interval, as `views.repair.repair_levels` has it."""
+    """A model's mean of one metric with its 95 % interval, in the form of `views.repair.repair_levels`."""
 
     probe: str
     metric: str
@@ -308,7 +308,7 @@ class SizeRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedCell:
-    """A cell that a paper prints, and the number of a run beside it, in the printed unit; unknown is
+    """A cell that a paper prints, and the number of a run next to it, in the printed unit; unknown is
     NaN.
     """
 

@@ -308,7 +308,7 @@ def group_codes(store: Store, case_key: str) -> np.ndarray:
 def words_changed(
     store: Store, case_key: str
 ) -> tuple[np.ndarray, list[str], np.ndarray, list[str]]:
-    """The words that each case of a question set takes out and puts in: of both the codes, int32
+    """The words that each case of a question set removes and inserts: of both the codes, int32
     of shape (n_cases,), and the words that these stand for.
     """
     path = store.files([case_key], "cases")[0]

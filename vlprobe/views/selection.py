@@ -1,4 +1,4 @@
-"""Runs that somebody named, to be compared: over the same questions, of one version."""
+"""Runs that the user named for comparison: over the same questions, of one version."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

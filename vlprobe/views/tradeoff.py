@@ -1,6 +1,4 @@
-"""LGIP's pictures as tables: steady against alert, as a whole, by type of edit and by how strong a
-flip is.
-"""
+"""LGIP's pictures as tables: invariance error against positive rate, overall, by type and by strength of flip."""
 
 import math
 

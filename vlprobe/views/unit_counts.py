@@ -160,7 +160,7 @@ def _of_pair(cells: Cells, base: Answers, model: Answers) -> Columns:
 
 
 def _beside_first(pair: Columns) -> Columns:
-    """The columns of one model beside the first, from those of the pair."""
+    """The columns of one model next to the first, from those of the pair."""
     return {**pair, "both": np.sum([pair[name] for name in BUCKETS], axis=0)}
 
 

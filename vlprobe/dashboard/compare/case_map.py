@@ -137,9 +137,7 @@ def _draw_cards(contest: Contest, case_filter: Filter) -> None:
 
 
 def _mark(key: str) -> None:
-    """The area that was drawn goes into the URL: a box by its corners, a lasso
-    by so many of its points.
-    """
+    """Write the drawn area into the URL: a box by its corners, a lasso by a limited number of its points."""
     selection = st.session_state[key]["selection"]
     if selection["lasso"]:
         xs, ys = selection["lasso"][-1]["x"], selection["lasso"][-1]["y"]

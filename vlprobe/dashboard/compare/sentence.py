@@ -182,7 +182,7 @@ def _change_baseline() -> None:
 
 
 def rivals_of_new_baseline(rivals: Sequence[str], old: str, new: str) -> list[str]:
-    """The models beside a new baseline: where it was one of them, the old one takes its place."""
+    """The models to compare with a new baseline: if it was one of them, the old one takes its place."""
     return [old if model == new else model for model in rivals]
 
 

@@ -192,7 +192,7 @@ def _pictured(about: Subject) -> str:
 
 
 def _second_model(about: Subject) -> str:
-    """Another model whose answers decide, too."""
+    """Another model whose answers also decide."""
     if len(about.questions.models) < 2:
         return ""
     _read_with(about)

@@ -1,6 +1,4 @@
-"""Below the failure: how often which lie is believed, every model, the doors, and
-what all of it is about.
-"""
+"""Below the failure: the rate at which each type of lie is believed, every model, the doors, and the subject."""
 
 from collections.abc import Mapping
 

@@ -21,7 +21,7 @@ LEADING = "home_leading"  # in the session: the most complete question set at th
 
 
 def draw_page() -> None:
-    """The whole page; above it the run that the URL names, while it has not ended well."""
+    """The whole page; above it the run that the URL names, until it has succeeded."""
     job = watched()
     if job is not None and job.state != "done":
         panel(job)

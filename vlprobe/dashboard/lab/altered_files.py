@@ -41,7 +41,7 @@ def draw(stored: Questions) -> None:
 
 
 def content(cases: Reader, rule: str) -> bytes:
-    """The file of one rule, made when somebody presses."""
+    """The file of one rule, made on a click."""
     names = {
         name
         for block in cases(["kind", "images"])

@@ -1,4 +1,4 @@
-"""Figures and what belongs beside them: how to read them, and links from a model to its cases."""
+"""Figures with their captions: how to read them, and links from a model to its cases."""
 
 from collections.abc import Sequence
 

@@ -11,7 +11,7 @@ SHOWN = 6  # captions
 
 
 def draw(before: str, after: str) -> None:
-    """Captions whose first five changed, each with both lists; nothing where that is not known."""
+    """Captions whose first five changed, each with both lists; nothing if unknown."""
     key = view(views.repair.repair_sets, (before, after)).get("rococo")
     if not key:
         return

@@ -48,7 +48,7 @@ def draw_form() -> None:
 
 
 def _rename(called: Mapping[str, str]) -> None:
-    """Raise InvalidInput where another is called so already."""
+    """Raise InvalidInput if the name is already in use."""
     stored = str(st.session_state["rename_stored"])
     display = " ".join(str(st.session_state["rename_display"]).split())
     others = [name for name, label in called.items() if name != stored and label == display]

@@ -87,7 +87,7 @@ def draw(probe: str) -> Opening:
 
 
 def finding(opening: Opening) -> str:
-    """Whom the lies fool and how often, as a heading."""
+    """The fooled models and their rates, as a heading."""
     kind = presentations()[opening.questions.probe].kind(opening.kind)
     subject = f"{model_name(opening.model)} {kind.verb} {kind.lie}"
     if kind.is_movement:

@@ -1,4 +1,4 @@
-"""Every number that the papers print, with the number of a stored run beside it."""
+"""Every number that the papers print, with the number of a stored run next to it."""
 
 import pandas as pd
 import streamlit as st
@@ -66,9 +66,7 @@ def draw_page() -> None:
 
 
 def _stored(paper: str) -> Questions | None:
-    """The picker of question sets whose runs fill cells of the paper; None where nothing is stored
-    of these.
-    """
+    """The picker of question sets whose runs fill cells of the paper; None if none are stored."""
     sets = view(views.runs.question_sets)
     sets = sets[sets["probe"].isin(views.printed.probes_of(paper))]
     if sets.empty:

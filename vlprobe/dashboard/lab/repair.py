@@ -91,7 +91,7 @@ def repaired() -> Three:
 
 
 def _first(tuned: dict[str, str], plain_: bool) -> str:
-    """The newest fine-tuned model whose loss was plain, or was not."""
+    """The newest fine-tuned model with, or without, the plain loss."""
     return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
 
 

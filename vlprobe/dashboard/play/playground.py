@@ -307,7 +307,7 @@ def _caption(picture: PlayPicture) -> str:
 
 
 def _players() -> list[Player]:
-    """The chosen models. Those that are not at hand get a button each: loading may take long."""
+    """The chosen models. Those that are not loaded get a button each: loading may take long."""
     names = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name][
         :MOST_MODELS
     ]

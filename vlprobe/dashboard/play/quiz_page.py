@@ -1,4 +1,4 @@
-"""Spot the lie: the row above it, a round for oneself, and the way into a room."""
+"""Spot the lie: the row above it, a round for one person, and the link to a room."""
 
 from dataclasses import dataclass, field
 

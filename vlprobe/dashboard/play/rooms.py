@@ -225,9 +225,7 @@ class Rooms:
 
     @_locked
     def stage(self, code: str) -> int:
-        """A number that rises whenever something changes that everybody sees;
-        -1 of a room that is gone.
-        """
+        """A number that rises whenever something visible to everyone changes; -1 for a room that no longer exists."""
         room = self._rooms.get(code)
         return -1 if room is None else room.stage
 

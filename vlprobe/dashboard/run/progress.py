@@ -282,7 +282,7 @@ def _believed_so_far(job: Job) -> str:
 
 
 def _believed(row: RunRow) -> str:
-    """Count how many lies a finished run believed, and in what time."""
+    """Return the number of lies that a finished run believed, and its duration."""
     question_set = view(views.runs.question_set, row.case_key)
     kind = view(views.kinds.default_kind, question_set, (row.model,))
     presentation = presentations()[row.probe].kind(kind)
@@ -390,7 +390,7 @@ def _links(job: Job, finished: list[RunRow]) -> None:
 
 
 def past() -> None:
-    """List the newest jobs but for those whose progress is above, each with a way back to it."""
+    """List the newest jobs other than those whose progress is above, each with a link to it."""
     watched = st.query_params.get_all("job")
     earlier = [job for job in jobs.jobs(store()) if job.ended or job.id not in watched][:PAST]
     for error in jobs.damaged(store()):

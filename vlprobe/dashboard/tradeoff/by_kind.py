@@ -1,6 +1,4 @@
-"""The fold *By kind of lie*: the trade-off taken apart by type of edit, by how strong a lie is, by
-how a caption is reworded.
-"""
+"""The fold *By kind of lie*: the trade-off by type of edit, by strength of a lie, by kind of rewording."""
 
 from collections.abc import Mapping, Sequence
 

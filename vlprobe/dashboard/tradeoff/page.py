@@ -1,6 +1,4 @@
-"""Trade-off, top to bottom: the sentence, the finding, the picture with the worst
-mistake beside it, the folds.
-"""
+"""Trade-off, top to bottom: the sentence, the finding, the picture with the worst mistake next to it, the folds."""
 
 from pathlib import Path
 

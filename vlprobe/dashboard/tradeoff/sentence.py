@@ -172,9 +172,7 @@ def _show_all() -> None:
 
 
 def pinned(about: Field, default: str) -> str:
-    """The model whose worst mistake is shown: that of the URL, else the one that was looked
-    at last, else `default`.
-    """
+    """The model whose worst mistake is shown: that of the URL, else the last one viewed, else `default`."""
     linked = st.query_params.get("model", "")
     if linked in about.models:
         carry("model", linked)

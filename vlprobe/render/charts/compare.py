@@ -1,4 +1,4 @@
-"""Two models' margins against each other, and how a difference is written."""
+"""Two models' margins against each other, and the format of a difference."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -186,7 +186,7 @@ def _label(
     heights: Sequence[float] | np.ndarray,
     middle: float,
 ) -> None:
-    """A model's name beside each of its arms, on the side of it that is nearer to the middle."""
+    """A model's name next to each of its arms, on the side nearer to the middle."""
     for row, height in zip(rows, heights, strict=True):
         is_left = row.value > middle
         end = row.low if is_left else row.high

@@ -1,4 +1,4 @@
-"""Colour and mark of a model in every chart, card and table: the same whatever else is stored."""
+"""Color and mark of a model in every chart, card and table, independent of other stored results."""
 
 import hashlib
 import itertools
@@ -42,7 +42,7 @@ class Look(NamedTuple):
 
     @property
     def css(self) -> str:
-        """The colour as a style sheet has it, for both pages."""
+        """The color in style-sheet form, for light and dark pages."""
         return f"light-dark({self.color}, {self.dark})"
 
 

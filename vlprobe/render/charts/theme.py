@@ -15,7 +15,7 @@ QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-blac
 
 
 def on_dark(figure: go.Figure) -> go.Figure:
-    """The same figure with each model's colour as a dark page has it."""
+    """The same figure with each model's color for a dark page."""
 
     def recolored(value: object) -> object:
         if isinstance(value, str):
@@ -53,7 +53,7 @@ def arms(
 
 
 def guessing(figure: go.Figure, way: str, chance: float) -> None:
-    """The line on which a model lies that knows nothing."""
+    """The line of a model that guesses."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
     if way == "h":
         figure.add_hline(y=chance, line=line, annotation={"text": "guessing", "xanchor": "right"})
@@ -62,7 +62,7 @@ def guessing(figure: go.Figure, way: str, chance: float) -> None:
 
 
 def divided(figure: go.Figure, n_rows: int) -> None:
-    """Thin lines between so many rows, all at once: Plotly takes long over each `add_hline`."""
+    """Thin lines between this many rows, all at once: Plotly takes long over each `add_hline`."""
     line = {"color": QUIET, "width": 0.5}
     ends = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "line": line}
     heights = [row - 0.5 for row in range(1, n_rows)]

@@ -172,7 +172,7 @@ def command(run_key: str, case: CaseRow) -> str:
 
 
 def jpeg(name: str, side: int) -> bytes:
-    """The picture of this name as a JPEG of at most so many pixels a side. Raises InvalidInput."""
+    """The picture of this name as a JPEG of up to this many pixels per side. Raises InvalidInput."""
     image = pictures.open_picture(Picture.from_name(name))
     image.thumbnail((side, side))
     buffer = io.BytesIO()

@@ -147,7 +147,7 @@ def _matrix(titles: Sequence[str], lines: Sequence[str]) -> str:
 
 
 def _pair(case: CaseRow, scores: Sequence[float]) -> list[str]:
-    """EqBen: the 2 x 2 scores; beside rows and under columns, whether the comparison held."""
+    """EqBen: the 2 x 2 scores; next to rows and under columns, the outcome of the comparison."""
     before, after = diff(*case.texts)
     s11, s12, s21, s22 = (float(score) for score in scores)
     lines = [
@@ -350,7 +350,7 @@ def _rounded(value: float, digits: int) -> str:
 
 
 def diff(before: str, after: str) -> tuple[str, str]:
-    """Both captions as HTML: words taken out in <del>, words put in in <ins>; a difference in case is not a change."""
+    """Both captions as HTML: removed words in <del>, inserted words in <ins>; a difference in case is not a change."""
     sources, targets = [], []
     for source, target, differs in in_step(before, after):
         sources.append(marked("del", source) if differs else html.escape(source))

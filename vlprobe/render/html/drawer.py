@@ -74,7 +74,7 @@ def _images(strip: Strip, source: Mapping[str, str]) -> htpy.Node:
 def bars(
     card: WallCard, kind: KindPresentation, styles: Looks, renamed: Mapping[str, str] = NOT_RENAMED
 ) -> str:
-    """A line a model: its mark and name, how far the lie or the truth wins, and that in a word."""
+    """One line per model: its mark and name, how far the lie or the truth wins, and the outcome in a word."""
     every = case_lines.bars(card, kind, renamed)
     return str(
         htpy.div(".vp-bars")[

@@ -235,7 +235,7 @@ def table(
 
 
 def changed(before: str, after: str) -> str:
-    """An edit as HTML: words taken out in <del>, words put in in <ins>, side by side.
+    """An edit as HTML: removed words in <del>, inserted words in <ins>, side by side.
 
     >>> changed("A red dog.", "A blue dog."), changed("A red dog.", "A dog.")
     ('A <del>red</del> <ins>blue</ins> dog.', 'A <del>red</del> dog.')

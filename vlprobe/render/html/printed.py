@@ -1,4 +1,4 @@
-"""The printed cells of the papers as a table of HTML, a row a cell, with a run's number beside it."""
+"""The printed cells of the papers as an HTML table, one row per cell, with a run's number next to it."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Two lists of first pictures below each other, as HTML."""
+"""Two lists of first pictures, one below the other, as HTML."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ def before_and_after(
     source: Mapping[str, str],
     names: Sequence[str],
 ) -> str:
-    """A caption, and what comes first for it before and after a fine-tuning.
+    """A caption, and its first pictures before and after a fine-tuning.
 
     Args:
         lists: Of items.

@@ -1,4 +1,4 @@
-"""Probes a model while it is trained: every so many steps, with its weights at that step."""
+"""Probing of a model during training: every N steps, with its weights at that step."""
 
 import contextlib
 import uuid
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Callback:
-    """Called once a step of a plain torch loop; probes the module every so many steps.
+    """Call once per step of a plain torch loop; probes the module every N steps.
 
     The module's weights, gradients, modes (train or eval) and torch's random state are after a call
     what they were before it, so that a training goes on to the same weights as without.
@@ -160,7 +160,7 @@ def _tower(module: "torch.nn.Module", name: str) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _as_it_was(module: "torch.nn.Module") -> Iterator[None]:
-    """Put the module into its eval mode; afterwards all modes and torch's random state are as before."""
+    """Put the module into its eval mode; afterwards restore all modes and torch's random state."""
     import torch
 
     modes = {layer: layer.training for layer in module.modules()}

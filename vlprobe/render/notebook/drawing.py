@@ -70,7 +70,7 @@ def lie(text: str) -> htpy.Element:
 
 
 def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
-    """Cards beside each other, as many as have room."""
+    """Cards side by side, as many as fit."""
     return htpy.div(".cards")[(htpy.div[card] for card in cards)]
 
 
@@ -125,7 +125,7 @@ def _verdict(card: WallCard, kind: KindPresentation) -> str:
 
 
 def edit_line(caption: str, text: str, source: str, target: str, is_lie: bool) -> htpy.Element:
-    """An edited caption with the words that were put in marked."""
+    """An edited caption with the inserted words marked."""
     before, put_in, after = text.partition(target) if target else (text, "", "")
     marked: htpy.Node = [
         before,

@@ -1,5 +1,5 @@
-"""All files of a site, made in memory, so that their size is known before one is written; and the writing,
-into a folder beside the place that takes its name once it is whole.
+"""All files of a site, made in memory, so that their size is known before one is written; and writing them, into a
+temporary folder next to the target that is renamed once it is complete.
 """
 
 import contextlib
@@ -179,7 +179,7 @@ def check_size(contents: Site, output: Path, max_bytes: int) -> None:
 
 
 def write(contents: Site, output: Path) -> None:
-    """Write the site; whole, or nothing of it. Raises InvalidInput."""
+    """Write the complete site, or nothing. Raises InvalidInput."""
     check_output(output)
     growing = output.absolute().parent / f".{output.name}.{uuid.uuid4().hex}.tmp"
     try:

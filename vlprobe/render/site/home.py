@@ -1,4 +1,4 @@
-"""Home on a site: failures, how often which lie is believed, every model, the way to the other pages."""
+"""Home on a site: failures, the rate at which each type of lie is believed, every model, links to the other pages."""
 
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode

@@ -295,7 +295,7 @@ def _said(
     verdicts: Sequence[ModelVerdict],
     names: Mapping[str, str],
 ) -> list[Slide]:
-    """A bar a model: how far the lie wins, or how far something moved."""
+    """One bar per model: how far the lie wins, or how far something moved."""
     answers = [answer for answer in verdicts if not math.isnan(answer.margin)]
     if not answers:
         return []

@@ -176,7 +176,7 @@ def _who_is_better(
 def _apart(
     contestants: Sequence[Contestant], standings: Standings, names: Mapping[str, str]
 ) -> list[str]:
-    """Controls and models that failed their checks: said, and not drawn beside the others."""
+    """Controls and models that failed their checks: named, but not drawn with the others."""
     return [
         f"{names[contestant.model]}, {'a control' if contestant.is_control else 'which failed its checks'}: "
         f"{number(contestant.share, standings.unit)}."

@@ -96,5 +96,5 @@ def _read_outcomes(store: Store, case_key: str, run_key: str) -> Outcomes:
 
 
 def _mixed_path(name: str) -> str:
-    """The path of the picture that is mixed, as `Picture.name` has it; "" of one that is not."""
+    """The path of the mixed picture, in the form of `Picture.name`; "" of one that is not."""
     return json.loads(name)["path"] if name.startswith("{") else ""

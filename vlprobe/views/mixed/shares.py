@@ -1,4 +1,4 @@
-"""One search at every share of its mixture: who wins, and what comes first.
+"""One search at every share of its mixture: the winner, and the first candidates.
 
 Only the right picture's own mixture changes; all other candidates stay at the strength of the run.
 """

@@ -157,7 +157,7 @@ TABLES = (
 
 
 def _retrieval(dataset: str) -> tuple[Column, ...]:
-    """Recall in a clean gallery, as the tables 2 and 8 have it."""
+    """Recall in a clean gallery, in the form of tables 2 and 8."""
     directions = {"t2i": "Find the picture", "i2t": "Find the caption"}
     return tuple(
         Column(heading, f"R@{k}", f"{kind}_r{k}", (dataset, "all", f"{kind}_r{k}"))
