@@ -217,7 +217,7 @@ def _is_set(key: str, value: object) -> bool:
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
-    """Every key with its value, at any depth; items of a list go by the key of the list."""
+    """Yield every key with its value, at any depth; items of a list have the key of the list."""
     pending = [("", content)]
     while pending:
         key, value = pending.pop()

@@ -35,7 +35,7 @@ class Consensus(NamedTuple):
 
     @property
     def chance_of_two(self) -> float:
-        """The same where all name a noun at random."""
+        """Compute the agreement expected if all models name a noun at random."""
         return self._at_least_two("by_chance")
 
     def _at_least_two(self, column: str) -> float:

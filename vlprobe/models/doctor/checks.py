@@ -178,7 +178,7 @@ def _pair_scores(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.nda
 
 
 def finite(similarity: Similarities) -> Check:
-    """A number that is not one makes every comparison false, and so makes a score."""
+    """Check for NaN and infinity: they make every comparison false, and so produce a score."""
     meaning = "Every embedding, or score of a pair, is made of finite numbers."
     detail = f"{similarity.not_finite} of {similarity.count} are not."
     return Check("finite", meaning, similarity.not_finite == 0, similarity.not_finite, 0, detail)

@@ -85,7 +85,7 @@ class Writer(Protocol):
         ...
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
-        """Gets ready. Raises InvalidInput if it gives no answer."""
+        """Prepare the writer. Raises InvalidInput if it gives no answer."""
         ...
 
     def ask(self, prompts: Sequence[Prompt]) -> None:
