@@ -1,4 +1,4 @@
-"""The commands about edits that a language model writes, and what people think of edits."""
+"""The commands for edits that a language model writes, and for people's verdicts on edits."""
 
 import csv
 import io
@@ -235,5 +235,5 @@ def verdicts(
 
 
 def _counted(counts: Counter[str]) -> str:
-    """Name with their counts, most first."""
+    """Names with their counts, most first."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common()) or "none"

@@ -1,4 +1,4 @@
-"""The command that prints what two models rank first for the same captions."""
+"""The command that prints the top results of two models for the same captions."""
 
 import click
 

@@ -1,6 +1,4 @@
-"""The commands about what a run is made of: the edits and the defects of a dataset, and whether a
-model's numbers can be believed.
-"""
+"""The commands for the inputs of a run: the edits and the defects of a dataset, and model checks."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -38,7 +38,7 @@ def _origin(name: str, providers: dict[str, str], origin: str) -> str:
 
 
 def metrics_table() -> "pd.DataFrame":
-    """The metrics of all probes, with unit, direction, chance and source."""
+    """Return the metrics of all probes, with unit, direction, chance and source."""
     import pandas as pd
 
     from vlprobe import registry, views
@@ -109,7 +109,7 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
 
 
 def _newest_run(store: "Store", probe: str) -> dict | None:
-    """The manifest of the newest run of a probe; None where there is none."""
+    """Return the manifest of the newest run of a probe; None if there is none."""
     from vlprobe import views
 
     manifests = views.runs.known_manifests(store)

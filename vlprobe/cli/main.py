@@ -84,14 +84,14 @@ class _Commands(click.Group):
             ctx.exit(130)
 
     def _report(self, error: Exception) -> None:
-        """Print the one line of an error. Raises the error where it has none."""
+        """Print the one line of an error. Raises the error if it has none."""
         line = str(error) if isinstance(error, VlprobeError) else describe_shortage(error)
         if not line:
             raise error
         click.echo(f"Error: {line}", err=True)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write where the documentation is, on one line whatever the width: a path is not broken."""
+        """Write the location of the documentation on one line at any width, so that a path is not broken."""
         formatter.write(f"\nDocumentation: {docs_folder()}\n")
 
 

@@ -70,7 +70,7 @@ WHOLE = "vlprobe show --format json"
 
 
 def rejected_labels(path: str | None) -> tuple[str, ...]:
-    """The digests of the questions that a file of errata rejects. Raises InvalidInput."""
+    """Return the digests of the questions that a file of errata rejects. Raises InvalidInput."""
     from vlprobe.storage import errata
     from vlprobe.storage.files import parse_path
 
@@ -78,7 +78,7 @@ def rejected_labels(path: str | None) -> tuple[str, ...]:
 
 
 def case_choices(command: Command) -> Command:
-    """Add the options that leave out cases."""
+    """Add the options that exclude cases."""
     for option in reversed(_CASES):
         command = option(command)
     return command
@@ -144,7 +144,7 @@ def print_table(
 def print_metrics(table: "pd.DataFrame", how: str) -> None:
     """Print a table of metrics; as text and Markdown without the metrics that have no value in any row.
 
-    A line on stderr reports how many metrics were left out. CSV and JSON keep all rows.
+    A line on stderr reports how many metrics were omitted. CSV and JSON keep all rows.
 
     Args:
         table: A row per metric and model, with `metric`, `value` and, in comparisons, `base`.
@@ -165,7 +165,7 @@ def print_metrics(table: "pd.DataFrame", how: str) -> None:
 
 
 def print_words(sentences: Sequence[str], how: str) -> None:
-    """Sentences above a table, on stdout where the table is read by people, else on stderr."""
+    """Print sentences above a table, on stdout if people read the table, else on stderr."""
     for sentence in filter(None, sentences):
         if how == "markdown":
             click.echo(markdown_text(sentence) + "\n")
@@ -230,7 +230,7 @@ class Bar(Progress):
         self.label, self.width = "", 0
 
     def update(self, label: str, done: float, total: float) -> None:
-        """Say what is being done, and how much of it is."""
+        """Report the current stage and its progress."""
         if sys.stderr.isatty():
             line = f"{label}  {100 * done / max(total, 1):5.1f} %"
             sys.stderr.write("\r" + line.ljust(self.width))

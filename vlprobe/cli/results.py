@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def results_store(ctx: click.Context) -> "Store":
-    """One's own results, in the cache that the command line names, and below them those that came with vlprobe."""
+    """Open the results in the cache that the command line names, with the bundled results below them."""
     from vlprobe.storage import shipped
     from vlprobe.storage.store import DEFAULT
 

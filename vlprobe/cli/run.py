@@ -164,7 +164,7 @@ def run(
 def _requests(
     datasets: Sequence[str], probes: Sequence[str], options: Mapping[str, object], settings: dict
 ) -> "list[Request]":
-    """A request a dataset and probe. Raises a VlprobeError where a probe or an option is not known."""
+    """Make one request per dataset and probe. Raises a VlprobeError if a probe or an option is unknown."""
     from vlprobe import registry
     from vlprobe.runs.request import Request
 

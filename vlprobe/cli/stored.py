@@ -1,4 +1,4 @@
-"""The commands that change what is stored: away with runs, and names that people call things by."""
+"""The commands that change the store: removal of runs, and display names."""
 
 from collections.abc import Sequence
 

@@ -34,7 +34,8 @@ def folded(text: str, width: int) -> str:
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that stdout is; None: it is none, and what reads it gets all."""
+    """Return the columns of the terminal on stdout; None if stdout is not a terminal, so that its reader receives
+    everything."""
     if sys.stdout.isatty():
         return shutil.get_terminal_size().columns or None
     return None
@@ -104,7 +105,7 @@ def markdown_lines(table: "pd.DataFrame") -> list[str]:
 
 
 def markdown_text(text: str) -> str:
-    r"""Words of anybody, on one line, with what Markdown or HTML would take for their own escaped.
+    r"""Format untrusted text on one line, with the syntax of Markdown and HTML escaped.
 
     >>> markdown_text("a|b <i>x</i>\n[link](javascript:1) _m_")
     'a\\|b &lt;i&gt;x&lt;/i&gt; \\[link\\](javascript:1) \\_m\\_'
@@ -138,7 +139,7 @@ def _beginnings(keys: Sequence[str]) -> list[str]:
 def _fit(
     columns: dict[str, list[str]], is_number: dict[str, bool], width: int
 ) -> dict[str, list[str]]:
-    """The columns, folded or left out until a line has at most `width` letters."""
+    """Return the columns, folded or omitted until a line has at most `width` letters."""
     wide = {name: _width(name, texts) for name, texts in columns.items()}
     least = {
         name: wide[name]
@@ -172,8 +173,8 @@ def _least_letters(texts: Sequence[str]) -> int:
 
 
 def _dispensable(columns: dict[str, list[str]]) -> list[str]:
-    """Names of columns in the order in which they are left out, all but the first column: digests,
-    then what is the same in every row, then the last ones.
+    """List the names of columns in the order in which they are omitted, except the first column: digests, then
+    columns with equal values, then the last ones.
     """
     names = list(columns)[:0:-1]
     digests = [name for name in names if name.endswith("_digest")]

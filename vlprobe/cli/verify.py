@@ -1,4 +1,4 @@
-"""`vlprobe verify`: whether the cache is still what was written."""
+"""`vlprobe verify`: compare the cache with its checksums."""
 
 import click
 

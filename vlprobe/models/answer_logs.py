@@ -69,9 +69,7 @@ class Answer:
         tuple[float, ...], ...
     ]  # a row per picture, a score per caption, NaN where unknown
     key: str = ""  # the question's name in the log
-    picture: str = (
-        ""  # the picture's file name without folder and ending, "" where the log names none
-    )
+    picture: str = ""  # the picture's file name without folder and ending, "" if the log names none
     reply: str = ""  # the model's reply where it could not be parsed
 
 
@@ -85,8 +83,7 @@ def parse_choice(reply: str, options: Sequence[str]) -> int:
          the text from "neither" to "nor" is ignored. If it names several, it is unknown, or rejects all if it also
          contains "neither" or "none of the captions".
       4. The reply contains "neither" or "none of the captions".
-      5. The reply contains the text of one option; where one option is part of another, the longer
-         one counts.
+      5. The reply contains the text of one option; if one option is part of another, the longer one counts.
 
     Args:
         reply: The model's reply.
@@ -139,7 +136,7 @@ def _option_index(mark: str, n_options: int) -> int:
 
 
 def read_log(file: Path, content: bytes) -> list[Answer] | None:
-    """Read the answers of a log, None where the file is not a log of a known tool.
+    """Read the answers of a log, None if the file is not a log of a known tool.
 
     Args:
         file: Its path, for its ending and for errors.
@@ -276,7 +273,7 @@ def _inspect(file: Path, samples: Iterable[object]) -> Iterator[Answer]:
 
 
 def _inspect_reply(sample: Mapping[str, object]) -> str:
-    """The answer that a scorer extracted, else the model's completion."""
+    """Return the answer that a scorer extracted, else the model's completion."""
     scores = sample.get("scores")
     for score in scores.values() if isinstance(scores, dict) else ():
         if isinstance(score, dict) and isinstance(score.get("answer"), str) and score["answer"]:
@@ -317,7 +314,7 @@ def _archived_samples(file: Path, content: bytes) -> Iterator[object]:
 def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[Answer]:
     """mteb's predictions of image-text pairs: per question a matrix of shape (pictures, captions).
 
-    A question is named SUBSET/NUMBER, and NUMBER where there is one subset.
+    A question is named SUBSET/NUMBER, and NUMBER if there is only one subset.
     """
     subsets = {name: splits for name, splits in log.items() if name != "mteb_model_meta"}
     n_cells = 0
@@ -353,7 +350,7 @@ def _number(file: Path, value: object) -> float:
 
 
 def _options(doc: Mapping[str, object]) -> list[str]:
-    """The captions to choose from, in their order; [] where the fields are not known."""
+    """Return the captions to choose from, in their order; [] if the fields are not known."""
     for name in OPTION_LISTS:
         options = doc.get(name)
         if (
@@ -372,7 +369,7 @@ def _options(doc: Mapping[str, object]) -> list[str]:
 
 
 def _target(target: object, options: Sequence[str]) -> int:
-    """The index of the true option: an index, a letter, or its text."""
+    """Return the index of the true option: an index, a letter, or its text."""
     if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(options):
         return target
     return max(parse_choice(str(target), options), UNKNOWN)
@@ -409,7 +406,7 @@ def _refuse_bomb(file: Path, content: bytes) -> None:
 
 
 def _member(content: bytes, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member, which are at most as many as the archive's directory claims.
+    """Return the bytes of a member, which are at most as many as the archive's directory claims.
 
     Python before 3.14 reads no zstd members, which newer versions of inspect_ai write: Arrow does.
 

@@ -26,7 +26,7 @@ PREFIX = "http"
 
 
 def names() -> list[str]:
-    """The form of a name, with the placeholders URL and MODEL."""
+    """Return the form of a name, with the placeholders URL and MODEL."""
     return ["http:URL#MODEL"]
 
 

@@ -36,7 +36,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "ControlEncoder":
-    """The control of that name; it needs no device and knows no precision. Raises NotFound."""
+    """Return the control of that name; it needs no device and knows no precision. Raises NotFound."""
     check_name(name)
     return ControlEncoder(name.partition(":")[2])
 

@@ -54,7 +54,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
 
 def save_tuned(name: str, model: TorchModel, path: Path, described: dict) -> None:
-    """Write what the model of that name was fine-tuned to: `demo:NAME@PATH`."""
+    """Write a fine-tuned version of the model of that name: `demo:NAME@PATH`."""
     from vlprobe.models.demo_weights import save_whole
 
     save_whole(path, model, _config(_path(name)), described)

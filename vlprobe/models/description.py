@@ -15,7 +15,7 @@ NOT_OF_THE_MODEL = (
 
 
 def described(config: Mapping) -> dict:
-    """A config without what has no effect on numbers, at any depth."""
+    """Copy a config without entries that have no effect on numbers, at any depth."""
     return {
         key: described(value) if isinstance(value, Mapping) else value
         for key, value in config.items()

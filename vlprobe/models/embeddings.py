@@ -35,7 +35,7 @@ EXPECTED = "normalise, partial, as=NAME, key=COLUMN, vector=COLUMN or texts=ARRA
 
 
 def names() -> list[str]:
-    """The form of a name, with the placeholder FILE for a path."""
+    """Return the form of a name, with the placeholder FILE for a path."""
     return ["embeddings:FILE"]
 
 
@@ -54,7 +54,7 @@ def named_capabilities(name: str) -> Capabilities | None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "EmbeddingFile":
-    """The embeddings of that name; they need no device and know no precision. Raises InvalidInput."""
+    """Return the embeddings of that name; they need no device and know no precision. Raises InvalidInput."""
     file, options = parse_options(name, OPTION, EXPECTED)
     words = {match[1] for match in options if match[1]}
     mapping = {match[2]: match[3] for match in options if match[2]}
@@ -85,7 +85,7 @@ class EmbeddingFile(BoundLookup):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Embeddings of texts, and of pictures where the file has some."""
+        """Embeddings of texts, and of pictures if the file has some."""
         dim = self._sides["texts"].array.shape[1]
         return Capabilities(
             looks_up=True,

@@ -67,7 +67,7 @@ class TorchDualEncoder(DualEncoder):
 
 
 def check_precision(precision: str) -> str:
-    """The precision, where it is one that is known. Raises InvalidInput."""
+    """Return the precision if it is a known one. Raises InvalidInput."""
     if precision not in PRECISIONS:
         raise InvalidInput(
             f"Precision '{precision}' is not known. Expected one of {', '.join(PRECISIONS)}."
@@ -76,7 +76,7 @@ def check_precision(precision: str) -> str:
 
 
 def pick_device(name: str) -> str:
-    """The device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that
+    """Return the device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that
     is not there.
     """
     import torch
@@ -176,7 +176,7 @@ def padded(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:
 
 
 def resized(tokens: np.ndarray, width: int = 0) -> np.ndarray:
-    """The columns up to the end of the longest text, or `width` of them.
+    """Return the columns up to the end of the longest text, or `width` of them.
 
     >>> resized(padded([[5, 6], [7]], 4)).tolist(), resized(padded([[7]]), 2).tolist()
     ([[5, 6], [7, -1]], [[7, -1]])

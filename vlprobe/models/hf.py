@@ -86,7 +86,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder | Towers":
-    """The model of that name. Raises InvalidInput or MissingDependency."""
+    """Return the model of that name. Raises InvalidInput or MissingDependency."""
     hub.need(name, "transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)
@@ -251,6 +251,6 @@ class HfEncoder(TorchDualEncoder):
 
 
 def _pooled(output: Any) -> "torch.Tensor":
-    """FLAVA projects every token; what its contrastive loss compares is the first."""
+    """FLAVA projects every token; its contrastive loss compares only the first."""
     pooled = output.pooler_output
     return pooled[:, 0] if pooled.ndim == 3 else pooled

@@ -34,8 +34,8 @@ ONE_TWO = (("1", " 1"), ("2", " 2"))
 
 
 def names() -> list[str]:
-    """Typical names; what transformers can generate text from pictures with, and has a chat
-    template, can be typed.
+    """List typical names; any model with which transformers generates text from pictures, and which has a chat
+    template, is accepted.
     """
     return [
         "hf-gen:llava-hf/llava-1.5-7b-hf",
@@ -50,7 +50,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator":
-    """The model of that name. Raises InvalidInput or MissingDependency."""
+    """Return the model of that name. Raises InvalidInput or MissingDependency."""
     hub.need(name, "transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)

@@ -46,7 +46,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> ItmHead:
-    """The model of that name. Raises InvalidInput or MissingDependency."""
+    """Return the model of that name. Raises InvalidInput or MissingDependency."""
     hub.need(name, "transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)

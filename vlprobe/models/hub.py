@@ -58,7 +58,7 @@ class Tokenizer(Protocol):
         ...
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
-        """The ids of one text."""
+        """Return the ids of one text."""
         ...
 
 
@@ -181,7 +181,7 @@ def sources(folder: Path) -> list[Path]:
 
 
 def read_json(path: Path, *kinds: type[Content]) -> Content:
-    """The content of a JSON file of a model. Raises InvalidInput if it is of none of these kinds."""
+    """Return the content of a JSON file of a model. Raises InvalidInput if it is of none of these kinds."""
     try:
         content = files.parse_json(files.read(path).decode())
     except OSError as error:
@@ -199,7 +199,7 @@ def read_json(path: Path, *kinds: type[Content]) -> Content:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json. Raises InvalidInput."""
+    """Return the folder's config.json. Raises InvalidInput."""
     return read_json(folder / "config.json", dict)
 
 
@@ -292,7 +292,7 @@ def image_processor(folder: Path, **settings: int) -> ImageProcessor:
 
 
 def tokenizer(folder: Path) -> Tokenizer:
-    """The model's own tokenizer. Raises InvalidInput if the folder holds no vocabulary."""
+    """Return the model's own tokenizer. Raises InvalidInput if the folder holds no vocabulary."""
     from transformers import AutoTokenizer
 
     if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):

@@ -27,19 +27,19 @@ class TorchModel(Protocol):
         ...
 
     def parameters(self) -> "Iterator[torch.nn.Parameter]":
-        """All weights."""
+        """Return all weights."""
         ...
 
     def named_parameters(self) -> "Iterator[tuple[str, torch.nn.Parameter]]":
-        """All weights with their names."""
+        """Return all weights with their names."""
         ...
 
     def modules(self) -> "Iterator[torch.nn.Module]":
-        """The model and all of its layers."""
+        """Return the model and all of its layers."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """All weights and buffers by name."""
+        """Return all weights and buffers by name."""
         ...
 
     def load_state_dict(self, state_dict: "Mapping[str, Any]") -> object:
@@ -77,7 +77,7 @@ class TransformersModel(TorchModel, Protocol):
     config: Any
 
     def __call__(self, **inputs: object) -> Any:
-        """The outputs, whose fields depend on the architecture."""
+        """Return the outputs, whose fields depend on the architecture."""
         ...
 
     def __getattr__(self, part: str) -> Any:

@@ -91,7 +91,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
-    """The model of that name (see the top of this file). Raises NotFound, InvalidInput or
+    """Return the model of that name (see the top of this file). Raises NotFound, InvalidInput or
     MissingDependency.
     """
     source = name.removeprefix(f"{PREFIX}:")
@@ -156,7 +156,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
 
 def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> None:
-    """Write what the model of that name was fine-tuned to: the name without its checkpoint, and
+    """Write a fine-tuned version of the model of that name: the name without its checkpoint, and
     @PATH, loads it.
     """
     from safetensors.torch import save
@@ -255,7 +255,7 @@ def _sources(source: str, config: dict, weights: Path | None) -> list[Path] | No
 
 
 def _has_tokenizer_of_hub(source: str, config: dict) -> bool:
-    """The same conditions as OpenCLIP's; its own tokenizer comes with the package."""
+    """Return whether OpenCLIP loads the tokenizer from the hub, by OpenCLIP's conditions; its default one is packaged."""
     text = config["text_cfg"]
     names_tokenizer = isinstance(text, dict) and bool(text.get("hf_tokenizer_name"))
     is_folder = source.startswith("local-dir:")

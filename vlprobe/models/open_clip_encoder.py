@@ -152,7 +152,7 @@ class OpenClipEncoder(TorchDualEncoder):
         }
 
     def published(self) -> dict[str, str]:
-        """The same facts as OpenCLIP's table has them for the tag in the model's name; empty where
+        """Return the same facts as OpenCLIP's table has them for the tag in the model's name; empty where
         it names none.
         """
         import open_clip
@@ -170,7 +170,7 @@ class OpenClipEncoder(TorchDualEncoder):
         return subjects
 
     def _gelus(self) -> list[Any]:
-        """The layers whose activation OpenCLIP chooses; towers of other libraries have their
+        """Return the layers whose activation OpenCLIP chooses; towers of other libraries have their
         own.
         """
         return [
@@ -293,7 +293,7 @@ def model_digest(model: OpenClipModel, config: dict, tokenizer: Callable, precis
 def identity_of(
     model: OpenClipModel, config: dict, tokenizer: Callable, precision: str
 ) -> dict[str, object]:
-    """All but the weights that a `model_digest`, with the same arguments, names."""
+    """Return all but the weights that a `model_digest`, with the same arguments, names."""
     return {
         "config": config,
         "preprocess": model.visual.preprocess_cfg,

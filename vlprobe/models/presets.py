@@ -49,7 +49,7 @@ class PresetFamily:
 
 
 def _read(path: Path) -> tuple[PresetFamily, ...]:
-    """The families of a file of presets, one a table."""
+    """Return the families of a file of presets, one a table."""
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     return tuple(
         PresetFamily(

@@ -86,7 +86,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> PublishedAnswers:
-    """The bundled answers of that name; they need no device and know no precision. Raises NotFound."""
+    """Return the bundled answers of that name; they need no device and know no precision. Raises NotFound."""
     manifest = _manifest(name)
     store = Store(shipped.PUBLISHED_FOLDER)
     items = store.cases(manifest["case_key"]).table("cases", ["item"])["item"].to_pylist()

@@ -88,7 +88,7 @@ class _Columns:
 
 
 def read_content(file: Path) -> bytes:
-    """The bytes of a file of scores. Raises InvalidInput if it cannot be one."""
+    """Return the bytes of a file of scores. Raises InvalidInput if it cannot be one."""
     check_file(file)
     try:
         return files.read(file)
@@ -114,14 +114,14 @@ def check_file(file: Path) -> None:
 
 
 def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
-    """The scores of a file.
+    """Return the scores of a file.
 
     Args:
         file: Its name, for its ending and for errors.
         content: Its bytes.
-        mapping: Columns by what they are: `key` (several are joined by /), `score`, `caption`,
-            `image`, `correct`, `correct_first`, `correct_second`, and `c0_i0` and the like. Of what
-            is left out, the usual names are looked for.
+        mapping: The names of columns: `key` (several are joined by /), `score`, `caption`, `image`, `correct`,
+            `correct_first`, `correct_second`, and `c0_i0` and the like. For missing entries, the usual names are
+            tried.
 
     Raises:
         InvalidInput: columns, labels or numbers that are not as expected, or a damaged file.
@@ -211,7 +211,7 @@ def _by_place(file: Path, value: object) -> ScoreTable:
 
 
 def _text_scores(columns: _Columns, mapping: Mapping[str, str]) -> np.ndarray | None:
-    """The scores of text pairs, float64 of shape (rows, 3), NaN where there is none; None without columns."""
+    """Return the scores of text pairs, float64 of shape (rows, 3), NaN where there is none; None without columns."""
     names = [mapping.get(role, role).lower() for role in TEXT_PAIRS]
     present = [_numbers(columns, name) for name in names if name in columns.values]
     if not present:
@@ -222,7 +222,7 @@ def _text_scores(columns: _Columns, mapping: Mapping[str, str]) -> np.ndarray | 
 
 
 def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
-    """The scores of an array, items by place, or of an archive of arrays, which may have ids."""
+    """Return the scores of an array, items by place, or of an archive of arrays, which may have ids."""
     ids = None
     if file.suffix.lower() == ".npy":
         if mapping:
@@ -258,7 +258,7 @@ def _of_arrays(file: Path, mapping: Mapping[str, str]) -> ScoreTable:
 
 
 def _parquet_columns(file: Path) -> _Columns:
-    """The columns of texts and of numbers; a text that is repeated a million times is in memory once."""
+    """Return the columns of texts and of numbers; a text that is repeated a million times is in memory once."""
     import pyarrow as pa
 
     def is_text_or_number(kind: pa.DataType) -> bool:
@@ -282,7 +282,7 @@ def _words(chunk: "pa.DictionaryArray") -> np.ndarray:
 
 
 def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
-    """The scores of a file with columns."""
+    """Return the scores of a file with columns."""
     names = {name: name for name in ("score", "caption", "image", CORRECT, *ORDERS)} | {"key": ""}
     cell_columns = {name: name for name in columns.values if CELL.fullmatch(name)}
     if not mapping and {"file", "key", "caption_score", "foil_score"} <= set(columns.values):
@@ -341,7 +341,7 @@ def _required(columns: _Columns, name: str) -> Values:
 
 
 def _keys(columns: _Columns, names: str) -> list[str]:
-    """The key of each row, several columns joined by /; a number is written as JSON does."""
+    """Return the key of each row, several columns joined by /; a number is written as JSON does."""
     columns_of_key = [_required(columns, name) for name in names.split("/")]
     lists = [
         values.tolist() if isinstance(values, np.ndarray) else values for values in columns_of_key
@@ -386,7 +386,7 @@ def _verdict(value: object) -> float:
 
 
 def _numbers(columns: _Columns, name: str) -> np.ndarray:
-    """A column of scores, float64; NaN where a field is empty."""
+    """Read a column of scores, float64; NaN if a field is empty."""
     values = _required(columns, name)
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
         numbers = values.astype(np.float64)

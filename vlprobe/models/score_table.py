@@ -31,7 +31,7 @@ class ScoreTable:
     # float64 of shape (rows, 2); None if every question was posed once
     orders: np.ndarray | None = None
     is_verdict: bool = False  # read from columns of right and wrong answers
-    # Of a log: row by its captions, sorted, and its picture's name, "" where the log names none
+    # Of a log: row by its captions, sorted, and its picture's name, "" if the log names none
     by_content: Mapping[tuple[tuple[str, ...], str], int] = field(default_factory=dict)
     texts: tuple[
         tuple[str, ...], ...

@@ -60,7 +60,7 @@ CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
 
 
 def names() -> list[str]:
-    """The form of a name, with the placeholder FILE for a path."""
+    """Return the form of a name, with the placeholder FILE for a path."""
     return ["scores:FILE"]
 
 
@@ -91,7 +91,7 @@ def named_capabilities(name: str) -> Capabilities:
 def load(
     name: str, device: str = "auto", precision: str = "fp32"
 ) -> "ScoreFile | score_matrix.ScoreMatrix":
-    """The scores of that name; they need no device and know no precision. Raises InvalidInput."""
+    """Return the scores of that name; they need no device and know no precision. Raises InvalidInput."""
     source = _parse_name(name)
     if source.is_matrix:
         bounds = BOUNDS.get(source.scale)
@@ -209,7 +209,7 @@ class ScoreFile(CaseAnswerer):
         return np.concatenate(blocks or [np.empty(0)]).astype(np.float32)
 
     def orders(self, cases: "pa.Table") -> np.ndarray:
-        """The answers with the true caption listed first, and second: float32 of shape (2, n)."""
+        """Return the answers with the true caption listed first, and second: float32 of shape (2, n)."""
         rows = [answer.row for answer in self._lookups(cases)]
         verdicts = np.full((2, len(rows)), np.nan, dtype=np.float32)
         if self._table.orders is not None:
@@ -220,7 +220,7 @@ class ScoreFile(CaseAnswerer):
 
     def text_answers(self, cases: "pa.Table") -> np.ndarray | None:
         """Scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12;
-        None where the file has none of any case.
+        None if the file has none of any case.
         """
         if self._table.text_scores is None:
             return None

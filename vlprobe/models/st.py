@@ -54,7 +54,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder":
-    """The model of that name. Raises InvalidInput or MissingDependency."""
+    """Return the model of that name. Raises InvalidInput or MissingDependency."""
     source, option = _parsed(name)
     hub.need(name, "sentence_transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)

@@ -27,7 +27,7 @@ class TextRows(NamedTuple):
 
 
 def text_rows(tokens: np.ndarray, end: np.ndarray) -> TextRows:
-    """The rows of texts in lexical order of their tokens, filled up to a multiple of ROWS.
+    """Return the rows of texts in lexical order of their tokens, filled up to a multiple of ROWS.
 
     Args:
         tokens: Shape (texts, columns).

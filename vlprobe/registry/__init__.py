@@ -142,7 +142,7 @@ def parse_name(folder: str, name: str) -> ModelName:
 
 
 def check_name(folder: str, name: str) -> None:
-    """Raise what is wrong with a name of `models`, `datasets` or `rules`: see `parse_name` and `ModelName.check`."""
+    """Raise the error of a wrong name of `models`, `datasets` or `rules`: see `parse_name` and `ModelName.check`."""
     if folder == "rules":
         load_rules(name)
     else:
@@ -151,7 +151,7 @@ def check_name(folder: str, name: str) -> None:
 
 @functools.cache
 def _own_names(folder: str) -> tuple[str, ...]:
-    """Return what vlprobe itself has, in the order of files or prefixes."""
+    """Return vlprobe's modules, in the order of files or prefixes."""
     if folder == "rules":
         from vlprobe.perturb import lgip
 
@@ -167,8 +167,8 @@ def _taken(folder: str) -> tuple[str, ...]:
 
 
 def names(folder: str) -> list[str]:
-    """Return what a user can type for a `models`, `datasets`, `probes` or `rules` choice, in the order of
-    files or prefixes; then what plug-ins have that may be imported here.
+    """Return the names that a user can type for a `models`, `datasets`, `probes` or `rules` choice, in the order of
+    files or prefixes; then those of plug-ins that may be imported here.
     """
     return [*_own_names(folder), *_names_of_plugins(folder, plugins.named())]
 
@@ -355,7 +355,7 @@ def natural_order(name: str) -> list[str | int]:
 
 
 def model_order(model: str) -> tuple[bool, int, list[str | int]]:
-    """A sort key of models wherever they are listed: those that come with vlprobe as they were made, others by name,
+    """Return the sort key of models in all lists: bundled ones in the order in which they were made, others by name,
     controls last.
     """
     place = SHIPPED_MODELS.index(model) if model in SHIPPED_MODELS else len(SHIPPED_MODELS)

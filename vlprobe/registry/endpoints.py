@@ -79,7 +79,7 @@ def parse(text: str) -> Address:
 
 
 def of_name(name: str) -> Address:
-    """Return the address in the name of a model, whatever options follow it. Raises InvalidInput."""
+    """Return the address in the name of a model with any options. Raises InvalidInput."""
     return parse(name.removeprefix(PREFIX).partition("+")[0])
 
 

@@ -64,7 +64,7 @@ def look_up(name: ModelName, precision: str, cache: Path) -> Identity | None:
 
 
 def load(name: ModelName, device: str, precision: str, cache: Path) -> Model:
-    """Return the model of that name, as `registry.load_model` does, and remember what it is."""
+    """Return the model of that name, as `registry.load_model` does, and cache its identity."""
     began = time.time_ns()
     model = registry.load_model(name, device, precision)
     remember(model, name, precision, cache, began)
@@ -95,7 +95,7 @@ def remember(model: Model, name: ModelName, precision: str, cache: Path, began: 
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return a folder, the folders in it and all of their files: what changes when any of these does.
+    """Return a folder, the folders in it and all of their files: the paths that change when any of these does.
 
     >>> [path.name for path in files_below(Path(__file__).parent.parent / "models" / "demo_weights")][0]
     'demo_weights'

@@ -330,7 +330,7 @@ class PluginFamily:
             ]
 
     def check_name(self, name: str) -> None:
-        """Raise what the plug-in finds wrong with a name, in one line."""
+        """Raise the plug-in's error about a wrong name, in one line."""
         if callable(check := getattr(self._imported.target, "check_name", None)):
             with plugin_errors(self._imported.plugin.title, "in check_name"):
                 check(self._inner_name(name))
@@ -343,7 +343,7 @@ class PluginFamily:
             return kind(loaded, name, self._imported)
 
     def _inner_name(self, name: str) -> str:
-        """Return the name as the plug-in knows it: its own prefix before what follows."""
+        """Return the name as the plug-in knows it: with its own prefix."""
         reference = name.removeprefix(self.PREFIX)
         refuse_name(f"py{reference}")
         return f"{self._inner_prefix}{reference}"
@@ -394,7 +394,7 @@ class PluginModel:
         return {**facts, "plug-in": self._imported.plugin.provider}
 
     def published(self) -> Mapping[str, str]:
-        """Return what its publisher states."""
+        """Return the facts that its publisher states."""
         return self._model.published() if hasattr(self._model, "published") else {}
 
     def __getattr__(self, name: str) -> Any:

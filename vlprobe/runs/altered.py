@@ -99,7 +99,7 @@ def write(
 
 
 def _claim(folder: Path, identity: Mapping[str, object]) -> None:
-    """Raise InvalidInput if the folder is a file, or holds anything but what this request has written."""
+    """Raise InvalidInput if the folder is a file, or holds anything but the files of this request."""
     remedy = "Name another folder, or delete this one."
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"'{folder}' is a file. Expected a folder that can be made. {remedy}")
@@ -116,7 +116,7 @@ def _claim(folder: Path, identity: Mapping[str, object]) -> None:
 def _write_captions(
     context: RunContext, folder: Path, name_of: Mapping[str, str]
 ) -> dict[str, dict[str, object]]:
-    """The files of altered captions; of each by its name the rule, entries, and what was left out."""
+    """Return the files of altered captions; for each name the rule, entries, and skipped ones."""
     by_rule = layouts(context.read_cases, name_of)
     if not by_rule:
         return {}
@@ -139,7 +139,7 @@ def _write_captions(
 
 
 def _altered(context: RunContext) -> Iterator[tuple[str, str, str, str]]:
-    """Item, rule, caption and what was made of it, of all altered captions of the run.
+    """Yield item, rule, caption and altered caption of all altered captions of the run.
 
     Where some could not be altered the item's are made once more, to know which caption each is of; those
     that came out of a file of edits are not repeated.
@@ -169,7 +169,7 @@ def _altered(context: RunContext) -> Iterator[tuple[str, str, str, str]]:
 def _write_pictures(
     context: RunContext, folder: Path, name_of: Mapping[str, str], progress: Progress
 ) -> dict[str, int]:
-    """The mixed pictures and their list; of each folder by its name how many are in it."""
+    """Return the mixed pictures and their list; of each folder by its name how many are in it."""
     pictures_by_id = {item.id: item.image for item in context.items if item.image}
     changed = changed_items(context.read_cases, item_numbers(pictures_by_id))
     if not changed:
@@ -213,7 +213,7 @@ def _targets(items: Sequence[Item], name_of: Mapping[str, str]) -> dict[str, str
 def _write_picture(
     folder: Path, file: str, picture: Picture, name_of: Mapping[str, str]
 ) -> dict[str, object]:
-    """Write a mixed picture where it is not there yet; its row in the list."""
+    """Write a mixed picture if it does not exist yet, and return its row in the list."""
     edit = cast(PictureEdit, picture.edit)
     path = folder / file
     if not path.exists():

@@ -170,7 +170,7 @@ def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Ta
 def _side_table(
     run_key: str, numbers: pa.ChunkedArray, scored: pa.Table, schema: pa.Schema
 ) -> pa.Table:
-    """The columns of a side table from a block of scored cases, null where these lack them."""
+    """Return the columns of a side table from a block of scored cases, null where these lack them."""
     columns = {
         field.name: scored[field.name].cast(field.type)
         if field.name in scored.column_names
@@ -181,9 +181,7 @@ def _side_table(
 
 
 class _ScoredParts:
-    """The scored parts of a run, read back a block at a time with what the metrics need of their
-    items.
-    """
+    """The scored parts of a run, read back one block at a time with the data on their items that the metrics need."""
 
     def __init__(
         self, context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]
@@ -199,7 +197,7 @@ class _ScoredParts:
         self.n_units = int(self._unit_codes.max()) + 1
 
     def blocks(self) -> Iterator[ScoredBlock]:
-        """All cases in their order, JUDGED_CASES or more at a time."""
+        """Yield all cases in their order, JUDGED_CASES or more at a time."""
         blocks: list[list[CaseRange]] = [[]]
         for case_range in self._case_ranges:
             if blocks[-1] and case_range[0] - blocks[-1][0][0] >= JUDGED_CASES:

@@ -56,7 +56,7 @@ Chunk = tuple[
 def chunks(
     items: Sequence[Item], probe: Probe, run: Run, workers: int
 ) -> Generator[Chunk, None, None]:
-    """The cases of all items, CHUNK_ITEMS at a time and in their order.
+    """Yield the cases of all items, CHUNK_ITEMS at a time and in their order.
 
     Exhaust or close the generator: until then its processes live.
 
@@ -64,8 +64,8 @@ def chunks(
         items: Of the dataset.
         probe: Makes the cases.
         run: Its options and seed.
-        workers: Processes at most; the time that the first chunk takes decides whether more than
-            this one are of use. Where the probe loads models, this process makes all cases.
+        workers: The maximum number of processes; the duration of the first chunk decides whether more than this one
+        are worthwhile. If the probe loads models, this process makes all cases.
 
     Raises:
         JobFailed: one of the processes was killed. Other failures there are repeated here, with the
@@ -93,7 +93,7 @@ def chunks(
 def _make_chunk(
     probe: Probe, options: Mapping[str, object], seed: int, items: Sequence[Item], first_code: int
 ) -> Chunk:
-    """The cases of some items, the first of which has this code."""
+    """Return the cases of some items, the first of which has this code."""
     cases: list[Case] = []
     item_rows: list[int] = []  # of each case, the row of its item in the chunk
     dropped: Counter[str] = Counter()
@@ -138,7 +138,7 @@ def _batch(
 def _shared(
     items: Sequence[Item], make: functools.partial, starts: Sequence[int], workers: int
 ) -> Iterator[Chunk]:
-    """The chunks that start at these items, every n-th made by the n-th process."""
+    """Yield the chunks that start at these items, every n-th made by the n-th process."""
     with contextlib.ExitStack() as stack:
         processes_started = [_start(stack) for _ in range(workers)]
         for number, process in enumerate(processes_started):
@@ -173,7 +173,7 @@ def _start(stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    """The standard input and output of a process that was started with pipes."""
+    """Return the standard input and output of a process that was started with pipes."""
     if process.stdin is None or process.stdout is None:
         raise ValueError("the process was started without pipes")
     return process.stdin, process.stdout
@@ -189,9 +189,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
-    """The chunks that a process makes, until it has no more or fails; raises JobFailed where it
-    was killed.
-    """
+    """Yield the chunks that a process makes, until it has no more or fails; raises JobFailed if it was killed."""
     _, stdout = _pipes(process)
     with contextlib.suppress(pa.ArrowInvalid, OSError), pa.ipc.open_stream(stdout) as reader:
         while True:

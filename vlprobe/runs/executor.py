@@ -56,7 +56,7 @@ class Executor(ABC):
 
     @abstractmethod
     def close(self, failed: bool = False) -> None:
-        """Write embeddings that are still in memory and frees what was taken; after a failure, at once."""
+        """Write embeddings that are still in memory and free all resources; after a failure, immediately."""
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +140,7 @@ class LocalExecutor(Executor):
         return self._scorer
 
     def spread(self, sample: Sequence[Item]) -> float:
-        """The model's similarity spread over the pictures and captions of these items."""
+        """Return the model's similarity spread over the pictures and captions of these items."""
         label = f"{self.context.label}: similarity spread"
         self.progress.update(label, 0, 1)
         self.encoder.progress = lambda stage, done, total: self.progress.update(

@@ -1,5 +1,5 @@
-"""The Playground's pictures: those of a dataset, an uploaded one, copies that are mixed or miss a
-part, and what is stored of them.
+"""The Playground's pictures: those of a dataset, an uploaded one, copies that are mixed or miss a part, and stored
+ones.
 
 Pictures live in memory. Only `keep` writes to the disk.
 """
@@ -49,7 +49,7 @@ class Canvas:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A picture of a dataset, with what people wrote about it."""
+    """A picture of a dataset, with its captions."""
 
     id: str
     captions: tuple[str, ...]
@@ -57,7 +57,7 @@ class Exhibit:
 
 
 def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
-    """The first pictures of a dataset; those of the demo are drawn in memory. Raises NotFound or
+    """Return the first pictures of a dataset; those of the demo are drawn in memory. Raises NotFound or
     InvalidInput.
     """
     if dataset == "demo":
@@ -87,7 +87,7 @@ def _demo_exhibit(index: int) -> Exhibit | None:
 
 
 def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
-    """The picture of one item, on the shelf or not; None where the dataset has no such item, or it has no picture.
+    """Return the picture of one item, on the shelf or not; None if the dataset has no such item, or it has no picture.
     Raises NotFound or InvalidInput.
     """
     if dataset == "demo":
@@ -130,8 +130,8 @@ def _without_part(whole: Canvas, box: influence.Box) -> Image.Image:
 
 
 def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
-    """The picture blended with its partner, or with a patch of it; `lam`, above 0 and below 1,
-    is what stays.
+    """Return the picture blended with its partner, or with a patch of it; `lam`, above 0 and below 1, is the
+    remaining share.
     """
     edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
     # Each model draws it, which takes 5 to 12 ms.
@@ -140,7 +140,7 @@ def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: f
 
 
 def _key(*fields: bytes) -> bytes:
-    """16 bytes that name a sequence of fields; where one ends and the next begins counts."""
+    """Compute 16 bytes that identify a sequence of fields, including their boundaries."""
     hasher = hashlib.blake2b(digest_size=16)
     for field in fields:
         hasher.update(hashlib.blake2b(field).digest())

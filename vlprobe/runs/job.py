@@ -79,7 +79,7 @@ class Job:
 
     @property
     def failure(self) -> VlprobeError:
-        """Why it failed: StoredDamage where that is what stopped it."""
+        """Error of a failed job: StoredDamage if stored damage stopped it."""
         if self.remedy:
             return StoredDamage(self.error.removesuffix(f" {self.remedy}"), self.remedy)
         return JobFailed(self.error)

@@ -188,7 +188,7 @@ def _is_new(folder: Path) -> bool:
 
 
 def jobs(store: Store) -> list[Job]:
-    """All jobs whose request can be read, newest first."""
+    """Return all jobs whose request can be read, newest first."""
     readable = []
     for folder in job_files.folders(store.root):
         with contextlib.suppress(
@@ -222,7 +222,7 @@ def damaged(store: Store) -> list[InvalidInput]:
 
 
 def before(store: Store, job: Job) -> list[Job]:
-    """The jobs that have their turn on the same device before this one, those that run among them."""
+    """Return the jobs that have their turn on the same device before this one, those that run among them."""
     return [
         rival
         for rival in jobs(store)
@@ -291,7 +291,7 @@ def _work(request: JobRequest, store: Store, report: JobReport) -> list[str]:
 
 
 def _device(request: JobRequest) -> str:
-    """Return one name for each device, whatever it was called: two jobs on one card wait for each
+    """Return one name for each device, for all of its aliases: two jobs on one card wait for each
     other. Jobs on a Ray cluster wait for each other, and no job of this machine waits for them.
     """
     if request.kind != "training" and run_requests(request)[0].executor == "ray":

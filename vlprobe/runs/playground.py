@@ -108,7 +108,7 @@ class Player:
         self._pairs = SingleFlightCache(8192)
 
     def isolated(self) -> "Player":
-        """The same model with a picture cache that no other session shares; the text cache stays
+        """Return the same model with a picture cache that no other session shares; the text cache stays
         shared.
         """
         player = copy.copy(self)
@@ -134,7 +134,7 @@ class Player:
         return self.model
 
     def tokens(self, texts: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
-        """The token ids of each text, int64 of shape (n, columns), and a key: texts with equal
+        """Return the token ids of each text, int64 of shape (n, columns), and a key: texts with equal
         keys have equal ids.
         """
         with self._lock:
@@ -189,7 +189,7 @@ class Player:
         """Scores of each picture with each text: float32 of shape (pictures, texts), of the model's
         `score_type`.
 
-        NaN where the model takes no pictures.
+        NaN if the model takes no pictures.
         """
         if not self.sees:
             return np.full((len(canvases), len(texts)), np.nan, dtype=np.float32)
@@ -237,7 +237,7 @@ class Player:
 
 
 def influences(players: Sequence[Player], caption: str, spans: Sequence[influence.Span]) -> Scores:
-    """The EI score of each span of the caption, by its start, from each player that embeds
+    """Return the EI score of each span of the caption, by its start, from each player that embeds
     texts, in their order.
     """
     voters = [player.texts for player in players if player.embeds_texts]
@@ -308,7 +308,7 @@ def unlearned(players: Sequence[Player], texts: Sequence[str]) -> dict[str, froz
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case.
+    """Return the words of a text in lower case.
 
     >>> words_of("A man's T-shirt, red.")
     ['a', "man's", 't-shirt', 'red']

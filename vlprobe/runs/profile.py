@@ -37,7 +37,7 @@ class Profile(Progress):
     """Passes progress on, and notes the time between two stages.
 
     Args:
-        progress: That receives what this one receives.
+        progress: The receiver to which all reports are forwarded.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -87,7 +87,7 @@ class Profile(Progress):
 
 
 def stage_of(label: str) -> str:
-    """The stage of a label of progress.
+    """Return the stage of a label of progress.
 
     >>> stage_of("Loading demo:weak"), stage_of("m on d"), stage_of("m on d: intervals")
     ('load models', 'encode and score', 'judge, intervals, write')

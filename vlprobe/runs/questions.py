@@ -45,7 +45,7 @@ def stored(context: RunContext) -> bool:
 
 
 def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:
-    """The defects of the items that the auditor counts, those that occur."""
+    """Return the defects of the items that the auditor counts, those that occur."""
     progress.update("Checking the data", 0, 1)
     return [finding for finding in audit.check(context.items, context.store.root) if finding.count]
 
@@ -202,7 +202,7 @@ def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
 
 
 def picture_names(case_entry: Entry) -> set[str]:
-    """Names of the pictures that stored cases are about. Raises StoredDamage if no case has any."""
+    """Return names of the pictures that stored cases are about. Raises StoredDamage if no case has any."""
     names: set[str] = set()
     for block in case_entry.blocks("cases", ["images"]):
         if "images" not in block.column_names:

@@ -1,4 +1,4 @@
-"""The Ray cluster that runs may use: its address, the connection to it, and what its machines have.
+"""The Ray cluster that runs may use: its address, the connection to it, and the resources of its machines.
 
 A cluster that this machine joins receives its Ray token, so the cluster must be in VLPROBE_RAY:
 `vlprobe run --executor ray`, a Python call and `vlprobe dashboard --ray` put it there; a link, a form
@@ -39,7 +39,7 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 def parse_address(text: str, accepts_local: bool = True) -> str:
     """Return the address of a cluster, or "local" for an empty text: a new cluster on this machine.
 
-    Raises InvalidInput unless the text is HOST:PORT or, where it is accepted, "local". Ray would also
+    Raises InvalidInput unless the text is HOST:PORT or, if it is accepted, "local". Ray would also
     import a module that a scheme such as "name://" names.
     """
     address = text.strip() or LOCAL
@@ -53,7 +53,7 @@ def parse_address(text: str, accepts_local: bool = True) -> str:
 def allow(address: str) -> None:
     """Let this process and the processes that it starts use one cluster.
 
-    Call this only with what the owner of this process typed, never with the content of a link, a form
+    Call this only with the text that the owner of this process typed, never with the content of a link, a form
     or a file. An empty address means RAY_ADDRESS, if set.
     """
     os.environ[RAY] = _resolve(address)

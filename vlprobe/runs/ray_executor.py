@@ -109,7 +109,7 @@ class Worker:
 
 
 class RayExecutor(Executor):
-    """Scores parts on the workers of a cluster. Raises InvalidInput if none has what they need."""
+    """Scores parts on the workers of a cluster. Raises InvalidInput if none has the required resources."""
 
     def __init__(self, context: RunContext, progress: Progress) -> None:
         import ray
@@ -160,7 +160,7 @@ class RayExecutor(Executor):
         return spreads.get("spread", float("nan"))
 
     def _gallery_tasks(self, case_ranges: Sequence[CaseRange]) -> list[Task]:
-        """Return tasks that embed what the galleries and these cases name."""
+        """Return tasks that embed the pictures and texts of the galleries and of these cases."""
         context = self.context
         images, texts = context.probe.candidates(
             context.run, context.items, context.read_cases, context.store.root

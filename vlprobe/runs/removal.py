@@ -8,15 +8,15 @@ from vlprobe.storage.store import Store
 
 
 def removable(store: Store, keys: Sequence[str]) -> list[dict]:
-    """The manifests of runs that may be removed, each once. Nothing is changed.
+    """Return the manifests of runs that may be removed, each once. Nothing is changed.
 
     Args:
-        store: Where they are.
+        store: The store of the runs.
         keys: Of the runs, or their beginnings.
 
     Raises:
         NotFound: no run has such a key.
-        InvalidInput: the store cannot be written, or a run came with vlprobe.
+        InvalidInput: the store cannot be written, or a run is a bundled one.
     """
     store.require_local_writable()
     manifests = {manifest["key"]: manifest for manifest in map(store.find, keys)}

@@ -83,4 +83,4 @@ class Progress:
         """
 
     def tell(self, line: str) -> None:
-        """Show a line that stays, such as what a run is going to cost."""
+        """Show a permanent line, such as the expected cost of a run."""

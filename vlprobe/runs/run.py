@@ -124,7 +124,7 @@ def execute_plan(
                 if not lacks
             )
         ]
-        is_on_ray = missing and settings.executor == "ray"  # also where no cluster can be reached
+        is_on_ray = missing and settings.executor == "ray"  # also if no cluster can be reached
         connecting = functools.partial(progress.update, "Connecting to the Ray cluster", 0, 1)
         with (
             ray_cluster.joined(settings.ray_address, connecting)
@@ -238,7 +238,7 @@ class _Execution:
                 manifest_of[model_name] = context.run_entry.manifest()
 
     def _context(self, request: Request, prepared: "Prepared", model: Model) -> RunContext | None:
-        """A model's run, its questions written; None where it is left out."""
+        """Prepare a model's run and write its questions; None if it is skipped."""
         if self.lacks_cases(prepared):
             return None
         try:
@@ -369,7 +369,7 @@ def _write_error(store: Store) -> InvalidInput | None:
 
 
 def _with_whole_paths(item: Item) -> Item:
-    """The item with absolute paths, so that its pictures are found from wherever the results are
+    """Return the item with absolute paths, so that its pictures are found from wherever the results are
     read.
     """
     pictures = {
@@ -410,6 +410,6 @@ def plan(
 
 
 def metric_names(probe: Probe, options: Mapping[str, object], n_orders: int = 1) -> tuple[str, ...]:
-    """The metrics of a run as name@version, as `Run.metrics` has them."""
+    """Return the metrics of a run as name@version, as `Run.metrics` has them."""
     metrics = probe.metrics_of(options, n_orders)
     return tuple(f"{metric.name}@{metric.version}" for metric in metrics)

@@ -1,4 +1,4 @@
-"""The settings of a run, whatever the probe: type, default, allowed values and help of each."""
+"""The settings of a run with any probe: type, default, allowed values and help of each."""
 
 from vlprobe.models import frozen
 from vlprobe.models.endpoint.budget import AMOUNT, PRICE, PRICE_FORM

@@ -50,7 +50,7 @@ _OWN_FACTS = ("files", "schema", "sha256")
 
 
 def models() -> tuple[str, ...]:
-    """The models whose answers are shipped: all that come with vlprobe but the controls."""
+    """Return the models with bundled answers: all bundled ones except the controls."""
     return tuple(registry.families("models")[FAMILY].names())
 
 
@@ -162,7 +162,7 @@ def _copy_entry(entry: Entry, copy: Entry, root: Path, is_lost: np.ndarray) -> N
 
 
 def portable(table: pa.Table, root: Path) -> pa.Table:
-    """The table with the pictures of this cache named relative to it.
+    """Return the table with the pictures of this cache named relative to it.
 
     Raises:
         InvalidInput: a path of this machine is left.
@@ -190,7 +190,7 @@ def _refuse_paths(text: str, root: Path) -> None:
 
 
 def _write(path: Path, table: pa.Table) -> dict[str, object]:
-    """Write a table with the smallest encoding of each column; returns its line in a manifest."""
+    """Write a table with the smallest encoding of each column; return its line in a manifest."""
     encodings: dict[str, str] = {}
     dictionaries: list[str] = []
     for field in table.schema:
@@ -222,7 +222,7 @@ def _write(path: Path, table: pa.Table) -> dict[str, object]:
 
 
 def _encodings(field: pa.Field) -> Iterator[tuple[list[str], str]]:
-    """The Parquet columns of a field with each encoding that they may have; "" is plain."""
+    """Yield the Parquet columns of a field with each encoding that they may have; "" is plain."""
     leaf, names = field.type, [field.name]
     if pa.types.is_list(leaf):
         leaf, names = leaf.value_type, [f"{field.name}.list.element"]

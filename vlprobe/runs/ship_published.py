@@ -1,11 +1,11 @@
 """Builds the bundled answers of real models: `python -m vlprobe.runs.ship_published FOLDER [PHOTOGRAPH...]`.
 
-FOLDER has what the authors published: `gpt4v/` (SugarCrepe's gpt-4v-results), `bivlc/` (BiVLC's
+FOLDER has the files that the authors published: `gpt4v/` (SugarCrepe's gpt-4v-results), `bivlc/` (BiVLC's
 results) and `valse/` (fine-grained-evals' outputs). Next to it are `scores/` (the rest of these
 outputs), the questions (`sugarcrepe/data/`, `valse/`, each with its LICENSE) and COCO's photographs
-with their annotations (`coco_real/val2017/`, `coco_real/annotations/`). Photographs are bundled
-where their license allows it; with names of photographs, exactly these, and the build stops where
-one may not be redistributed. No answer is computed here, and none is changed.
+with their annotations (`coco_real/val2017/`, `coco_real/annotations/`). Photographs are bundled if their license
+allows it; with names of photographs, exactly these, and the build stops if one may not be redistributed. No answer is
+computed here, and none is changed.
 """
 
 import functools
@@ -211,7 +211,7 @@ def valse_items(folder: Path, cache: Path) -> list[Item]:
 
 
 def _with_name(item: Item) -> Item:
-    """The item with the name of its picture in a cache: COCO's by the number, which all years share."""
+    """Return the item with the name of its picture in a cache: COCO's by the number, which all years share."""
     assert item.image is not None
     match = COCO_NAME.fullmatch(item.image.path.name)
     relative = bundled.PICTURES / "valse" / item.image.path.name
@@ -219,7 +219,7 @@ def _with_name(item: Item) -> Item:
 
 
 def question_of(item: Item) -> Question:
-    """The item as the published answers name it."""
+    """Return the item as the published answers name it."""
     file = item.image.path.name if item.image else ""
     return Question(item.tags["subset"], file, item.captions[0].strip(), item.foils[0].strip())
 
@@ -272,7 +272,7 @@ def clip_answers(file: Path) -> dict[Question, bool]:
 
 
 def _distinct(source: Path, rows: Iterable[tuple[Question, object]]) -> dict[Question, bool]:
-    """The answers by question. Raises InvalidInput for two to one question, and for no true or false."""
+    """Return the answers by question. Raises InvalidInput for two to one question, and for no true or false."""
     answers: dict[Question, bool] = {}
     for question, answer in rows:
         if not isinstance(answer, bool):
@@ -317,7 +317,7 @@ def verdict_table(
 
 
 def valse_models(folders: Sequence[Path], items: Sequence[Item]) -> list[PublishedAnswers]:
-    """The models of fine-grained-evals with their scores of VALSE's captions and foils."""
+    """Return the models of fine-grained-evals with their scores of VALSE's captions and foils."""
     models = []
     for suffix, (name, about, scale) in SCORED.items():
         paths = [folder / f"valse_{suffix}.csv" for folder in folders]
@@ -390,7 +390,7 @@ def _annotations(folder: Path) -> tuple[dict[str, dict], dict[object, dict]]:
 
 
 def _resized(path: Path) -> bytes:
-    """The file, or where it is larger than LONGEST_SIDE a smaller copy. Raises InvalidInput."""
+    """Return the file, or a smaller copy if it is larger than LONGEST_SIDE. Raises InvalidInput."""
     content = pictures.read_bytes(path)
     image = pictures.decode(content, str(path))
     if max(image.size) <= LONGEST_SIDE:

@@ -1,4 +1,4 @@
-"""Find stored files that differ from what was written, and remove them, so that the same runs create them again.
+"""Find stored files that differ from their original content, and remove them, so that the same runs create them again.
 
 For an object store, both the objects and their copies on this machine are read. A damaged copy is downloaded again
 after its removal; a damaged object is removed in both places.
@@ -61,12 +61,12 @@ def damages(
     progress: Callable[[str, float, float], None] = lambda label, done, total: None,
     again: Sequence[Damage] | None = None,
 ) -> list[Damage]:
-    """All that is damaged in a cache. Every byte of the results and embeddings is read.
+    """Return all that is damaged in a cache. Every byte of the results and embeddings is read.
 
     Args:
         store: The cache.
         progress: Called with (label, done, total) of its files.
-        again: Where given, only what these would drop is read again.
+        again: If given, only files that these would remove are read again.
     """
     checks: list[tuple[Callable[..., Iterable[Damage]], Path | str]] = [
         *(
@@ -170,7 +170,7 @@ def repair(to_remove: Sequence[Damage]) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Remove what is in a folder but its lock, which another process may be waiting for."""
+    """Remove the content of a folder except its lock, for which another process may be waiting."""
     with files.lock(folder / ".lock", lambda: None):
         if not (folder / "manifest.json").is_dir():
             (folder / "manifest.json").unlink(
@@ -297,7 +297,7 @@ def _left_over(path: Path) -> Iterator[Damage]:
 
 
 def _remote_checks(remote: Mirror) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
-    """The checks of an object store, each with the name of the object to call it with."""
+    """Yield the checks of an object store, each with the name of the object to call it with."""
     names = set(remote.names(""))
     tables: set[str] = set()  # that a manifest names
     complete: set[str] = set()

@@ -17,9 +17,7 @@ Row = TypeVar("Row")
 
 
 class OpenedPicture(NamedTuple):
-    """A picture that was read: its content key and, where it has no embedding yet, its
-    preprocessed pixels.
-    """
+    """A picture that was read: its content key and, if it has no embedding yet, its preprocessed pixels."""
 
     key: bytes
     pixels: np.ndarray | None
@@ -42,7 +40,7 @@ class PixelEncoder(Protocol):
 
 
 def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
-    """The rows of a batch, the last one repeated up to a multiple of `multiple` or of a smaller
+    """Return the rows of a batch, the last one repeated up to a multiple of `multiple` or of a smaller
     `batch_size`.
     """
     return rows + rows[-1:] * (-len(rows) % min(multiple, batch_size))
@@ -86,7 +84,7 @@ class PixelBatches:
         self._batched: set[bytes] = set()
 
     def __iter__(self) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
-        """The keys of a batch and how many pictures are passed by then; their pixels, filled up."""
+        """Yield the keys of a batch and how many pictures are passed by then; their pixels, filled up."""
         while len(self.keys) < self._n_images:
             keys, pixels = self._gather()
             if pixels is not None:
@@ -95,9 +93,7 @@ class PixelBatches:
                 self._encoder.progress("images", len(self.keys), self._n_images)
 
     def _gather(self) -> tuple[list[bytes], np.ndarray | None]:
-        """The keys and the stacked pixels of the next pictures, as many as a batch has; None
-        where all are stored.
-        """
+        """Return the keys and the stacked pixels of the next batch of pictures; None if all are stored."""
         batch: dict[bytes, np.ndarray] = {}
         for count, (picture, opened) in enumerate(self._opened, start=1):
             self.keys[picture] = opened.key

@@ -155,8 +155,8 @@ def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np
 def cosines(
     left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray
 ) -> np.ndarray:
-    """Row-wise products, summed in one order whatever the neighbours: equal vectors give equal
-    scores to the bit.
+    """Compute row-wise products, summed in one order independent of the neighbors: equal vectors give equal scores to
+    the bit.
     """
     products = np.empty(len(left_row), dtype=np.float32)
     for start in range(0, len(left_row), 8192):

@@ -50,10 +50,10 @@ class DeviceBatches:
     def run(
         self, stage: str, call: Callable[..., Output], *batch: Sequence | np.ndarray
     ) -> list[Output]:
-        """The outputs of the pieces, in order.
+        """Return the outputs of the pieces, in order.
 
         Args:
-            stage: "texts", "images", "pictures" or "pairs": what runs out of memory at one size.
+            stage: "texts", "images", "pictures" or "pairs": the stage that runs out of memory at one size.
             call: Called with slices of each of `batch`.
             batch: Sequences of equal length.
 
@@ -90,7 +90,7 @@ class DeviceBatches:
         shape: tuple[int, ...],
         *batch: Sequence | np.ndarray,
     ) -> np.ndarray:
-        """The outputs as one array. Raises InvalidInput if it is not finite float32 of this shape."""
+        """Return the outputs as one array. Raises InvalidInput if it is not finite float32 of this shape."""
         output = np.concatenate(self.run(stage, call, *batch))
         noun = "scores" if stage == "pairs" else stage
         if output.shape != shape or output.dtype != np.float32:
@@ -108,7 +108,7 @@ class DeviceBatches:
 
 
 def _call_or_none(call: Callable[..., Output], *batch: Sequence | np.ndarray) -> Output | None:
-    """The model's output, or None where its device is out of memory."""
+    """Return the model's output, or None if its device is out of memory."""
     try:
         return call(*batch)
     except (MemoryError, RuntimeError) as error:

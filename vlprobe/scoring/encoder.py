@@ -161,7 +161,7 @@ class Encoder:
     def _token_batches(
         self, texts: Sequence[str], tokens: np.ndarray | None, rows: np.ndarray, lengths: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows and their tokens, filled up; tokenized again where there are too many to be held."""
+        """Rows and their tokens, filled up; tokenized again if there are too many for the memory."""
         for batch_rows in equal_length_batches(rows, lengths, 4 * self.batch_size):
             filled: list[int] = fill_up(
                 batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size
@@ -303,7 +303,7 @@ class Encoder:
         return np.array([score_of_key[key] for key in pair_keys], dtype=np.float32)
 
     def _keys_of(self, images: Sequence[Picture]) -> list[bytes]:
-        """The content key of each picture; a picture is read once."""
+        """Return the content key of each picture; a picture is read once."""
         unread = [image for image in dict.fromkeys(images) if image not in self._content_keys]
         # Files are read and hashed side by side: 150 photographs in 36 instead of 85 ms.
         with ThreadPoolExecutor(self.workers) as pool:

@@ -81,7 +81,7 @@ class RunInputs:
                 yield picture, _keys(picture, (), digests, n_of_name)
 
     def _digests(self, asked: Iterable[Picture]) -> dict[Path, str]:
-        """The digest of each picture's file and of its partner's; of one that is not here, its name."""
+        """Return the digest of each picture's file and of its partner's; of one that is not here, its name."""
         digests: dict[Path, str] = {}
         paths: dict[Path, None] = {}
         for picture in asked:
@@ -136,7 +136,7 @@ def _keys(
     digests: Mapping[Path, str],
     n_of_name: Mapping[str, int],
 ) -> tuple[str, ...]:
-    """The keys that a picture may go by, the surest first."""
+    """Return the keys that a picture may go by, the surest first."""
     key = picture_id(picture, digests)
     if picture.edit:
         return (key,)

@@ -105,7 +105,7 @@ def decode(
 
     Args:
         content: The file's bytes.
-        name: What to call the file in an error.
+        name: The name of the file in an error.
         least_side: A JPEG may be decoded at a reduced scale, with no side below this many pixels;
             0: at full size.
         most_pixels: How many pixels it may have.
@@ -179,7 +179,7 @@ def _eight_bit(image: Image.Image, name: str) -> Image.Image:
 
 
 def read(picture: Picture) -> tuple[bytes, ...]:
-    """The bytes of the picture's file and, where it is edited, of its partner's. Raises
+    """Read the bytes of the picture's file and, if it is edited, of its partner's. Raises
     InvalidInput.
     """
     if picture.edit is None:
@@ -216,7 +216,7 @@ def digest(content: bytes) -> str:
 
 
 def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
-    """The digest of each file's bytes. A file that is the one of an earlier call (`storage.memo`) is
+    """Return the digest of each file's bytes. A file that is the one of an earlier call (`storage.memo`) is
     not read again.
 
     Args:

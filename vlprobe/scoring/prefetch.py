@@ -93,5 +93,5 @@ class Prefetcher(Generic[Source, Output]):
         return latest
 
     def close(self) -> None:
-        """Cancels what has not begun, and waits for what has."""
+        """Cancel tasks that have not begun, and wait for the others."""
         self._pool.shutdown(cancel_futures=True)

@@ -152,7 +152,7 @@ def _block_ranks(
 
 
 def _best(scores: np.ndarray, pairs: tuple[np.ndarray, ...]) -> np.ndarray:
-    """The highest similarity of each query among these pairs of row and column; -inf: no pair."""
+    """Return the highest similarity of each query among these pairs of row and column; -inf: no pair."""
     best = np.full(len(scores), -np.inf, scores.dtype)
     np.maximum.at(best, pairs[0], scores[pairs])
     return best

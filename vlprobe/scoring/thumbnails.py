@@ -52,7 +52,7 @@ def encode(
 
 
 def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
-    """The thumbnail of a picture from what `pictures.read` gave. Raises InvalidInput."""
+    """Make the thumbnail of a picture from the return value of `pictures.read`. Raises InvalidInput."""
     if picture.edit is None:
         name = str(picture.path)
         return encode(pictures.decode(contents[0], name, least_side=2 * stored.SIDE))
@@ -60,7 +60,7 @@ def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
 
 
 def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
-    """Make and stores the thumbnail of a picture that a run has read, unless it is stored or the
+    """Make and store the thumbnail of a picture that a run has read, unless it is stored or the
     picture is mixed; one that cannot be opened has none.
     """
     if picture.edit is not None:
@@ -98,17 +98,17 @@ def thumbnail(root: Path, name: str) -> bytes:
 
 
 def address(root: Path, name: str) -> str:
-    """The thumbnail as a data address for an <img>. Raises InvalidInput as `thumbnail` does."""
+    """Return the thumbnail as a data address for an <img>. Raises InvalidInput as `thumbnail` does."""
     return data_address(thumbnail(root, name))
 
 
 def data_address(content: bytes) -> str:
-    """A WebP as what an <img> shows without fetching anything."""
+    """Encode a WebP as a data URL for an <img>."""
     return f"data:image/webp;base64,{base64.b64encode(content).decode()}"
 
 
 def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """The data address of each picture by its name, "" of one that cannot be read."""
+    """Return the data address of each picture by its name, "" of one that cannot be read."""
     distinct = list(dict.fromkeys(names))
     with contextlib.suppress(InvalidInput, OSError):  # reported for each picture below
         readable = [Picture.from_name(name).path for name in distinct]
@@ -119,7 +119,7 @@ def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
-    """The digest of each file's bytes; a file is read only where it is new or has changed. Raises
+    """Return the digest of each file's bytes; a file is only read if it is new or has changed. Raises
     InvalidInput.
     """
     for path in paths:

@@ -41,7 +41,7 @@ def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """The place of each of these rows in the alphabetical order of their texts, capitals as small
+    """Return the place of each of these rows in the alphabetical order of their texts, capitals as small
     letters; int64 of shape (rows,).
 
     Texts that begin alike are neighbours then: a model may compute their beginnings once.
@@ -58,6 +58,6 @@ def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
 def equal_length_batches(
     rows: np.ndarray, lengths: np.ndarray, max_rows: int
 ) -> Iterator[np.ndarray]:
-    """The rows, in their order, in batches of neighbours with equal lengths and at most `max_rows`."""
+    """Yield the rows, in their order, in batches of neighbours with equal lengths and at most `max_rows`."""
     for group in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
         yield from (group[start : start + max_rows] for start in range(0, len(group), max_rows))

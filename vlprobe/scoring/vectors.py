@@ -56,7 +56,7 @@ def _refuse_damaged(file: Path) -> None:
 
 
 class _Rows(NamedTuple):
-    """Rows on disk: where they begin in an open file."""
+    """Rows on disk: their start in an open file."""
 
     handle: BinaryIO
     offset: int
@@ -186,7 +186,7 @@ class VectorStore:
         return self._handles.enter_context(tempfile.TemporaryFile())
 
     def close(self) -> None:
-        """Write what waits in memory, lets go of the files, and merges small ones where there are many."""
+        """Write the embeddings that wait in memory, close the files, and merge small ones if there are many."""
         self.flush()
         self._handles.close()
         if self.folder and self.folder.is_dir() and not self._mirror:

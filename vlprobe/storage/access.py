@@ -88,7 +88,7 @@ def sign_in() -> bool:
 
 
 def allowed(email: str, verified: bool) -> bool:
-    """Return whether a signed-in person may read: everybody, unless SIGN_IN names addresses; these must be
+    """Return whether a signed-in person may read: everyone, unless SIGN_IN names addresses; these must be
     verified.
 
     >>> os.environ[SIGN_IN] = "ada@example.org,@example.com"

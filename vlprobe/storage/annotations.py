@@ -51,7 +51,7 @@ class Annotations:
 
 
 def read(store: Store, case_key: str) -> Annotations:
-    """The annotations of a question set. An unfinished line at the end of the file is skipped."""
+    """Return the annotations of a question set. An unfinished line at the end of the file is skipped."""
     path = _path(store, case_key)
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -97,7 +97,7 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
 
 
 def version(store: Store, case_key: str) -> str:
-    """Changes whenever an annotation of the question set does; "" where there is none."""
+    """Return a version that changes with each annotation of the question set; "" if there is none."""
     path = _path(store, case_key)
     return f"{path.stat().st_mtime_ns}:{path.stat().st_size}" if path.exists() else ""
 

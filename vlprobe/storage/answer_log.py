@@ -48,13 +48,13 @@ class AnswerLog:
         return files.lock(self.file.parent / ".lock", on_wait)
 
     def __iter__(self) -> Iterator[KeptAnswer]:
-        """The intact answers, oldest first."""
+        """Yield the intact answers, oldest first."""
         for answer in self.lines():
             if answer is not None:
                 yield answer
 
     def lines(self) -> Iterator[KeptAnswer | None]:
-        """A line each; None for one that is not what was written."""
+        """Read the lines one by one; None for a damaged one."""
         try:
             files.require_regular(self.file)
             with self.file.open("rb") as handle:

@@ -14,7 +14,7 @@ PINNED = (
 
 
 def app_file() -> Path:
-    """`app.py`: below the package where a wheel was installed, else at the top of the checkout."""
+    """`app.py`: below the package if a wheel was installed, else at the top of the checkout."""
     here = Path(__file__).resolve()
     carried = here.parents[1] / "dashboard" / "app" / "app.py"
     return carried if carried.is_file() else here.parents[2] / "app.py"

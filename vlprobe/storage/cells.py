@@ -51,7 +51,7 @@ def read(file: Path, name: str) -> bytes:
 
 
 def bytes_columns(schema: "pa.Schema") -> list[str]:
-    """The columns that hold bytes, or structs with a field `bytes` as the hub writes pictures."""
+    """Return the columns that hold bytes, or structs with a field `bytes` as the hub writes pictures."""
     import pyarrow as pa
 
     return [
@@ -74,7 +74,7 @@ def _is_bytes(kind: Any) -> bool:
 
 @functools.lru_cache(maxsize=16)  # each picture needs the footer of its file
 def _shape(file: str, *stamp: int) -> tuple[tuple[str, ...], list[int]]:
-    """The columns with bytes, and the first row of each group, with the number of rows at the end."""
+    """Return the columns with bytes, and the first row of each group, with the number of rows at the end."""
     with columnar_files.whole(Path(file)):
         opened = columnar_files.open_columnar(Path(file))
         return tuple(bytes_columns(opened.schema)), [0, *itertools.accumulate(opened.row_counts)]

@@ -31,7 +31,7 @@ MOST_BYTES = 2 << 30  # of one group of rows or batch with the file's dictionari
 
 
 class ColumnarFile(Protocol):
-    """An open Parquet or Arrow file, for one thread; `whole` turns what it raises into one line.
+    """An open Parquet or Arrow file, for one thread; `whole` turns its errors into one line.
 
     Attributes:
         schema: The columns.
@@ -55,7 +55,7 @@ def open_columnar(file: Path) -> ColumnarFile:
 
 @contextlib.contextmanager
 def whole(file: Path) -> Iterator[None]:
-    """Turn what a damaged file raises into an InvalidInput of one line."""
+    """Turn the errors of a damaged file into an InvalidInput of one line."""
     import pyarrow as pa
 
     damage = (OSError, EOFError, IndexError, UnicodeDecodeError, struct.error, pa.ArrowException)
@@ -66,7 +66,7 @@ def whole(file: Path) -> Iterator[None]:
 
 
 def damaged(file: Path, error: Exception) -> InvalidInput:
-    """The error about a table that cannot be read."""
+    """Return the error about a table that cannot be read."""
     if isinstance(error, MemoryError):
         return InvalidInput(f"'{file}' cannot be read. {NO_MEMORY}")
     reason = " ".join(str(error).split())[:200]
@@ -85,8 +85,8 @@ class ParquetFile:
 
     One megabyte in a dictionary that 20,000 rows name takes 500 bytes in the file and 20 GB as plain
     values. As a dictionary, the column of a group of rows has at most 2 GiB of different values:
-    pyarrow's offsets end there. The metadata of a column chunk are not looked at, which ends the
-    process where they are damaged (pyarrow 26).
+    pyarrow's offsets end there. The metadata of a column chunk are not read, because that ends the process if they
+    are damaged (pyarrow 26).
     """
 
     def __init__(self, file: Path) -> None:
@@ -161,7 +161,7 @@ class ArrowFile:
             yield batch
 
     def _record_batch(self, block: Sequence[int]) -> "tuple[_Table, bool]":
-        """The metadata of a batch, and whether its buffers are compressed."""
+        """Return the metadata of a batch, and whether its buffers are compressed."""
         offset, n_metadata, n_body = block
         content = self._bytes_at(offset, n_metadata)
         message = _Table.root(content[8 if content.startswith(CONTINUATION) else 4 :])
@@ -173,7 +173,7 @@ class ArrowFile:
         return batch, batch.place(3) > 0 or EARLY_COMPRESSION in content
 
     def _unpacked(self, block: Sequence[int]) -> int:
-        """The bytes that the buffers of a batch take in memory."""
+        """Return the bytes that the buffers of a batch take in memory."""
         batch, is_compressed = self._record_batch(block)
         buffers = batch.structs(2, BUFFER)
         lengths = [length for _, length in buffers]
@@ -205,7 +205,7 @@ class _Table:
 
     @classmethod
     def root(cls, buffer: bytes) -> "_Table":
-        """The outermost table."""
+        """Return the outermost table."""
         (start,) = struct.unpack_from("<I", buffer)
         return cls(buffer, start)
 

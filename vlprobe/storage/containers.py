@@ -24,7 +24,7 @@ CROP = re.compile(r"crop=(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7})")
 
 
 def holder(path: Path) -> tuple[Path, str] | None:
-    """The file that a picture is inside of, and its name there; None of any other path."""
+    """Return the file that a picture is inside of, and its name there; None of any other path."""
     for parent in path.parents:
         if parent.suffix.lower() in (*CELLS, *TARS) and parent.is_file():
             return parent, path.relative_to(parent).as_posix()
@@ -70,7 +70,7 @@ def status(path: Path) -> os.stat_result:
 
 
 def read(path: Path) -> bytes | None:
-    """The bytes of a picture inside of a file; None where the path is none of such a picture.
+    """Return the bytes of a picture inside a file; None if the path is not that of such a picture.
 
     Raises:
         InvalidInput: the file is damaged, or has no such picture.

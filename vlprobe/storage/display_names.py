@@ -64,7 +64,7 @@ def rename(store: Store, stored: str, display: str) -> None:
 
 
 def _valid(display: str) -> str:
-    """The name, if it is one. Raises InvalidInput."""
+    """Return the name, if it is one. Raises InvalidInput."""
     if not 0 < len(display) <= MAX_LENGTH or not display.isprintable():
         raise InvalidInput(
             f"'{display[:80]}' is no name to show. Expected 1 to {MAX_LENGTH} letters."

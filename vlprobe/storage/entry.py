@@ -78,7 +78,7 @@ class TableWriter:
         self._pending_bytes = 0
 
     def write(self, table: pa.Table) -> None:
-        """Appends the rows; what does not fill a row group waits for the next call."""
+        """Append the rows; rows that do not fill a row group wait for the next call."""
         for start in range(0, table.num_rows, GROUP_ROWS) or [0]:
             self._pending.append(table.slice(start, GROUP_ROWS))
             self._pending_bytes += self._pending[-1].nbytes
@@ -155,15 +155,13 @@ def _words(schema: pa.Schema) -> list[str]:
 
 
 def _seal(manifest: Mapping[str, object]) -> str:
-    """The checksum of all fields of a manifest."""
+    """Return the checksum of all fields of a manifest."""
     fields = {name: value for name, value in manifest.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def parse_manifest(content: bytes) -> dict[str, Any] | None:
-    """The fields of a manifest; None where its checksum differs, or a field has another type
-    than what is written.
-    """
+    """Return the fields of a manifest; None if its checksum differs, or a field has an unexpected type."""
     try:
         manifest = parse_json_object(content.decode())
         intact = manifest.get("sha256") in (None, _seal(manifest)) and all(
@@ -209,7 +207,8 @@ def _is_file_record(record: Mapping[str, Any]) -> bool:
 
 
 def parse_file_record(content: bytes) -> dict[str, Any]:
-    """The record of a part: `name`, `rows`, `bytes`, `sha256`. Raises ValueError if it has no name or checksum."""
+    """Return the record of a part: `name`, `rows`, `bytes`, `sha256`. Raises ValueError if it has no name or
+    checksum."""
     record = parse_json_object(content.decode())
     try:
         if _is_file_record(record):
@@ -266,7 +265,7 @@ class Entry:
         return present(self.folder / "manifest.json") and self.manifest()["schema"] == SCHEMA
 
     def manifest(self) -> dict[str, Any]:
-        """The fields of the manifest. Raises InvalidInput if it is missing or damaged."""
+        """Return the fields of the manifest. Raises InvalidInput if it is missing or damaged."""
         path = self.folder / "manifest.json"
         try:
             manifest = parse_manifest(path.read_bytes())
@@ -281,9 +280,7 @@ class Entry:
         return manifest
 
     def has_table(self, name: str) -> bool:
-        """Return whether a complete entry has a table of this name; what earlier versions wrote may lack
-        one.
-        """
+        """Return whether a complete entry has a table of this name; entries of earlier versions may lack one."""
         return any(line["name"] == f"{name}.parquet" for line in self.manifest()["files"])
 
     def part(self, name: str) -> pa.Table | None:
@@ -301,7 +298,7 @@ class Entry:
         return (self.folder / "parts" / f"{name}.json").exists()
 
     def parts(self) -> set[str]:
-        """Names of all finished parts."""
+        """Return names of all finished parts."""
         return {path.stem for path in (self.folder / "parts").glob("*.json")}
 
     def write_part(self, name: str, table: pa.Table) -> None:
@@ -339,13 +336,13 @@ class Entry:
         return pq.read_table(self.table_path(name), columns=columns)
 
     def columns(self, name: str) -> list[str]:
-        """The names of a complete entry's columns. Raises InvalidInput as `table` does."""
+        """Return the names of a complete entry's columns. Raises InvalidInput as `table` does."""
         return pq.read_schema(self.table_path(name)).names
 
     def slices(
         self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """The rows of each range (start, stop), in rising order; one row group is in memory at a
+        """Yield the rows of each range (start, stop), in rising order; one row group is in memory at a
         time.
 
         Raises InvalidInput as `table` does.
@@ -372,7 +369,7 @@ class Entry:
                 yield pa.concat_tables(pieces)
 
     def blocks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, in tables of BLOCK_ROWS. Raises InvalidInput as `table` does."""
+        """Yield all rows, in tables of BLOCK_ROWS. Raises InvalidInput as `table` does."""
         rows = pq.read_metadata(self.table_path(name)).num_rows
         return self.slices(
             name,
@@ -381,7 +378,7 @@ class Entry:
         )
 
     def table_path(self, name: str) -> Path:
-        """The path of a table of a complete entry. Raises InvalidInput if its checksum differs."""
+        """Return the path of a table of a complete entry. Raises InvalidInput if its checksum differs."""
         path = self.folder / f"{name}.parquet"
         verify_table(path)
         return path

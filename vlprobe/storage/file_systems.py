@@ -33,7 +33,7 @@ class MissingFileSystem(MissingDependency):
 
 
 def open_file_system(url: str) -> tuple[Any, str]:
-    """The file system of a URL, without cached listings, and the path of the URL in it.
+    """Return the file system of a URL, without cached listings, and the path of the URL in it.
 
     Raises:
         MissingFileSystem: Its package is not installed.
@@ -130,7 +130,7 @@ def translate_write_errors(url: str) -> Iterator[None]:
 
 
 def missing_bucket(url: str, error: FileNotFoundError) -> InvalidInput:
-    """The error of a URL whose bucket does not exist."""
+    """Return the error of a URL whose bucket does not exist."""
     return InvalidInput(
         f"There is no '{url}' ({one_line(error)}). Make the bucket, or check the URL."
     )
@@ -146,7 +146,7 @@ def _file_system_errors() -> tuple[type[BaseException], ...]:
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error on one line, without user names and query strings (signatures) of
+    """Return the message of an error on one line, without user names and query strings (signatures) of
     URLs.
     """
     message = re.sub(r"//[^\s\"']*@", "//", " ".join(str(error).split()))

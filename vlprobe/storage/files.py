@@ -71,7 +71,7 @@ def require_regular(path: Path) -> None:
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a regular file. Raises OSError."""
+    """Return the bytes of a regular file. Raises OSError."""
     require_regular(path)
     return path.read_bytes()
 
@@ -85,7 +85,7 @@ def is_file(path: Path) -> bool:
 
 
 def present(path: Path) -> bool:
-    """Return whether the path exists, also where this process may not stat it."""
+    """Return whether the path exists, also if this process may not stat it."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -117,7 +117,7 @@ def read_texts(path: Path, consequence: str) -> dict[str, str]:
 
 
 def unreadable(path: Path, error: OSError) -> InvalidInput:
-    """The error about a stored file that cannot be opened: StoredDamage, unless this process
+    """Return the error about a stored file that cannot be opened: StoredDamage, unless this process
     lacks the permission.
     """
     problem = f"'{path}' cannot be read ({error.strerror})."
@@ -129,9 +129,7 @@ def unreadable(path: Path, error: OSError) -> InvalidInput:
 
 
 def parse_json(text: str, unique: bool = False) -> object:
-    """Parses JSON. Raises ValueError, also where it nests too deeply or, if `unique`, repeats a
-    name in an object.
-    """
+    """Parse JSON. Raises ValueError, also if it nests too deeply or, if `unique`, repeats a name in an object."""
     try:
         return json.loads(text, object_pairs_hook=_unique_object if unique else None)
     except json.JSONDecodeError as error:
@@ -169,7 +167,7 @@ def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's bytes in hex. Raises OSError."""
+    """Return the SHA-256 of a file's bytes in hex. Raises OSError."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -251,7 +249,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def _json(path: Path, value: object, **options: Any) -> bytes:
-    """The value as JSON. Raises InvalidInput if it has half a character, which no page can show."""
+    """Return the value as JSON. Raises InvalidInput if it has half a character, which no page can show."""
     if SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise InvalidInput(
             f"Cannot write '{path}': a text in it has half of a character (a lone surrogate). Use another name or text."

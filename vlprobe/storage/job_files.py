@@ -41,7 +41,7 @@ TYPES: dict[str, Any] = {
 
 
 def _file_type(required: str, **names: str) -> Any:
-    """The type (of msgspec) of a file's content, from the names of the fields of each type; those not
+    """Return the type (of msgspec) of a file's content, from the names of the fields of each type; those not
     required may be absent.
     """
     fields = [
@@ -84,7 +84,7 @@ PROCESS = _file_type("pid", pid="pid")
 
 
 def folders(root: Path) -> list[Path]:
-    """The folders of all jobs of a cache that have a request, sorted by id."""
+    """Return the folders of all jobs of a cache that have a request, sorted by id."""
     try:
         names = sorted(os.listdir(root / "jobs"))
     except OSError:
@@ -113,12 +113,12 @@ def _request_type(fields: dict[str, Any]) -> type[msgspec.Struct]:
 
 
 def status(folder: Path) -> dict[str, Any]:
-    """The job's latest status. Raises as `request` does."""
+    """Return the job's latest status. Raises as `request` does."""
     return _read(folder / "status.json", lambda fields: STATUS)
 
 
 def pid(folder: Path) -> int:
-    """The id of the job's process. Raises as `request` does."""
+    """Return the id of the job's process. Raises as `request` does."""
     return _read(folder / "process.json", lambda fields: PROCESS)["pid"]
 
 

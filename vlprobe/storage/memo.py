@@ -43,7 +43,7 @@ def reading_all() -> Iterator[None]:
 
 
 def believed() -> bool:
-    """Return whether what is remembered counts."""
+    """Return whether cached values count."""
     return not _reads_all.get()
 
 
@@ -54,7 +54,7 @@ def stamp(path: str | Path) -> Stamp:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """The same, of a file or folder that was looked at already."""
+    """Return the stamp of a file or folder from its status."""
     return [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
 
 
@@ -100,8 +100,8 @@ def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any
 
 
 def write(file: Path, rows: dict[str, Any], n_rows: int) -> None:
-    """Replace a memo by the last `n_rows` of these rows, where that can be done: it only saves time,
-    and the cache may be read-only.
+    """Replace a memo by the last `n_rows` of these rows, if possible: it only saves time, and the cache may be
+    read-only.
     """
     newest = dict(list(rows.items())[-n_rows:])
     with contextlib.suppress(InvalidInput), files.atomic_writer(file, durable=False) as handle:

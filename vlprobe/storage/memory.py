@@ -13,7 +13,7 @@ class SingleFlightCache:
     """An LRU cache in which a key is computed once at a time.
 
     Values that are being computed are not counted; a value that exceeds the capacity is kept as the only one. All
-    values under keys of one form have one type, which is what `get` and `get_many` return.
+    values under keys of one form have one type, which `get` and `get_many` return.
 
     Args:
         capacity: The largest sum of sizes that is held.
@@ -32,7 +32,7 @@ class SingleFlightCache:
         return key in self._values
 
     def peek(self, key: Hashable) -> Any:
-        """Return the value of this key, or None where it is not cached."""
+        """Return the value of this key, or None if it is not cached."""
         with self._lock:
             return self._values[key][0] if key in self._values else None
 
@@ -42,14 +42,14 @@ class SingleFlightCache:
         compute: Callable[[], Value],
         is_current: Callable[[], bool] = lambda: True,
     ) -> Value:
-        """The value of this key, which callers must not modify.
+        """Return the value of this key, which callers must not modify.
 
         Args:
             key: Everything that the value depends on.
-            compute: Called where the key is not cached; concurrent callers wait, and get the same
+            compute: Called if the key is not cached; concurrent callers wait, and get the same
                 value or error.
-            is_current: Called after `compute`: whether the key still names all that the value
-                depends on. Where it does not, the value is returned and not cached.
+            is_current: Called after `compute`: whether the key still covers everything that the value depends on. If
+            not, the value is returned and not cached.
         """
         with self._lock:
             if key in self._values:
@@ -78,7 +78,7 @@ class SingleFlightCache:
     def get_many(
         self, keys: Sequence[Hashable], compute: Callable[[list[int]], Sequence[Value]]
     ) -> list[Value]:
-        """The values of several keys, evicting only after all are known.
+        """Return the values of several keys, evicting only after all are known.
 
         Args:
             keys: Duplicates are computed once.

@@ -1,4 +1,4 @@
-"""The folder of the cache for what people wrote and paid for, which no run can compute again.
+"""Folder of the cache for data that people wrote or paid for, which no run can compute again.
 
     cache/mine/annotations/         tags and notes of cases
                verdicts/            people's verdicts on edits

@@ -88,7 +88,7 @@ def open_mirror(url: str) -> "Mirror":
 
 
 def mirror_of(folder: Path) -> "Mirror | None":
-    """Return the mirror that this process opened and a folder is in; None where there is none.
+    """Return the mirror that this process opened and a folder is in; None if there is none.
 
     Raises InvalidInput for the folder of a mirror that was not opened by its URL: a folder must not
     send results to an address that it names.
@@ -151,7 +151,7 @@ class Mirror:
         return [path[start:] for path, facts in listing.items() if facts.get("type") == "file"]
 
     def written(self, name: str) -> float | None:
-        """Return when an object was written, in seconds as of `time.time`; None where it is missing."""
+        """Return when an object was written, in seconds as of `time.time`; None if it is missing."""
         with translate_errors(self.url), contextlib.suppress(FileNotFoundError):
             return self._opened[0].modified(self._path(name)).timestamp()
 
@@ -166,7 +166,7 @@ class Mirror:
         return {paths[path]: data for path, data in contents.items() if isinstance(data, bytes)}
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a small object; None where it is missing."""
+        """Return the bytes of a small object; None if it is missing."""
         return self.read_all([name]).get(name)
 
     def fetch(self, name: str, path: Path, is_intact: Callable[[Path], bool]) -> None:
@@ -213,7 +213,7 @@ class Mirror:
         self.remove(self.names(f"runs/{key}"))
 
     def refresh(self, now: bool = False) -> None:
-        """Fetch new manifests and examinations, and delete the manifests of what was removed there; at
+        """Fetch new manifests and examinations, and delete the manifests of entries that were removed there; at
         most every few seconds. Raises InvalidInput if the URL cannot be reached.
         """
         with self._lock:
@@ -282,8 +282,8 @@ class Mirror:
             _log.warning("%s", text)
 
     def upload_pending(self) -> None:
-        """Upload finished entries and examinations that are not there, without damaged ones. Raises
-        InvalidInput where the URL cannot be reached or written.
+        """Upload finished entries and examinations that are missing there, without damaged ones. Raises InvalidInput
+        if the URL cannot be reached or written.
         """
         self.refresh(now=True)
         refuse_writing()
@@ -317,7 +317,7 @@ class MirroredEntry(Entry):
         return super().complete
 
     def manifest(self) -> dict[str, Any]:
-        """The fields of the manifest, fetched where it is not here."""
+        """Return the fields of the manifest, downloaded if it is not local."""
         self._fetch_manifest()
         return super().manifest()
 
@@ -328,7 +328,7 @@ class MirroredEntry(Entry):
             self.mirror.save(self.index, content)
 
     def table_path(self, name: str) -> Path:
-        """The path of a table, fetched where it is missing or damaged. Raises InvalidInput."""
+        """Return the path of a table, downloaded if it is missing or damaged. Raises InvalidInput."""
         if (self.folder / f"{name}.parquet").exists():
             try:
                 return super().table_path(name)
@@ -351,7 +351,7 @@ class MirroredEntry(Entry):
         self.mirror.fetch(table_object(folder, line), path, lambda file: _has_checksum(file, line))
 
     def parts(self) -> set[str]:
-        """Names of all finished parts, here and there; uploads those that are only here."""
+        """Return names of all finished parts, here and there; uploads those that are only here."""
         names = self.mirror.names(f"{self.name}/parts")
         uploaded = {Path(name).stem for name in names if name.endswith(".json")}
         for name in sorted(super().parts() - uploaded):
@@ -360,7 +360,7 @@ class MirroredEntry(Entry):
         return super().parts() | uploaded
 
     def part(self, name: str) -> pa.Table | None:
-        """A finished part, fetched where it is not here; None where there is none or it is damaged."""
+        """Return a finished part, downloaded if it is not local; None if there is none or it is damaged."""
         record = f"{self.name}/parts/{name}.json"
         if not self.has_part(name) and (content := self.mirror.read(record)) is not None:
             path = self.folder / "parts" / f"{name}.parquet"

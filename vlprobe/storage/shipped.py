@@ -31,7 +31,7 @@ PUBLISHED_FOLDER = FOLDER.with_name("published_results")
 
 
 def folders() -> tuple[Path, ...]:
-    """The folders of shipped results that are shown, the first listed first; may be empty."""
+    """Return the folders of bundled results that are shown, the first listed first; may be empty."""
     return tuple(path for path in _configured_folders() if path.is_dir())
 
 
@@ -43,13 +43,13 @@ def _configured_folders() -> tuple[Path, ...]:
 
 
 def thumbnail(key: str) -> bytes | None:
-    """The shipped small copy of a picture, WebP; None where there is none."""
+    """Return the bundled thumbnail of a picture, WebP; None if there is none."""
     every = (_thumbnails(path / THUMBNAILS).get(key) for path in _configured_folders())
     return next(filter(None, every), None)
 
 
 def write_thumbnails(path: Path, contents: Mapping[str, bytes]) -> None:
-    """Write small copies by their keys into one file of a folder of shipped results."""
+    """Write thumbnails by their keys into one file of a folder of bundled results."""
     table = pa.table({"key": list(contents), "content": list(contents.values())})
     pq.write_table(
         table, path / THUMBNAILS, compression="zstd", compression_level=19, use_dictionary=False
@@ -86,11 +86,11 @@ class StoreAboveShipped(Store):
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """One's own folder, then those of the shipped results."""
+        """List the user's folder, then those of the bundled results."""
         return (self.root, *self.shipped.roots)
 
     def is_shipped(self, run_key: str) -> bool:
-        """Return whether a run is read from the shipped results."""
+        """Return whether a run is read from the bundled results."""
         return self.listing_fact(("is_shipped", run_key), lambda: self._reads_shipped(run_key))
 
     def _reads_shipped(self, run_key: str) -> bool:
@@ -117,7 +117,7 @@ class StoreAboveShipped(Store):
 
 
 def opened(root: Path | str = DEFAULT) -> Store:
-    """One's own store with the shipped results below it, as pages, Python and commands show it."""
+    """Open the user's store with the bundled results below it, as pages, Python and commands show it."""
     store = Store(root)
     below = [path for path in folders() if path.resolve() != store.root]
     return StoreAboveShipped(root, *below) if below else store

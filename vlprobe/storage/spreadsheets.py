@@ -1,4 +1,4 @@
-"""Words of anybody in cells that a spreadsheet may open."""
+"""Untrusted text in cells that a spreadsheet may open."""
 
 import re
 
@@ -10,7 +10,7 @@ FORMULA = re.compile(
 
 
 def defused(value: object) -> object:
-    """A cell that no spreadsheet runs: what begins like a formula gets an apostrophe; numbers stay
+    """Escape a cell so that no spreadsheet runs it: text that begins like a formula gets an apostrophe; numbers stay
     numbers.
 
     >>> defused("=1+1"), defused("-"), defused(-0.5), defused("a dog; =1+1")

@@ -49,7 +49,7 @@ MANIFESTS = 4096  # that are kept in memory, some kilobytes each
 
 @dataclass(frozen=True)
 class Listing:
-    """The complete runs of a store at one time, and what was computed from them."""
+    """The complete runs of a store at one time, and values computed from them."""
 
     version: str
     manifests: list[dict[str, Any]]
@@ -114,7 +114,7 @@ class Store:
             ) from None
 
     def cases(self, key: str) -> Entry:
-        """The questions under this key."""
+        """Return the questions under this key."""
         return self._entry("cases", key)
 
     def run(self, key: str) -> Entry:
@@ -198,12 +198,12 @@ class Store:
         ), unread
 
     def is_shipped(self, run_key: str) -> bool:
-        """Return whether a run came with vlprobe: see `storage.shipped`."""
+        """Return whether a run is bundled with vlprobe: see `storage.shipped`."""
         return False
 
     @property
     def connection_error(self) -> str:
-        """Why the object store could not be reached, in one line; "" where it was."""
+        """Reason why the object store could not be reached, in one line; "" if it was."""
         return self.mirror.connection_error if self.mirror else ""
 
     def _refresh(self) -> None:
@@ -218,7 +218,7 @@ class Store:
             self.mirror.warn(str(error))
 
     def find(self, key: str) -> dict[str, Any]:
-        """The manifest of the run whose key begins with these digits. Raises NotFound."""
+        """Return the manifest of the run whose key begins with these digits. Raises NotFound."""
         manifests, unread = self.read_runs()
         runs = {manifest["key"]: manifest for manifest in manifests}
         matching = [full for full in runs if key and full.startswith(key)]
@@ -293,7 +293,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _stamp(path: str) -> str:
-    """Changes whenever a file or its permissions change; "" where there is none."""
+    """Return a version that changes with each file and its permissions; "" if there is none."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -304,7 +304,7 @@ def _stamp(path: str) -> str:
 
 
 def _manifest(folder: str) -> dict[str, Any] | None:
-    """The fields of a run's manifest, read again where its file has changed; None where there is
+    """Return the fields of a run's manifest, read again if its file has changed; None if there is
     none. Raises InvalidInput as `Entry.manifest`.
     """
     began = time.time_ns()
@@ -320,13 +320,13 @@ def _manifest(folder: str) -> dict[str, Any] | None:
 
 
 def _manifest_copy(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A copy for those who ask: they may change what is theirs."""
+    """Return a copy that callers may modify."""
     return {**manifest, "run": {**manifest["run"]}} if "run" in manifest else {**manifest}
 
 
 @functools.lru_cache(maxsize=MANIFESTS)
 def _settled_manifest(folder: str, _stamp: tuple[int, ...]) -> dict[str, Any]:
-    """The same, of a file with this stamp: 0.1 ms a run, which each page would wait for."""
+    """Return the manifest of a file with this stamp, cached: 0.1 ms per run, for which each page would wait."""
     return Entry(Path(folder)).manifest()
 
 

@@ -1,4 +1,4 @@
-"""Tar files, read in place: the names of their members, and where the bytes of each are.
+"""Tar files, read in place: the names of their members, and the position of the bytes of each.
 
 Nothing is unpacked, so the name of a member is never a path on this machine. Links, devices, folders
 and sparse files are not members. Compressed tars are refused: their size is unknown before. The
@@ -38,7 +38,7 @@ def has(file: Path, name: str) -> bool:
 
 
 def read(file: Path, name: str) -> bytes:
-    """The bytes of a member.
+    """Return the bytes of a member.
 
     Raises:
         InvalidInput: no such member, or it is too large.
@@ -120,7 +120,7 @@ class _Headers(io.FileIO):
     budget = MOST_HEADER_BYTES
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """The next block. Raises tarfile.ReadError where headers are endless or made to take endless time."""
+        """Return the next block. Raises tarfile.ReadError where headers are endless or made to take endless time."""
         self.budget -= size if size is not None and size >= 0 else MOST_HEADER_BYTES + 1
         if self.budget < 0:
             raise tarfile.ReadError(f"headers of more than {MOST_HEADER_BYTES:,} bytes")

@@ -62,7 +62,7 @@ def is_whole(content: bytes) -> bool:
 
 
 def read(root: Path, key: str) -> bytes | None:
-    """The thumbnail of a picture, which counts as used now; None where there is none, or a
+    """Return the thumbnail of a picture, which counts as used now; None if there is none, or a
     damaged one.
     """
     path = path_of(root, key)
@@ -95,14 +95,12 @@ def write(root: Path, key: str, content: bytes) -> None:
 
 
 def paths(root: Path) -> Iterator[Path]:
-    """The files of all thumbnails."""
+    """Yield the files of all thumbnails."""
     return (root / FOLDER).glob("??/*.webp")
 
 
 def trim(root: Path, max_entries: int = MAX_ENTRIES, max_total: int = MAX_TOTAL) -> int:
-    """Remove the thumbnails that were not used for longest, where there are more than a bound;
-    returns how many.
-    """
+    """Remove the least recently used thumbnails if there are more than a bound; return the number."""
     entries = sorted(_entries(root), reverse=True)  # used last first
     total = sum(n_bytes for _, n_bytes, _ in entries)
     if len(entries) <= max_entries and total <= max_total:
@@ -118,7 +116,7 @@ def trim(root: Path, max_entries: int = MAX_ENTRIES, max_total: int = MAX_TOTAL)
 
 def remove_unused(root: Path, used: Set[str]) -> int:
     """Remove the thumbnails of all but the picture files with these digests, mixed ones too;
-    returns how many.
+    return the number.
     """
     return _remove(path for path in paths(root) if path.stem not in used)
 

@@ -57,7 +57,7 @@ def tokenizer() -> Callable:
 
 
 def token_ids() -> tuple[int, ...]:
-    """The tokens of all words of the demo world, ascending: padding first; last the end of text,
+    """Return the tokens of all words of the demo world, ascending: padding first; last the end of text,
     where CLIP pools.
     """
     tokens = tokenizer()
@@ -68,7 +68,7 @@ def token_ids() -> tuple[int, ...]:
 
 
 def build(model_config: dict) -> OpenClipModel:
-    """The model of that config, on the CPU, its random weights always the same for one state of
+    """Return the model of that config, on the CPU, its random weights always the same for one state of
     PyTorch's generator.
     """
     from open_clip.model import CLIP, set_model_preprocess_cfg
@@ -134,7 +134,7 @@ def read(path: Path) -> tuple[dict, dict]:
 
 
 def load_checkpoint(path: Path) -> tuple[OpenClipModel, Callable, Callable]:
-    """The model (frozen, on the CPU), the transform from PIL image to tensor, and the tokenizer."""
+    """Return the model (frozen, on the CPU), the transform from PIL image to tensor, and the tokenizer."""
     import torch
     from open_clip.transform import PreprocessCfg, image_transform_v2
 

@@ -44,7 +44,7 @@ LOOKED_UP = "Not judged: a file cannot be asked for again."
 PAID = "Not judged: it takes requests to a server beyond those of the run."
 NOT_FINITE = "Not judged: what it gives are not finite numbers."
 
-# embeddings of pictures, shape (n, image_dim); None where any of them is not stored
+# embeddings of pictures, shape (n, image_dim); None if any of them is not stored
 StoredPictures = Callable[[Sequence[Picture]], np.ndarray | None]
 
 
@@ -136,7 +136,7 @@ def _pair_similarities(
 
 
 def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
-    """The model's `encode_texts`. Raises InvalidInput if it has none."""
+    """Return the model's `encode_texts`. Raises InvalidInput if it has none."""
     if not embeds_texts(model):
         raise InvalidInput(
             f"'{model.name}' has no embeddings of texts. Choose data with pictures to examine it on."
@@ -169,7 +169,7 @@ def _pixels(model: DualEncoder | PairScorer, images: Sequence[Picture]) -> list[
 
 
 def _pair_scores(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.ndarray) -> np.ndarray:
-    """The score of each picture with the text of the same row, shape (n,)."""
+    """Return the score of each picture with the text of the same row, shape (n,)."""
     scores = []
     for start in range(0, len(pixels), BATCH):
         rows = slice(start, start + BATCH)
@@ -185,7 +185,7 @@ def finite(similarity: Similarities) -> Check:
 
 
 def of_answers(model: CaseAnswerer) -> list[Check]:
-    """All checks of a model whose scores were computed elsewhere; most of them cannot be made."""
+    """Return all checks of a model whose scores were computed elsewhere; most of them cannot be made."""
     nothing = Similarities(np.empty((0, 0)), 0, model.n_scores, ("pictures", "captions"))
     unjudged = [
         preprocessing(model),
@@ -199,7 +199,7 @@ def of_answers(model: CaseAnswerer) -> list[Check]:
 
 
 def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
-    """All checks of a model that looks up what was computed elsewhere: whether it matches is judged."""
+    """Run all checks of a model that looks up imported answers: only whether pictures match captions."""
     unjudged = [
         preprocessing(model),
         activation(model),
@@ -277,9 +277,7 @@ def _moved(
 
 
 def matching(similarity: Similarities) -> list[Check]:
-    """Return whether what belongs together is more alike than what does not: AUC and, both ways, R@1;
-    against chance.
-    """
+    """Check that matching pairs are more similar than others, against chance: AUC and, in both directions, R@1."""
     n, (rows, columns) = len(similarity.scores), similarity.names
     nearest = "Of all {}, the nearest to one of the {} is its own more often than by chance."
     alike = f"{rows.capitalize()} are more like their own {columns} than like those of others."
@@ -394,7 +392,7 @@ def preprocessing(model: Model) -> Check:
 
 
 def _gap(built: str, published: str) -> float:
-    """The largest difference between two lists of figures, such as "0.48, 0.46, 0.41"."""
+    """Return the largest difference between two lists of figures, such as "0.48, 0.46, 0.41"."""
     figures = ([float(figure) for figure in text.split(",")] for text in (built, published))
     return max(abs(left - right) for left, right in zip(*figures, strict=True))
 

@@ -139,7 +139,7 @@ def _checks(
 
 
 def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Similarities:
-    """Similarities of pictures with first captions, or of second captions with first ones where the model has no
+    """Similarities of pictures with first captions, or of second captions with first ones if the model has no
     pictures, as it looks them up; for ITEMS items for which it has both.
 
     If no run has bound the model to its inputs, it is bound to these items.
@@ -172,7 +172,7 @@ def _plain(examination: Examination) -> dict:
 
 
 def sample(items: Sequence[Item], model: Model) -> list[Item]:
-    """The items that a model is tried on, all with their pictures or all without, none like
+    """Return the items that a model is tried on, all with their pictures or all without, none like
     another.
 
     Without pictures it is two different captions that must find each other.
@@ -246,12 +246,12 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
 
 
 def load(store: Store, digest: str = "*") -> list[Examination]:
-    """The stored examinations of the model with this digest, or of all models, latest first."""
+    """Return the stored examinations of the model with this digest, or of all models, latest first."""
     return _stored(store, digest)[0]
 
 
 def read_errors(store: Store) -> list[InvalidInput]:
-    """The error of each stored examination that cannot be read, or is not what was written."""
+    """List the errors of stored examinations that cannot be read or are damaged."""
     try:
         os.listdir(store.root / "models")
     except PermissionError as error:
@@ -285,7 +285,7 @@ def _stored(store: Store, digest: str) -> tuple[list[Examination], list[InvalidI
 
 
 def read(path: Path) -> Examination | None:
-    """The examination in a file; None where it was stored in another form. Raises InvalidInput."""
+    """Return the examination in a file; None if it was stored in another form. Raises InvalidInput."""
     try:
         content = replace_surrogates(parse_json_object(read_regular(path).decode()))
         if content.pop("schema") != SCHEMA:

@@ -60,7 +60,7 @@ class Budget:
         return sent * self._sent + received * self._received
 
     def promise(self, sent: int, received: int) -> float:
-        """Set aside what a request may cost; `settled` takes it back. Raises LimitReached."""
+        """Reserve the maximum cost of a request; `settled` releases it. Raises LimitReached."""
         with self._lock:
             amount = self.cost(sent, received) * self._excess
             if self.spent + self._promised + amount > self.limit:

@@ -164,7 +164,7 @@ def _in_order(cases: "pa.Table") -> Iterator[_Pair]:
 
 
 def _log_odds(answer: Reply, label: str) -> float:
-    """log p(yes) - log p(no), NaN where one of them is absent. Raises InvalidInput."""
+    """Compute log p(yes) - log p(no), NaN if one of them is absent. Raises InvalidInput."""
     choice = reply.entries(answer.content, "choices", label)[0]
     log_probabilities = choice.get("logprobs")
     if not isinstance(log_probabilities, dict):

@@ -74,7 +74,7 @@ class Client:
         )
 
     def stop(self) -> None:
-        """End all waiting; requests that are under way go on to their answer."""
+        """End all waiting; requests in progress still receive their answers."""
         self._stopping.set()
 
     def post(self, path: str, body: bytes, label: str, bill: Bill) -> str:

@@ -92,7 +92,7 @@ class ServedEmbeddings(ServedModel, Lookup):
     def _questions(
         self, side: str, contents: Mapping[str, str] | Mapping[str, Picture], kept: set[str]
     ) -> list[Question]:
-        """Return a request for each batch of what the log lacks."""
+        """Return a request for each batch of inputs that the log lacks."""
         lacking = [(key, content) for key, content in contents.items() if key not in kept]
         questions = []
         for start in range(0, len(lacking), BATCH[side]):
@@ -153,11 +153,11 @@ class ServedEmbeddings(ServedModel, Lookup):
             )
 
     def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Return float32 of shape (n, dim), NaN for what is not of the run."""
+        """Return float32 of shape (n, dim), NaN for inputs outside the run."""
         return self._get([text_id(text) for text in texts])
 
     def image_vectors(self, images: Sequence[Picture]) -> np.ndarray:
-        """Return float32 of shape (n, dim), NaN for what is not of the run."""
+        """Return float32 of shape (n, dim), NaN for inputs outside the run."""
         return self._get([self._picture_keys.get(picture.name, "") for picture in images])
 
     def _get(self, keys: Sequence[str]) -> np.ndarray:
@@ -205,7 +205,7 @@ def _rows(answer: Reply, count: int, label: str) -> np.ndarray:
 
 
 def _vector(entry: Mapping[str, object], label: str) -> Sequence[float]:
-    """Numbers, or what base64 of float32 holds, which some servers give unasked. Raises InvalidInput."""
+    """Decode numbers, or base64 of float32, which some servers return without a request. Raises InvalidInput."""
     embedding = entry.get("embedding")
     if isinstance(embedding, str):
         try:

@@ -16,7 +16,7 @@ class Identity:
     """Identity of the model that answered, as reported by the server."""
 
     model: str
-    fingerprint: str  # of the server's configuration; "" where it names none
+    fingerprint: str  # of the server's configuration; "" if it names none
 
     @property
     def words(self) -> str:
@@ -36,14 +36,14 @@ class Reply:
 
 
 def strange(label: str, problem: str) -> InvalidInput:
-    """The error about an answer that is none."""
+    """Return the error about an answer that is none."""
     return InvalidInput(
         f"The answer to {label} is none: {problem}. It is not kept; the same run goes on from there."
     )
 
 
 def parse(body: str, label: str) -> Reply:
-    """The answer in the body of a response. Raises InvalidInput, which names the request."""
+    """Return the answer in the body of a response. Raises InvalidInput, which names the request."""
     try:
         content = files.parse_json_object(body)
     except ValueError:
@@ -66,7 +66,7 @@ def parse(body: str, label: str) -> Reply:
 
 
 def _name(content: Mapping[str, Any], field: str, label: str) -> str:
-    """A name that is stored with every result; "" where there is none. Raises InvalidInput."""
+    """A name that is stored with every result; "" if there is none. Raises InvalidInput."""
     name = content.get(field) or ""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
         raise strange(

@@ -192,7 +192,7 @@ class ServedModel(Model):
 
     @abstractmethod
     def check(self, answer: Reply, question: Question) -> None:
-        """Raise InvalidInput if an answer is not what the question needs."""
+        """Raise InvalidInput if an answer does not fit the question."""
 
     def learn(self, answer: Reply, question: Question) -> None:
         """Store further facts about the model from the first answer."""
@@ -202,7 +202,7 @@ class ServedModel(Model):
 
         Args:
             cache: The store's folder.
-            budget: What may be spent.
+            budget: The limit of spending.
             reporter: Receives the progress.
 
         Raises:
@@ -241,7 +241,7 @@ class ServedModel(Model):
         return self.log.locked(lambda: self._reporter.update(waiting, 0, 1))
 
     def facts(self) -> dict[str, str]:
-        """Return what is known of it."""
+        """Describe the model, by subject."""
         return {
             "architecture": "unknown: a server answers",
             "parameters": "unknown",
@@ -250,7 +250,7 @@ class ServedModel(Model):
         }
 
     def ask(self, questions: Sequence[Question], n_kept: int) -> None:
-        """Report what the questions will take, and send them; answers go to the log.
+        """Report the cost of the questions, and send them; answers go to the log.
 
         Args:
             questions: That the log has no answer to.

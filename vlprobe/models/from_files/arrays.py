@@ -1,6 +1,6 @@
 """Arrays that NumPy saved: .npy files are mapped, archives are read into memory.
 
-NumPy's own checks compare what a header claims with the file before memory is used, and no object is unpickled.
+NumPy's own checks compare the size in a header with the file before memory is used, and no object is unpickled.
 """
 
 import hashlib
@@ -85,7 +85,7 @@ def read_archive(file: Path) -> dict[str, np.ndarray]:
 
 
 def ids_in(file: Path, arrays: Mapping[str, np.ndarray], name: str) -> list[str] | None:
-    """Return the ids in an array of an archive, None where it does not exist. Raises InvalidInput."""
+    """Return the ids in an array of an archive, None if it does not exist. Raises InvalidInput."""
     ids = arrays.get(name)
     if ids is None:
         return None

@@ -65,7 +65,7 @@ class BoundLookup(Lookup):
         )
 
     def add_note(self, sentence: str) -> str:
-        """Join a sentence to what a reader must know."""
+        """Append a sentence to the note for readers."""
         self._note = "; ".join(filter(None, [self._note, sentence]))
         return self._note
 

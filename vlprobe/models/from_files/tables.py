@@ -33,7 +33,7 @@ def lower_names(file: Path, names: Sequence[str]) -> list[str]:
 
 
 def read_objects(file: Path, expected: str) -> dict[str, list[object]]:
-    """Read the columns of an array of JSON objects, or of JSON lines; None where an object has no such field.
+    """Read the columns of an array of JSON objects, or of JSON lines; None if an object has no such field.
 
     Args:
         file: .json or .jsonl.

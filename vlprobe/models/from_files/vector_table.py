@@ -19,7 +19,7 @@ EXPECTED = "an id and an embedding; say which columns these are: +key=COLUMN+vec
 
 
 def read_keys(file: Path) -> list[str]:
-    """Return what the rows of a table name: its column `id`, or another of KEYS. Raises InvalidInput."""
+    """Return the keys of the rows of a table: its column `id`, or another of KEYS. Raises InvalidInput."""
 
     def key_column(names: Iterable[str]) -> list[str]:
         key = next((name for name in KEYS if name in names), "")
@@ -38,7 +38,7 @@ def read_vectors(path: Path, mapping: Mapping[str, str]) -> tuple[np.ndarray, li
 
     Args:
         path: A table.
-        mapping: Columns by what they are: `key`, `vector`. Else the usual names are looked for.
+        mapping: The names of the columns `key` and `vector`. Without it, the usual names are tried.
 
     Raises:
         InvalidInput: other columns, no vectors, vectors of different lengths, or a damaged file.
@@ -103,7 +103,7 @@ def _keys(path: Path, column: "list[object] | pa.ChunkedArray") -> list[str]:
 
 
 def _vector(path: Path, number: int, cells: object) -> np.ndarray:
-    """A row's vector, float32; empty where it has none."""
+    """Return a row's vector, float32; empty if it has none."""
     if isinstance(cells, str) and cells.strip():
         try:
             cells = files.parse_json(cells)
@@ -126,7 +126,7 @@ def _vector(path: Path, number: int, cells: object) -> np.ndarray:
 
 
 def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """The vectors as rows, NaN where there is none."""
+    """Return the vectors as rows, NaN where there is none."""
     widths = {len(vector) for vector in vectors} - {0}
     if len(widths) != 1:
         row = next((n for n, v in enumerate(vectors) if len(v) not in (0, len(vectors[0]))), 0)

@@ -57,11 +57,11 @@ class Vectors:
 
 
 def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[str, Vectors], str]:
-    """The vectors of a file by side, and the digest of all bytes that they come from.
+    """Return the vectors of a file by side, and the digest of all bytes that they come from.
 
     Args:
         path: A file, or a folder.
-        mapping: What columns or arrays are called: key, vector, pictures, texts, picture_ids,
+        mapping: The names of columns or arrays: key, vector, pictures, texts, picture_ids,
             text_ids.
         normalise: Whether vectors may have any length.
 
@@ -129,7 +129,7 @@ def check(path: Path) -> None:
 
 
 def ids_beside(folder: Path, side: str) -> list[str] | None:
-    """The ids of a side in the table of its name, as `vlprobe ask` writes it; None where there is none."""
+    """Return the ids of a side in the table of its name, as `vlprobe ask` writes it; None if there is none."""
     tables = [folder / f"{side}{suffix}" for suffix in (".parquet", ".jsonl", ".csv", ".tsv")]
     table = next(filter(files.is_file, tables), None)
     if table is None:
@@ -169,7 +169,7 @@ def _archive(
 
 
 def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalise: bool) -> Vectors:
-    """The vectors, if each of them is one of a finite length that it may have."""
+    """Return the vectors, if each of them is one of a finite length that it may have."""
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
         raise InvalidInput(
             f"'{file}' holds {array.dtype} of shape {array.shape}. Expected a vector a row."

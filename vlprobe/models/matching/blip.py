@@ -35,7 +35,7 @@ class Blip(TwoSided, BlipTowers):
 
     @property
     def _enc(self) -> int | None:
-        """The id of [ENC], where the vocabulary has it."""
+        """Id of [ENC], if the vocabulary has it."""
         config = self._model.config.text_config
         enc = config.bos_token_id + 1  # [DEC], which begins captions, and then [ENC]
         return enc if enc < config.vocab_size else None

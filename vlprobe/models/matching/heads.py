@@ -57,7 +57,7 @@ class HubModel:
 
     @classmethod
     def opened(cls, name: str, folder: Path, config: dict, device: str, precision: str) -> Self:
-        """The model of a folder, without its unused parts. Raises InvalidInput, as `hub.load`."""
+        """Return the model of a folder, without its unused parts. Raises InvalidInput, as `hub.load`."""
         import transformers
 
         may_be_missing = ("position_ids", *(f"{part}." for part in cls.unused_parts))

@@ -19,7 +19,7 @@ class Vilt(ItmHead):
         tokens: np.ndarray,
         logits: bool = False,
     ) -> np.ndarray:
-        """The rank head's logit of each picture and its text, float32 of shape (n,)."""
+        """Return the rank head's logit of each picture and its text, float32 of shape (n,)."""
         import torch
 
         height, width = (max(pixels.shape[axis] for pixels in encoded) for axis in (1, 2))

@@ -111,7 +111,7 @@ class LocalWriter:
         return json.dumps(body | {"usage": usage}, ensure_ascii=False)
 
     def _written(self, prompt: Prompt) -> str:
-        """The prompt as the chat template lays it out."""
+        """Return the prompt as the chat template lays it out."""
         messages: list[dict[str, Any]] = [dict(message) for message in prompt.messages]
         if self._template is not self._tokenizer:  # a processor's template expects parts
             for message in messages:
@@ -122,7 +122,7 @@ class LocalWriter:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> LocalWriter:
-    """The model of that name. Raises InvalidInput or MissingDependency."""
+    """Return the model of that name. Raises InvalidInput or MissingDependency."""
     hub.need(name, "transformers")
     device, precision = frozen.pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)

@@ -63,7 +63,7 @@ class WriterLog(AnswerLog):
         return {answer.questions[0]: _kept(answer.body) for answer in self}
 
     def reread(self) -> None:
-        """Forget what was read: another process may have written since."""
+        """Discard the cached answers: another process may have written since."""
         self.__dict__.pop("answers", None)
 
     def append(self, questions: Sequence[str], body: str) -> None:
@@ -121,7 +121,7 @@ def _kept(body: str) -> Answer:
 
 
 def answer_in(parsed: Reply, label: str) -> Answer:
-    """The text of a chat completion. Raises InvalidInput if it has none."""
+    """Return the text of a chat completion. Raises InvalidInput if it has none."""
     choice = reply.entries(parsed.content, "choices", label)[0]
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else None

@@ -1,1 +1,1 @@
-"""Edits that a language model writes for a dataset's captions, and what people think of them."""
+"""Edits that a language model writes for a dataset's captions, and people's verdicts on them."""

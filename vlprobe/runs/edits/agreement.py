@@ -110,7 +110,7 @@ def _labels(
 
 
 def _groups(edits: Sequence[SheetEdit]) -> np.ndarray:
-    """The number of each edit's caption."""
+    """Return the number of each edit's caption."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(edit.caption, len(numbers)) for edit in edits], dtype=int)
 
@@ -161,7 +161,7 @@ def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
 
 
 def sentence(written: Report) -> str:
-    """The numbers of all judges in words, for a person."""
+    """Return the numbers of all judges in words, for a person."""
     whole = next(row for row in reversed(written.rows) if row.meaning == "all")
     words = f"{whole.judge}: {percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"
     if len(written.judges) > 1:

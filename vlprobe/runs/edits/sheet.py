@@ -93,13 +93,14 @@ def edits_of(edits: EditsFile) -> tuple[SheetEdit, ...]:
 
 
 def drawn(edits: Sequence[SheetEdit], sample: int, seed: int) -> list[SheetEdit]:
-    """The edits in random order, the first `sample` of them; 0: all. A larger sample begins with a smaller one."""
+    """Return the edits in random order, the first `sample` of them; 0: all. A larger sample begins with a smaller
+    one."""
     order = sorted(edits, key=lambda edit: (draw(seed, edit.id, 0, "sheet"), edit.id))
     return order[: sample or None]
 
 
 def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[Verdict]:
-    """The verdicts of several sheets. Raises InvalidInput, also where a judge has judged an edit on two of them."""
+    """Return the verdicts of several sheets. Raises InvalidInput, also if a judge has judged an edit on two of them."""
     sheet_of: dict[tuple[str, str], Path] = {}
     verdicts = []
     for path in paths:
@@ -115,7 +116,7 @@ def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[Verdict]:
 
 
 def read_verdicts(path: Path, judged: JudgedFile) -> list[Verdict]:
-    """The verdicts of a filled-in sheet; rows without one are passed over.
+    """Return the verdicts of a filled-in sheet; rows without one are passed over.
 
     Raises:
         InvalidInput: naming row and column of the first thing that is wrong.

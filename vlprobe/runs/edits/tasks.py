@@ -62,7 +62,7 @@ class Task:
         )
 
     def question(self) -> Prompt:
-        """The second question: whether the text means the same."""
+        """Return the second question: whether the text means the same."""
         return Prompt(
             instructions.question(self.caption, self.text),
             temperature=0.0,

@@ -121,7 +121,7 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
 
 
 def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
-    """The distinct captions that are edited, each with all captions of the pictures that have it."""
+    """Return the distinct captions that are edited, each with all captions of the pictures that have it."""
     beside: dict[str, set[str]] = {}
     for item in items:
         every = {replies.plain(caption) for caption in item.captions}
@@ -134,7 +134,7 @@ def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
 
 
 def _batches(captions: dict[str, set[str]], order: EditOrder) -> Iterator[tuple[int, list[Task]]]:
-    """The tasks of some captions at a time, and how many captions come before."""
+    """Yield the tasks of some captions at a time, and how many captions come before."""
     listed = list(captions)
     for start in range(0, len(listed), CAPTIONS_AT_A_TIME):
         batch = listed[start : start + CAPTIONS_AT_A_TIME]
