@@ -79,7 +79,7 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
 
 @contextlib.contextmanager
 def without_draws() -> Iterator[None]:
-    """Within it, tensors are not filled with random numbers: for a model all of whose weights are
+    """Skip the random initialization of tensors inside the block, for a model whose weights are all
     loaded next.
     """
     import torch

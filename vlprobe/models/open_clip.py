@@ -255,7 +255,7 @@ def _sources(source: str, config: dict, weights: Path | None) -> list[Path] | No
 
 
 def _has_tokenizer_of_hub(source: str, config: dict) -> bool:
-    """Return whether OpenCLIP loads the tokenizer from the hub, by OpenCLIP's conditions; its default one is packaged."""
+    """Return whether the tokenizer comes from the hub, by OpenCLIP's conditions; its default one is packaged."""
     text = config["text_cfg"]
     names_tokenizer = isinstance(text, dict) and bool(text.get("hf_tokenizer_name"))
     is_folder = source.startswith("local-dir:")

@@ -73,7 +73,7 @@ class Profile(Progress):
         self._name, self._since = name, now
 
     def report(self) -> str:
-        """A table of the stages until now, with their sum."""
+        """Return a table of the stages until now, with their sum."""
         self._end_stage("start")
         wall = sum(stage.wall for stage in self.stages.values())
         rows = [*self.stages.items(), ("all", _sum(list(self.stages.values())))]

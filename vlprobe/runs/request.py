@@ -78,7 +78,7 @@ class Progress:
         """Reports that `done` of `total` cases or items of the stage `label` are finished."""
 
     def begin_run(self, keys: RunKeys) -> None:
-        """Reports which run is scored from now on: its finished parts can be read. Empty keys come
+        """Report which run is scored from now on: its finished parts can be read. Empty keys come
         before a model's first.
         """
 

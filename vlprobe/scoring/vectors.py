@@ -195,7 +195,7 @@ class VectorStore:
 
 
 def _exchange(mirror: Mirror, folder: Path) -> None:
-    """Fetch the files that are missing here, and uploads those that are missing there, such as
+    """Fetch the files that are missing here, and upload those that are missing there, such as
     after a failure.
     """
     object_names = mirror.names(mirror.name(folder))

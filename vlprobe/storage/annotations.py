@@ -45,7 +45,7 @@ class Annotations:
 
     @property
     def tags(self) -> dict[str, int]:
-        """All tags, by name, with how many cases have each."""
+        """Return all tags by name, with the number of cases of each."""
         counts = Counter(tag for annotation in self.current for tag in annotation.tags)
         return dict(sorted(counts.items()))
 

@@ -136,7 +136,7 @@ def _table_writer(path: Path) -> Iterator[TableWriter]:
 
 
 def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
-    """One Parquet file of all the tables, written as they come; returns its line in a manifest."""
+    """Write all the tables to one Parquet file as they come; return its line in a manifest."""
     with _table_writer(path) as writer:
         for table in tables:
             writer.write(table)

@@ -96,7 +96,7 @@ def without_wrong(judged: JudgedFile, verdicts: Sequence[Verdict]) -> tuple[byte
 def _labels(
     edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]
 ) -> tuple[np.ndarray, list[str]]:
-    """Places in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
+    """Return positions in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
     judges = sorted({verdict.judge for verdict in verdicts})
     column = {edit.id: number for number, edit in enumerate(edits)}
     labels = np.full((len(judges), len(edits)), agreement.UNJUDGED)
