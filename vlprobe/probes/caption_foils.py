@@ -30,7 +30,7 @@ class Draws:
 
     voters: tuple[str, ...] = ()  # names of the encoders that vote on the word taken out
     seed: int = 42  # the run's
-    caption_seeds: tuple[int, ...] = ()  # words are drawn for each; (): by only the run's
+    caption_seeds: tuple[int, ...] = ()  # words are drawn for each; (): only the run's seed
     words: substitution.Vocabulary | None = None  # what rand-voca puts in; None: our own list
 
     def by_rule(self, policy: str) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Only the clean gallery of a search: nothing is altered, and the rival of the right candidate is the best of all
+"""The clean gallery of a search: nothing is altered, and the rival of the right candidate is the best of all
 others.
 """
 

@@ -5,8 +5,8 @@ Kind `i2t`, one case per picture and policy: the gallery is every item's caption
 policy, every caption once more. Kind `t2i`, one case per caption, strength and seed: the gallery is
 every picture and each mixed with a partner. A patch or mixture that changes no pixel is neither a query nor in the
 gallery, and is counted as dropped. The clean gallery is always scored with the altered one; without policies and
-pictures only it is used, as kinds `clean_i2t` and `clean_t2i`, and what needs an altered gallery is unknown. A dataset
-that brings altered captions of its own (released files) is used unchanged.
+pictures only the clean gallery is used, as kinds `clean_i2t` and `clean_t2i`, and what needs an altered gallery is
+unknown. A dataset that brings altered captions of its own (released files) is used unchanged.
 """
 
 import copy
