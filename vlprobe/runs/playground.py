@@ -72,7 +72,7 @@ class Answer:
     model: str
     true: float  # score of the picture with the caption
     scores: np.ndarray  # shape (n,), of the picture with each edit
-    cosines: np.ndarray  # shape (n,), similarity of the caption with each edit, only texts
+    cosines: np.ndarray  # shape (n,), similarity of the caption with each edit, without the picture
     unseen: np.ndarray  # shape (n,), whether the edit is the same to the model as the caption
     alike: np.ndarray  # shape (n,), whether it is the same to the model as another of the edits
     sees: bool  # whether it was shown the picture

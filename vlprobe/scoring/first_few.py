@@ -27,7 +27,7 @@ def best_first(
 
 
 def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
-    """Pad the candidates of queries, best first, of shape (n_queries, k), to the width of FirstFew."""
+    """Pad or cut the candidates of queries, best first, of shape (n_queries, k), to FIRST columns."""
     missing = ((0, 0), (0, max(0, FIRST - numbers.shape[1])))
     return FirstFew(
         np.pad(numbers[:, :FIRST].astype(np.int64), missing, constant_values=-1),

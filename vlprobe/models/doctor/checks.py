@@ -199,7 +199,7 @@ def of_answers(model: CaseAnswerer) -> list[Check]:
 
 
 def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
-    """Run all checks of a model that looks up imported answers: only whether pictures match captions."""
+    """Check a model that looks up answers: finite values and matching are judged, the other checks are not."""
     unjudged = [
         preprocessing(model),
         activation(model),
