@@ -258,7 +258,7 @@ SCENES = {
     "a guess is not defined": (
         GUESS,
         (A, B),
-        {"kind": KindPresentation(label="Search", lies="false captions")},
+        {"kind": KindPresentation(label="Search", lies="wrong captions")},
         "Tiny CLIP and Pair-tuned are tied.",
     ),
     "three, two are better": (
