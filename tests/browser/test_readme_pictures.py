@@ -27,7 +27,7 @@ PICTURES = {
 }
 TOUR = {
     "drawer": "/explore",
-    "quiz": "/play",
+    "quiz": "/play?round=3",
     "repair": "/repair",
     **{
         name: SCREENS[name]

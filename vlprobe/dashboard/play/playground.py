@@ -75,7 +75,9 @@ def playground() -> None:
 def _page() -> None:
     take_sample()
     heading = st.empty()
-    heading.title("Playground")
+    heading.title(
+        "Playground: which captions fool the models?"
+    )  # two lines on a phone, as the finding
     st.markdown(
         "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in "
         "every way it knows, and each model says how well the picture fits: live, while you type."
