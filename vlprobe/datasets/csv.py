@@ -8,6 +8,7 @@ agree. A column `label` that marks captions as true and false is refused. Separa
 
 import csv
 import io
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,7 @@ def read_items(file: Path) -> list[Item]:
     captions: dict[str, list[str]] = {}
     tags: dict[str, dict[str, str]] = {}
     rows = _rows(file)
-    check_values(file, [row.get(LABEL, "").strip() for _, row in rows], f"table:{file}")
+    check_values(file, Counter(row.get(LABEL, "").strip() for _, row in rows), f"table:{file}")
     for line, row in rows:
         image = row.pop("image").strip()
         if not image:

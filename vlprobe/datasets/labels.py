@@ -1,7 +1,6 @@
 """A column `label` that says which captions are true of their picture."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
@@ -22,22 +21,22 @@ def is_true(value: str) -> bool | None:
     return TRUTHS.get(value.strip().lower())
 
 
-def check_values(file: Path, labels: Sequence[str], name: str) -> None:
+def check_values(file: Path, counts: Mapping[str, int], name: str) -> None:
     """Check that no captions are labeled false.
 
     Args:
         file: The table, for an error.
-        labels: The label of each caption.
+        counts: Number of captions by label; a blank label is none.
         name: The `table:` name of the file, for an error.
 
     Raises:
         InvalidInput: there are two labels, one for true and one for false captions.
     """
-    counts = Counter(label for label in labels if label.strip())
-    values = {is_true(value): value for value in counts}
-    if len(counts) == 2 and set(values) == {True, False}:
+    labels = [label for label in counts if label.strip()]
+    values = {is_true(label): label for label in labels}
+    if len(labels) == 2 and set(values) == {True, False}:
         raise InvalidInput(
-            f"'{file}' has {counts[values[False]]:,} of {len(labels):,} captions with the label "
+            f"'{file}' has {counts[values[False]]:,} of {sum(counts.values()):,} captions with the label "
             f"'{values[False]}', which do not fit their picture. Use the others: {name}+label={values[True]}. "
             f"If '{LABEL}' says something else: {name}+subset={LABEL}."
         )

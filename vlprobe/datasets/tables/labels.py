@@ -37,7 +37,8 @@ def check(table: Table, layout: Layout, name: str) -> None:
         return
     if not pa.types.is_string(labels.type):
         return
-    check_values(table.file, labels.to_pylist(), name)
+    counts = {pair["values"]: pair["counts"] for pair in labels.value_counts().to_pylist()}
+    check_values(table.file, counts, name)
 
 
 def _are_ids(captions: pa.ChunkedArray) -> bool:
