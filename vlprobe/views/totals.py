@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from vlprobe.errors import NotFound
 from vlprobe.models import presets, published
 from vlprobe.storage.store import Store
+from vlprobe.views import cases as views_cases
 from vlprobe.views import estimates, runs
+from vlprobe.views import rows as views_rows
 
 _CSV = Path(__file__).with_name("totals.csv")
 SOURCE = "mteb results (CC0)"
@@ -261,12 +264,12 @@ def of_questions(
         name, published_metric = list(benchmark.metrics[question_set.probe].items())[-1]
         if kind not in question_set.metrics[name].kinds:
             continue
-        table = estimates.estimates(store, question_set)
-        asked = table.loc[(table["model"] == model) & (table["metric"] == name), "n_cases"]
-        if not set(asked.astype(int)) & benchmark.sizes:
+        numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
+        margins = views_cases.margins_of(store, question_set.run(model).key, numbers)
+        if np.count_nonzero(~np.isnan(margins)) not in benchmark.sizes:
             continue
         totals = load()
         is_same = (totals["task"] == benchmark.task) & (totals["metric"] == published_metric)
-        rows = totals.loc[is_same].sort_values("value", ascending=False, kind="stable")
-        return tuple(Total(row.model, 1 - row.value) for row in rows.itertuples(index=False))
+        best_first = totals.loc[is_same].sort_values("value", ascending=False, kind="stable")
+        return tuple(Total(row.model, 1 - row.value) for row in best_first.itertuples(index=False))
     return ()
