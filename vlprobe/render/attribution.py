@@ -11,13 +11,18 @@ from pathlib import Path
 import htpy
 
 from vlprobe.datasets import bundled, photographs
-from vlprobe.datasets.credits import picture_credit, picture_credits
+from vlprobe.datasets.credits import Credit, picture_credit, picture_credits
 from vlprobe.models.published import NOTE
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.views.records import RunRow
 
 NOT_BUNDLED = "Picture not bundled"
 SECURE = "https://"  # other addresses are shown as text
+
+
+def photo_values(credit: Credit) -> dict[str, str]:
+    """Return the label and page of a photograph, and its license with its address."""
+    return _values("Photo", credit.page, credit.license, credit.license_url)
 
 
 def credit_values(name: str) -> dict[str, str] | None:
@@ -28,12 +33,12 @@ def credit_values(name: str) -> dict[str, str] | None:
         name: The stored name of the picture.
     """
     if credit := picture_credit(name):
-        values = ("Photo", credit.page, credit.license, credit.license_url)
-    elif bundled.is_absent(name):
-        values = (NOT_BUNDLED, photographs.page(Path(name)), "", "")
-    else:
-        return None
-    return dict(zip(("label", "page", "license", "licenseUrl"), values, strict=True))
+        return photo_values(credit)
+    return _values(NOT_BUNDLED, photographs.page(Path(name))) if bundled.is_absent(name) else None
+
+
+def _values(label: str, page: str, license_: str = "", license_url: str = "") -> dict[str, str]:
+    return {"label": label, "page": page, "license": license_, "licenseUrl": license_url}
 
 
 def credit_line(name: str) -> htpy.Element | None:
@@ -48,14 +53,19 @@ def credit_line(name: str) -> htpy.Element | None:
     ]
 
 
+def distinct_credits(names: Iterable[str]) -> list[Credit]:
+    """Return the credits of pictures and of the pictures mixed into them, each once, in their order."""
+    credits = chain.from_iterable(map(picture_credits, names))
+    return list(dict.fromkeys(credit for credit in credits if credit))
+
+
 def credits_line(names: Iterable[str]) -> htpy.Element | None:
     """Return the credits of pictures that are shown together as one line of HTML; None without any.
 
     Args:
         names: Stored names of the pictures, in their order.
     """
-    credits = dict.fromkeys(filter(None, chain.from_iterable(map(picture_credits, names))))
-    if not credits:
+    if not (credits := distinct_credits(names)):
         return None
     parts: list[htpy.Node] = []
     for number, credit in enumerate(credits, 1):

@@ -12,8 +12,7 @@ import numpy as np
 from vlprobe import views
 from vlprobe.datasets.credits import picture_credit
 from vlprobe.render import case_lines, wall
-from vlprobe.render.attribution import credit_values
-from vlprobe.render.case_lines import Strip
+from vlprobe.render.attribution import credit_values, distinct_credits, photo_values
 from vlprobe.render.html import cases as html_cases
 from vlprobe.render.site.privacy import bare
 from vlprobe.render.site.subject import Subject, Values
@@ -159,7 +158,7 @@ def _case(
                     {"source": subject.shelf.key(shot.name), "alt": shot.words, "style": shot.css}
                     for shot in strip.pictures
                 ],
-                _strip_credits(strip),
+                list(map(photo_values, distinct_credits(shot.name for shot in strip.pictures))),
             ]
             for strip in case_lines.strips(card, kind)
         ],
@@ -213,12 +212,6 @@ def _shots(subject: Subject, card: WallCard, kind: KindPresentation) -> list[Val
         }
         for name, label, alt, style in shots
     ]
-
-
-def _strip_credits(strip: Strip) -> list[dict[str, str]]:
-    """Return the credits of the photographs in a strip, each once."""
-    values = map(credit_values, dict.fromkeys(shot.name for shot in strip.pictures))
-    return [each for each in values if each and each["license"]]
 
 
 def right_label(card: WallCard) -> str:
