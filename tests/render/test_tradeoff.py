@@ -72,7 +72,7 @@ def test_what_is_outside_is_named_at_its_side_with_its_number():
     notes = {note["side"]: note["text"] for note in picture([*REAL, CONTROL], PRINTED)["edges"]}
     below = notes["below"].replace("\u00a0", " ")
     assert below == (
-        "off the chart: Coin flip 50.0 %, a control · Low and Lower L, as printed, 46.0 to 65.0 %"
+        "below the chart: Coin flip 50.0 %, a control · Low and Lower L, as printed, 46.0 to 65.0 %"
     )
     assert notes["left"] == "further to the left: Far, as printed, 0.0580"
     assert set(notes) == {"below", "left"}

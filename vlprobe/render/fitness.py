@@ -11,8 +11,8 @@ from vlprobe.views.fitness import ModelFitness, Warned
 CHECKS = {  # stored names of checks: heading of a column
     "preprocessing": "Pictures prepared as in training",
     "activation": "Activation as in training",
-    "text_batch": "Same result alone and in a batch",
-    "image_batch": "A picture alone or among others",
+    "text_batch": "Caption: same result alone and in a batch",
+    "image_batch": "Picture: same result alone and in a batch",
     "finite": "Finite numbers",
     "matched_auc": "Pairs above chance",
     "r1_forth": "Picture finds caption",

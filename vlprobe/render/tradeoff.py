@@ -28,8 +28,8 @@ STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 LONGEST = 2000  # characters of a caption beside the picture
 SIDES = ("below", "above", "left", "right")
 SIDE_WORDS = {
-    "below": "off the chart",
-    "above": "above the frame",
+    "below": "below the chart",
+    "above": "above the chart",
     "left": "further to the left",
     "right": "further to the right",
 }

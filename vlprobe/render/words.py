@@ -30,8 +30,11 @@ SLICED_BY = {
     caption_bins.LENGTH: "Length of the caption",
     caption_bins.FREQUENCY: "Rarest word of the caption",
 }
-DELETED = {"random": "A random word taken out", "low-ei": "Least important word removed"}
-DELETED["high-ei"] = "The most telling word taken out"
+DELETED = {
+    "random": "Random word removed",
+    "low-ei": "Least important word removed",
+    "high-ei": "Most important word removed",
+}
 SHIPPED_MODELS = {  # models that come with vlprobe: their names and descriptions
     "demo:softmax": ("Tiny CLIP", "A small CLIP, taught on drawn scenes with CLIP's own loss."),
     "demo:sigmoid": ("Tiny SigLIP", "The same small model, taught with SigLIP's loss."),
