@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.dashboard import components
-from vlprobe.datasets import credits
+from vlprobe.datasets import bundled, credits
 from vlprobe.render import attribution, case_lines, home, tradeoff, wall
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards as html_cards
@@ -29,7 +29,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
-from vlprobe.types import Publication
+from vlprobe.types import Picture, PictureEdit, Publication
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard
 
@@ -216,6 +216,15 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
     assert shown == pages
     whole = report(store, views.runs.question_set(store, keys["prsm"]))
     assert "vp-strip" in whole and "Photos: " in whole
+
+
+def test_a_mixture_has_the_credits_of_both_photographs_once():
+    first, second = (bundled.COCO / name for name in sorted(credits.bundled_credits())[:2])
+    mixture = Picture(first, PictureEdit("mix", second, 0.9, 1)).name
+    pages = [credit.page for credit in attribution.distinct_credits([mixture, str(first)])]
+    assert pages == [credits.bundled_credits()[path.name].page for path in (first, second)]
+    values = attribution.photo_values(credits.bundled_credits()[first.name])
+    assert values == attribution.credit_values(str(first))
 
 
 def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed):
