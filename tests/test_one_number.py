@@ -14,16 +14,16 @@ import pytest
 from tests.cli.test_main import call
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.dashboard.walls import component_values, values_of, wall
-from tests.render.test_site import PIXEL, tables
+from tests.surfaces.test_site import PIXEL, tables
 from vlprobe import views
-from vlprobe.render.notebook import interface
-from vlprobe.render.report import report
-from vlprobe.render.site import bundle, shelf
-from vlprobe.render.site.subject import Limits
 from vlprobe.render.words import AVERAGED, model_name
 from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.notebook import interface
+from vlprobe.surfaces.report import report
+from vlprobe.surfaces.site import bundle, shelf
+from vlprobe.surfaces.site.subject import Limits
 
 KEY = "caca69741f742f8b"  # captions of drawn scenes, reworded and made wrong
 Shares = Iterator[

@@ -21,8 +21,8 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 if TYPE_CHECKING:
-    from vlprobe.render.notebook.callback import Callback
-    from vlprobe.render.notebook.interface import (
+    from vlprobe.surfaces.notebook.callback import Callback
+    from vlprobe.surfaces.notebook.interface import (
         compare,
         edits,
         failures,
@@ -43,13 +43,13 @@ __all__ = [
     "results",
     "run",
 ]
-_MODULES = {"Callback": "vlprobe.render.notebook.callback"}
+_MODULES = {"Callback": "vlprobe.surfaces.notebook.callback"}
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'vlprobe' has no attribute '{name}'")
-    module = importlib.import_module(_MODULES.get(name, "vlprobe.render.notebook.interface"))
+    module = importlib.import_module(_MODULES.get(name, "vlprobe.surfaces.notebook.interface"))
     return getattr(module, name)
 
 

@@ -12,10 +12,10 @@ from tests.browser.test_walk import SETS
 from tests.conftest import make_tiny
 from vlprobe import views
 from vlprobe.dashboard import navigation
-from vlprobe.render.report import case, report
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import case, report
 
 pytestmark = pytest.mark.browser
 

@@ -8,13 +8,13 @@ import pytest
 
 from tests.browser.conftest import HOSTILE_CAPTIONS, another, severe_violations
 from vlprobe import views
-from vlprobe.render.site import bundle
-from vlprobe.render.site.subject import Limits
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import display_names, shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.site import bundle
+from vlprobe.surfaces.site.subject import Limits
 
 pytestmark = pytest.mark.browser
 READY = "main[data-ready]"

@@ -7,9 +7,9 @@ import pytest
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import card_ids, component_values
 from vlprobe import views
-from vlprobe.render.report import selection
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import selection
 
 
 def test_nobody_is_asked_to_sign_in_unless_the_server_says_so(

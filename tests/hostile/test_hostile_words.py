@@ -20,10 +20,10 @@ from vlprobe.cli.main import main
 from vlprobe.datasets import csv as csv_dataset
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import lgip, lgip_format, substitution
-from vlprobe.render.report import case, report, selection
 from vlprobe.runs import request, run
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import case, report, selection
 
 WORDS = [
     "<script>vpevil()</script>",

@@ -14,21 +14,21 @@ from vlprobe.render import attribution, case_lines, home, tradeoff, wall
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import drawer as html_drawer
-from vlprobe.render.notebook.interface import load_dataset
-from vlprobe.render.notebook.objects import Results
 from vlprobe.render.orders import order_sentences
-from vlprobe.render.report import slides as slides_file
-from vlprobe.render.report.case import case_page
-from vlprobe.render.report.report import report
-from vlprobe.render.site.cases import case_entries
-from vlprobe.render.site.shelf import Shelf
-from vlprobe.render.site.subject import Limits, subject
 from vlprobe.render.slides import deck, values
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.notebook.interface import load_dataset
+from vlprobe.surfaces.notebook.objects import Results
+from vlprobe.surfaces.report import slides as slides_file
+from vlprobe.surfaces.report.case import case_page
+from vlprobe.surfaces.report.report import report
+from vlprobe.surfaces.site.cases import case_entries
+from vlprobe.surfaces.site.shelf import Shelf
+from vlprobe.surfaces.site.subject import Limits, subject
 from vlprobe.types import Picture, PictureEdit, Publication
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard

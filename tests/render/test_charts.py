@@ -13,7 +13,7 @@ from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts, numbers
 from vlprobe.render import marks as model_marks
 from vlprobe.render.html import elements
-from vlprobe.render.report import figures
+from vlprobe.surfaces.report import figures
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 UP = BY_NAME["positive_rate"]

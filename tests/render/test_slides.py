@@ -17,11 +17,11 @@ from tests.render.verdict_scenes import HOSTILE, LONG, RTL
 from vlprobe import registry
 from vlprobe.dashboard import components
 from vlprobe.render import charts
-from vlprobe.render.report.slides import json_text, slides_file
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, ranking, values
 from vlprobe.render.slides.case import case_slides, segments
 from vlprobe.render.words import presentations
+from vlprobe.surfaces.report.slides import json_text, slides_file
 from vlprobe.views.believed import Contestant
 from vlprobe.views.standings import PairedModels, Standings, SubtypeShare
 from vlprobe.views.story import Opener, Story

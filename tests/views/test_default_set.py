@@ -12,14 +12,14 @@ from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
-from vlprobe.render.report import report
-from vlprobe.render.site import bundle
-from vlprobe.render.site.subject import Limits
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import report
+from vlprobe.surfaces.site import bundle
+from vlprobe.surfaces.site.subject import Limits
 
 CONTROL = "control:random"
 

@@ -12,10 +12,10 @@ from tests.dashboard.test_pages import open_page
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.errors import NotFound
-from vlprobe.render.report import report
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import report
 
 TODAY = ("control:random", "control:constant")
 VETERANS = ("veteran", "elder")  # asked by the metrics of before

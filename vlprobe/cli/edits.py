@@ -135,9 +135,9 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 
     Their order is random and what was intended is not on it. Give every judge a copy of their own name.
     """
-    from vlprobe.render.report.selection import defused
     from vlprobe.runs.edits.sheet import COLUMNS, drawn, open_edits
     from vlprobe.storage import files
+    from vlprobe.surfaces.report.selection import defused
 
     edits_on_it = drawn(open_edits(edits_path).edits, sample, seed)
     if output.exists():

@@ -117,7 +117,7 @@ def print_table(
     """
     from vlprobe.metrics.estimate import FEWEST_ITEMS
     from vlprobe.render.numbers import TOO_FEW
-    from vlprobe.render.report.selection import defused
+    from vlprobe.surfaces.report.selection import defused
 
     if how == "csv":
         click.echo(table.map(defused).to_csv(index=False), nl=False)

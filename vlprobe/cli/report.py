@@ -21,8 +21,8 @@ from vlprobe.errors import InvalidInput
 def report(ctx: click.Context, output: Path, key: str) -> None:
     """Write a comparison of all models on one question set as one HTML file that opens offline."""
     from vlprobe import views
-    from vlprobe.render.report import report as page
     from vlprobe.storage import files
+    from vlprobe.surfaces.report import report as page
 
     store = results_store(ctx)
     sets = views.runs.question_sets(store)

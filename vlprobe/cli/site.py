@@ -58,8 +58,8 @@ def site(
     Results that come with vlprobe can be named, too, and are taken where nothing else is stored.
     """
     from vlprobe import views
-    from vlprobe.render.site import bundle
-    from vlprobe.render.site.subject import Limits
+    from vlprobe.surfaces.site import bundle
+    from vlprobe.surfaces.site.subject import Limits
 
     store = results_store(ctx)
     bundle.check_output(output)

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe.dashboard.state import Questions, store
-from vlprobe.render.report import report, selection
+from vlprobe.surfaces.report import report, selection
 
 
 def report_button(stored: Questions) -> None:

@@ -29,12 +29,12 @@ from vlprobe.render import wall as render_wall
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import drawer
 from vlprobe.render.html.elements import tag
-from vlprobe.render.report import case as report_case
 from vlprobe.render.wall import changed_words, count_text, pattern_words, shorten, top_lists
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation, Annotations
+from vlprobe.surfaces.report import case as report_case
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import CaseRow, answer_records, records

@@ -13,9 +13,9 @@ from vlprobe.dashboard.export import report_button
 from vlprobe.dashboard.state import Questions, address, attempt, plain, query, quiet, store, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import tag
-from vlprobe.render.report import selection
 from vlprobe.storage import annotations, bookmarks
 from vlprobe.storage.annotations import Annotation
+from vlprobe.surfaces.report import selection
 from vlprobe.views.filter import Filter
 
 LISTED = 50  # cases with tags or notes

@@ -18,7 +18,7 @@ from vlprobe.dashboard.state import n_passing, quiet, store, view
 from vlprobe.render import facing
 from vlprobe.render.forest import part_title, rest
 from vlprobe.render.html.elements import mark, tag
-from vlprobe.render.report.embed import embed
+from vlprobe.render.html.embed import embed
 from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.scoring import thumbnails
 from vlprobe.views.believed import Comparison

@@ -16,8 +16,8 @@ from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.state import quiet, store, view
 from vlprobe.render import charts
 from vlprobe.render.html import compare
-from vlprobe.render.report.selection import defused
 from vlprobe.render.words import AVERAGED, movement_kinds, presentations
+from vlprobe.surfaces.report.selection import defused
 from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.views.believed import Comparison
 from vlprobe.views.compare import SIGNIFICANCE

@@ -21,11 +21,11 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.render.html.elements import tag
-from vlprobe.render.report import slides as slides_file
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, ranking, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
+from vlprobe.surfaces.report import slides as slides_file
 from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.story import Story, opener, story

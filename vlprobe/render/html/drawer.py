@@ -9,7 +9,7 @@ from vlprobe.render.attribution import credits_line
 from vlprobe.render.case_lines import ICONS, CaptionLine, ModelBar, Strip
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import mark
-from vlprobe.render.report.embed import embed
+from vlprobe.render.html.embed import embed
 from vlprobe.render.wall import count_word
 from vlprobe.render.words import NOT_RENAMED
 from vlprobe.types.presentation import KindPresentation

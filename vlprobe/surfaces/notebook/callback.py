@@ -12,9 +12,9 @@ import pandas as pd
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.in_memory import ModuleEncoder
 from vlprobe.render import numbers as render_numbers
-from vlprobe.render.notebook import drawing
-from vlprobe.render.notebook.interface import load_dataset, run
-from vlprobe.render.notebook.objects import LoadedData, Results
+from vlprobe.surfaces.notebook import drawing
+from vlprobe.surfaces.notebook.interface import load_dataset, run
+from vlprobe.surfaces.notebook.objects import LoadedData, Results
 from vlprobe.types import Dataset
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import htpy
 
+from vlprobe.render.html.embed import embed
 from vlprobe.render.html.style import STYLE
-from vlprobe.render.report.embed import embed
 
 POLICY = (
     "default-src 'none'; img-src data:; script-src '{script}'; style-src '{style}'; "

@@ -9,11 +9,11 @@ from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards
 from vlprobe.render.html.elements import ordered
-from vlprobe.render.report.embed import embed
-from vlprobe.render.report.page import commands, page
+from vlprobe.render.html.embed import embed
 from vlprobe.render.words import presentations
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report.page import commands, page
 from vlprobe.views.records import CaseRow, answer_records, records
 from vlprobe.views.runs import QuestionSet
 

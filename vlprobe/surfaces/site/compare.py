@@ -9,8 +9,8 @@ from itertools import permutations, product
 from vlprobe import views
 from vlprobe.render import facing, forest
 from vlprobe.render.sentences import unbroken
-from vlprobe.render.site.subject import Subject, Values, entries
 from vlprobe.render.verdict import verdict
+from vlprobe.surfaces.site.subject import Subject, Values, entries
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Comparison
 from vlprobe.views.records import AnswerRow, answer_records

@@ -18,13 +18,13 @@ from click.testing import CliRunner
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.render import charts, numbers
-from vlprobe.render.report import case as report_case
-from vlprobe.render.report import figures, front, report, selection
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import case as report_case
+from vlprobe.surfaces.report import figures, front, report, selection
 
 ONE, OTHER = "control:random", "guess"
 NASTY = 'A <script>alert(1)</script> "dog" & =cmd is on a bench.'

@@ -17,17 +17,17 @@ from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards, papers, tables
 from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html.elements import breakable, mark, ordered
+from vlprobe.render.html.embed import embed
 from vlprobe.render.orders import order_sentences
-from vlprobe.render.report import figures
-from vlprobe.render.report.embed import embed
-from vlprobe.render.report.front import first_page
-from vlprobe.render.report.page import commands, page, remark, table
-from vlprobe.render.report.subject import LARGE, SMALL, UNIT, Subject
 from vlprobe.render.sentences import counted
 from vlprobe.render.words import AVERAGED, INTERVALS, presentations, slice_order, value_label
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import figures
+from vlprobe.surfaces.report.front import first_page
+from vlprobe.surfaces.report.page import commands, page, remark, table
+from vlprobe.surfaces.report.subject import LARGE, SMALL, UNIT, Subject
 from vlprobe.types import POOLED
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.compare import compare

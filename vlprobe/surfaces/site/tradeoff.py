@@ -4,7 +4,7 @@ from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.render import steadiest, tradeoff
 from vlprobe.render.charts.styles import DISTINCT, emphasised
-from vlprobe.render.site.subject import Subject, Values, entries
+from vlprobe.surfaces.site.subject import Subject, Values, entries
 from vlprobe.types import Metric
 from vlprobe.types.presentation import TradeOff
 from vlprobe.views.filter import Filter

@@ -9,7 +9,7 @@ import htpy
 
 from vlprobe.render import wall as wall_words
 from vlprobe.render.attribution import credit_line
-from vlprobe.render.report.embed import embed
+from vlprobe.render.html.embed import embed
 from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.wall import WallCard

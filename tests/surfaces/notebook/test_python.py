@@ -18,9 +18,9 @@ from tests.registry.conftest import FILES
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lgip
-from vlprobe.render.notebook.objects import Results
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.notebook.objects import Results
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "python.md"
 HOSTILE = (

@@ -17,15 +17,15 @@ from tests.cli.test_main import call
 from tests.conftest import store_again
 from vlprobe import registry, views
 from vlprobe.datasets.credits import credits_of
-from vlprobe.render.site import bundle, pages, scripts, shelf
-from vlprobe.render.site.cases import credit
-from vlprobe.render.site.subject import Limits
 from vlprobe.render.verdict import verdict
 from vlprobe.render.words import presentations
 from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.site import bundle, pages, scripts, shelf
+from vlprobe.surfaces.site.cases import credit
+from vlprobe.surfaces.site.subject import Limits
 from vlprobe.views.runs import QuestionSet
 
 KEY = "f48bdd995cda2f2a"  # pairs of drawn scenes

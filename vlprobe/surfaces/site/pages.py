@@ -12,7 +12,7 @@ import htpy
 
 from vlprobe import __version__
 from vlprobe.render.html.style import STYLE
-from vlprobe.render.site import scripts
+from vlprobe.surfaces.site import scripts
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "

@@ -8,11 +8,11 @@ from vlprobe.datasets.credits import Credit, credits_of
 from vlprobe.render.charts.styles import Looks, styles
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import sentence_names, shortened
-from vlprobe.render.site.privacy import bare
-from vlprobe.render.site.shelf import Shelf
 from vlprobe.render.words import model_name, presentations
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.site.privacy import bare
+from vlprobe.surfaces.site.shelf import Shelf
 from vlprobe.types.presentation import Presentation
 from vlprobe.views.runs import QuestionSet
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from vlprobe import views
 from vlprobe.render import wall
-from vlprobe.render.site.cases import case_entries
-from vlprobe.render.site.subject import Subject, Values
 from vlprobe.render.words import slice_order, value_label
+from vlprobe.surfaces.site.cases import case_entries
+from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
 from vlprobe.views.patterns import Pattern

@@ -7,8 +7,8 @@ from vlprobe import views
 from vlprobe.render import home
 from vlprobe.render import showcase as words
 from vlprobe.render.sentences import counted
-from vlprobe.render.site.explore import types_of
-from vlprobe.render.site.subject import Subject, Values
+from vlprobe.surfaces.site.explore import types_of
+from vlprobe.surfaces.site.subject import Subject, Values
 
 FAILURES = 24  # at most
 SEED = 196  # of the order of failures, as that of shipped ones in the dashboard

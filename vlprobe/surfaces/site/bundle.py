@@ -13,18 +13,18 @@ from pathlib import Path
 from vlprobe.errors import InvalidInput
 from vlprobe.render.attribution import published_text
 from vlprobe.render.sentences import counted
-from vlprobe.render.site import pages, scripts
-from vlprobe.render.site.compare import compare_values
-from vlprobe.render.site.explore import explore_values
-from vlprobe.render.site.home import home_values
-from vlprobe.render.site.present import present_values
-from vlprobe.render.site.privacy import Privacy, bare
-from vlprobe.render.site.shelf import Shelf
-from vlprobe.render.site.subject import Limits, Subject, Values, subject
-from vlprobe.render.site.tradeoff import kind_of_lie, tradeoff_values
 from vlprobe.render.words import dataset_name, distinct
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.site import pages, scripts
+from vlprobe.surfaces.site.compare import compare_values
+from vlprobe.surfaces.site.explore import explore_values
+from vlprobe.surfaces.site.home import home_values
+from vlprobe.surfaces.site.present import present_values
+from vlprobe.surfaces.site.privacy import Privacy, bare
+from vlprobe.surfaces.site.shelf import Shelf
+from vlprobe.surfaces.site.subject import Limits, Subject, Values, subject
+from vlprobe.surfaces.site.tradeoff import kind_of_lie, tradeoff_values
 from vlprobe.views.runs import QuestionSet
 
 TITLE = "vlprobe"

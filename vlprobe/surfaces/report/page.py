@@ -7,8 +7,8 @@ The first line of its head forbids both, so that not even a mistake in what foll
 import htpy
 
 from vlprobe import __version__
+from vlprobe.render.html.embed import embed
 from vlprobe.render.html.style import STYLE
-from vlprobe.render.report.embed import embed
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 PAPER = """<style>

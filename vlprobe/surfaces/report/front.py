@@ -11,15 +11,15 @@ import pandas as pd
 
 from vlprobe import views
 from vlprobe.render.html import cards
-from vlprobe.render.report import figures
-from vlprobe.render.report.embed import embed
-from vlprobe.render.report.page import remark
-from vlprobe.render.report.subject import LARGE, SMALL, UNIT, Subject
+from vlprobe.render.html.embed import embed
 from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.showcase import heading
 from vlprobe.render.verdict import verdict
 from vlprobe.render.wall import BELIEVED
 from vlprobe.storage import display_names
+from vlprobe.surfaces.report import figures
+from vlprobe.surfaces.report.page import remark
+from vlprobe.surfaces.report.subject import LARGE, SMALL, UNIT, Subject
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Comparison
 from vlprobe.views.records import CaseRow, answer_records, records

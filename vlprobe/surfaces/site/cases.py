@@ -14,11 +14,11 @@ from vlprobe.datasets.credits import picture_credit
 from vlprobe.render import case_lines, wall
 from vlprobe.render.attribution import credit_values, distinct_credits, photo_values
 from vlprobe.render.html import cases as html_cases
-from vlprobe.render.site.privacy import bare
-from vlprobe.render.site.subject import Subject, Values
 from vlprobe.render.words import value_label
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
+from vlprobe.surfaces.site.privacy import bare
+from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter

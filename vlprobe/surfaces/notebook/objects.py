@@ -17,12 +17,12 @@ from vlprobe.render import verdict as render_verdict
 from vlprobe.render.attribution import credit_line, published_line
 from vlprobe.render.html.tables import metrics
 from vlprobe.render.model_lookup import find_model
-from vlprobe.render.notebook import drawing
 from vlprobe.render.wall import heading
 from vlprobe.render.words import dataset_name, model_name, presentations
 from vlprobe.scoring import thumbnails
 from vlprobe.scoring.encoder import Encoder
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.notebook import drawing
 from vlprobe.types import POOLED, Capabilities, Edit, Item, Model, Picture, Probe
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter

@@ -12,7 +12,13 @@ from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lgip
 from vlprobe.render.model_lookup import find_model, find_run
-from vlprobe.render.notebook.objects import (
+from vlprobe.runs import ray_cluster
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
+from vlprobe.storage import store as stores
+from vlprobe.storage.store import Store
+from vlprobe.surfaces.notebook.objects import (
     Compared,
     EditedCaption,
     Edits,
@@ -21,12 +27,6 @@ from vlprobe.render.notebook.objects import (
     LoadedModel,
     Results,
 )
-from vlprobe.runs import ray_cluster
-from vlprobe.runs.request import Progress, Request
-from vlprobe.runs.run import execute
-from vlprobe.storage import shipped
-from vlprobe.storage import store as stores
-from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Model
 from vlprobe.views import runs as views_runs
 from vlprobe.views.runs import QuestionSet

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.site.subject import Subject, Values
 from vlprobe.render.slides import deck, ranking, values
 from vlprobe.storage import display_names
+from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.views.story import story
 
 

@@ -1,0 +1,1 @@
+"""Surfaces besides the dashboard: the static site, the report, and notebooks."""
