@@ -7,8 +7,7 @@ from vlprobe.perturb import lexicon
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.kinds.edits import LIES
 from vlprobe.render import wall
-from vlprobe.render.sentences import shortened
-from vlprobe.render.wall import NUMBERS
+from vlprobe.render.sentences import NUMBERS, shortened
 from vlprobe.views.wall import WallCard
 
 INDEFINITE = ("a", "an", "one", "single", "another")

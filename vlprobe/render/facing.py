@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.wall import CHANGES, CardData, card_data, frames, shorten
+from vlprobe.render.sentences import shorten
+from vlprobe.render.wall import CHANGES, CardData, card_data, frames
 from vlprobe.render.words import movement_kinds
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, table, tag
-from vlprobe.render.wall import count_word
+from vlprobe.render.sentences import count_word
 from vlprobe.views.fitness import ModelFitness, Warned
 
 CHECKS = {  # stored names of checks: heading of a column

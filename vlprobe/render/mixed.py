@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.wall import Run, every_model, shorten
+from vlprobe.render.sentences import every_model, shorten
+from vlprobe.render.wall import Run
 from vlprobe.scoring.mixtures import SHARES, boxes
 from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase
 from vlprobe.views.mixed.searches import Place, SearchCounts

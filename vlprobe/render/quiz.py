@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.sentences import counted, listed, share
-from vlprobe.render.wall import every_model
+from vlprobe.render.sentences import counted, every_model, listed, share
 from vlprobe.views.quiz import HumanBaseline, Question, QuizRound, Segments
 from vlprobe.views.wall import ModelVerdict
 

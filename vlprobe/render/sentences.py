@@ -10,6 +10,8 @@ from vlprobe.render.words import model_name, value_label
 
 LONGEST_NAME = 40  # characters of a name in a sentence
 MOST_NAMES = 3  # in a list of names
+LONGEST = 300  # characters of a caption on a card; the drawer has all of it
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 
 
@@ -38,6 +40,33 @@ SKILLS: Mapping[str, Skill] = {
     "diff-concept": Skill("foreign words", "spots foreign words", "spot foreign words"),
     "danger": Skill("danger words", "spots danger words", "spot danger words"),
 }
+
+
+def count_word(count: int) -> str:
+    """A small number in letters, another in digits.
+
+    >>> count_word(6), count_word(1200)
+    ('six', '1,200')
+    """
+    return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
+
+
+def every_model(count: int) -> str:
+    """All of several models, in words.
+
+    >>> every_model(2), every_model(6)
+    ('both models', 'all six models')
+    """
+    return "both models" if count == 2 else f"all {count_word(count)} models"
+
+
+def shorten(text: str, length: int = LONGEST) -> str:
+    """A text cut to this many characters.
+
+    >>> shorten("a long caption", 8)
+    'a long …'
+    """
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def nouns(subtypes: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.render import exchanged
-from vlprobe.render.sentences import MOST_NAMES, listed
-from vlprobe.render.wall import Run, count_word, every_model, shorten, stayed
+from vlprobe.render.sentences import MOST_NAMES, count_word, every_model, listed, shorten
+from vlprobe.render.wall import Run, stayed
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import in_step

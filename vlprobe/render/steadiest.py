@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from vlprobe.registry import is_control
 from vlprobe.render.numbers import number
-from vlprobe.render.sentences import listed
-from vlprobe.render.wall import count_word
+from vlprobe.render.sentences import count_word, listed
 from vlprobe.views.leaders import Leader
 from vlprobe.views.records import PointRow
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from vlprobe.registry import is_control
 from vlprobe.render.attribution import credit_values
+from vlprobe.render.sentences import count_word, shorten
 from vlprobe.render.words import model_name, value_label
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
@@ -21,8 +22,6 @@ Run = tuple[str, str]
 CardData = dict[str, object]
 MOST_SQUARES = 12  # of more models the count is shown without squares
 SHEET = 3  # texts in the place of a picture
-LONGEST = 300  # characters of a caption on a card; the drawer has all of it
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 VERDICT_WORDS = {  # in the order of the legend
     "fooled": "fooled",
     "held": "held",
@@ -37,33 +36,6 @@ BELIEVED = {  # what happened to the lies that are counted, by the body of their
     "picture_search": "ranked above the right one",
     "series": "missed",
 }
-
-
-def count_word(count: int) -> str:
-    """A small number in letters, another in digits.
-
-    >>> count_word(6), count_word(1200)
-    ('six', '1,200')
-    """
-    return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
-
-
-def every_model(count: int) -> str:
-    """All of several models, in words.
-
-    >>> every_model(2), every_model(6)
-    ('both models', 'all six models')
-    """
-    return "both models" if count == 2 else f"all {count_word(count)} models"
-
-
-def shorten(text: str, length: int = LONGEST) -> str:
-    """A text cut to this many characters.
-
-    >>> shorten("a long caption", 8)
-    'a long …'
-    """
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def change(card: WallCard, kind: KindPresentation) -> list[Run]:

@@ -29,7 +29,8 @@ from vlprobe.render import wall as render_wall
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import drawer
 from vlprobe.render.html.elements import tag
-from vlprobe.render.wall import changed_words, count_text, pattern_words, shorten, top_lists
+from vlprobe.render.sentences import shorten
+from vlprobe.render.wall import changed_words, count_text, pattern_words, top_lists
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations

@@ -10,8 +10,7 @@ from vlprobe.dashboard.jobs import demo_button, watched
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import dataset_name, pick_question_set, picked, quiet, store, view
-from vlprobe.render.sentences import counted
-from vlprobe.render.wall import count_word
+from vlprobe.render.sentences import count_word, counted
 from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
 from vlprobe.storage.access import read_only

@@ -14,7 +14,7 @@ from vlprobe.dashboard.state import dataset_name, model_name, plain, quiet
 from vlprobe.render import marks
 from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import tag
-from vlprobe.render.wall import count_word
+from vlprobe.render.sentences import count_word
 from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))

@@ -27,8 +27,7 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.render.html.elements import tag
-from vlprobe.render.sentences import listed, sentence_names
-from vlprobe.render.wall import count_word, every_model
+from vlprobe.render.sentences import count_word, every_model, listed, sentence_names
 from vlprobe.render.words import presentations
 
 BETWEEN = "|"  # names in the URL

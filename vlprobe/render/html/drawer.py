@@ -10,7 +10,7 @@ from vlprobe.render.case_lines import ICONS, CaptionLine, ModelBar, Strip
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import mark
 from vlprobe.render.html.embed import embed
-from vlprobe.render.wall import count_word
+from vlprobe.render.sentences import count_word
 from vlprobe.render.words import NOT_RENAMED
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.wall import WallCard

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from vlprobe.render import wall
 from vlprobe.render.case_lines import bar_lengths
-from vlprobe.render.sentences import counted, listed
+from vlprobe.render.sentences import count_word, counted, every_model, listed, shorten
 from vlprobe.render.slides.records import Bar, ModelMark, Run, Slide, SlidePicture
-from vlprobe.render.wall import CHANGES, count_word, every_model, shorten
+from vlprobe.render.wall import CHANGES
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import in_step

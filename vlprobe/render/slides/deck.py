@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from vlprobe.render.attribution import published_text
 from vlprobe.render.numbers import interval, number
-from vlprobe.render.sentences import counted, sentence_names
+from vlprobe.render.sentences import count_word, counted, every_model, sentence_names, shorten
 from vlprobe.render.slides import ranking
 from vlprobe.render.slides.case import MOST_BARS, case_slides
 from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
-from vlprobe.render.wall import BELIEVED, count_word, every_model, shorten
+from vlprobe.render.wall import BELIEVED
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Contestant

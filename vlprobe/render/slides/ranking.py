@@ -8,8 +8,7 @@ called tied, or not clear.
 import math
 from collections.abc import Collection, Mapping
 
-from vlprobe.render.sentences import frequency, listed
-from vlprobe.render.wall import count_word
+from vlprobe.render.sentences import count_word, frequency, listed
 from vlprobe.views.believed import Contestant
 from vlprobe.views.standings import Standings
 

@@ -10,6 +10,7 @@ import htpy
 from vlprobe.render import wall as wall_words
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.embed import embed
+from vlprobe.render.sentences import shorten
 from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.wall import WallCard
@@ -55,18 +56,18 @@ def heading(text: str, below: str = "") -> htpy.Node:
 def picture(source: str, alt: str, is_wrong: bool = False) -> htpy.Node:
     """A picture by its data address; its words where there is none."""
     if not source:
-        return htpy.div(".none.quiet")[f"No picture here: {wall_words.shorten(alt, 120)}"]
-    return htpy.img(".wrong" if is_wrong else "", src=source, alt=wall_words.shorten(alt, 160))
+        return htpy.div(".none.quiet")[f"No picture here: {shorten(alt, 120)}"]
+    return htpy.img(".wrong" if is_wrong else "", src=source, alt=shorten(alt, 160))
 
 
 def true(text: str) -> htpy.Element:
     """A text that is true, with a tick."""
-    return htpy.p[htpy.span(".sign.t")["✓ "], wall_words.shorten(text)]
+    return htpy.p[htpy.span(".sign.t")["✓ "], shorten(text)]
 
 
 def lie(text: str) -> htpy.Element:
     """A text that is not, with a cross."""
-    return htpy.p[htpy.span(".sign.l")["✗ "], wall_words.shorten(text)]
+    return htpy.p[htpy.span(".sign.l")["✗ "], shorten(text)]
 
 
 def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
@@ -99,7 +100,7 @@ def _other(card: WallCard, kind: KindPresentation) -> htpy.Node:
     if not card.wrong_text:
         return None
     if kind.is_movement:
-        return htpy.p[f"↻ {wall_words.shorten(card.wrong_text)}"]
+        return htpy.p[f"↻ {shorten(card.wrong_text)}"]
     return lie(card.wrong_text)
 
 
