@@ -13,8 +13,7 @@ from types import MappingProxyType
 
 import pytest
 
-from tests.render.verdict_scenes import HOSTILE, LONG, RTL
-from vlprobe import registry
+from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against
 from vlprobe.dashboard import components
 from vlprobe.render import charts
 from vlprobe.render.sentences import sentence_names
@@ -22,7 +21,6 @@ from vlprobe.render.slides import deck, ranking, values
 from vlprobe.render.slides.case import case_slides, segments
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.report.slides import json_text, slides_file
-from vlprobe.views.believed import Contestant
 from vlprobe.views.standings import PairedModels, Standings, SubtypeShare
 from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
@@ -30,125 +28,6 @@ from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
 A, B, C, D = "demo:eqsim", "demo:softmax", "demo:sigmoid", "demo:weak"
 COIN = "control:random"
 NAMES = {A: "Pair-tuned", B: "Tiny CLIP", C: "Tiny SigLIP", D: "Half-trained", COIN: "Coin flip"}
-
-
-def contestant(model: str, share: float = 0.2, **changes: object) -> Contestant:
-    n_believed = 0 if math.isnan(share) else round(1000 * share)
-    known = {
-        "model": model,
-        "n_lies": 0 if math.isnan(share) else 1000,
-        "n_believed": n_believed,
-        "n_tied": 0,
-        "share": share,
-        "low": share - 0.01,
-        "high": share + 0.01,
-        "standing": "above",
-        "is_control": registry.is_control(model),
-    }
-    return Contestant(**known | changes)
-
-
-def held_against(contestants: list[Contestant], tied: str = "", unknown: str = "", **changes):
-    """Standings in which every pair is clear by its shares, but for those named: "AB,BC"."""
-    fit = [one for one in contestants if one.is_fit]
-    pairs = []
-    for base, one in itertools.combinations(fit, 2):
-        verdict = "fewer" if one.share < base.share else "more"
-        letters = {letter: model for letter, model in zip("ABCD", (A, B, C, D), strict=True)}
-        for named, word in ((tied, "tied"), (unknown, "unknown")):
-            groups = [{letters[letter] for letter in group} for group in named.split(",") if group]
-            if any({base.model, one.model} <= group for group in groups):
-                verdict = word
-        difference = one.share - base.share
-        pairs.append(PairedModels(base.model, one.model, difference, 0.0, 0.0, 0.01, 0.01, verdict))
-    known = {"kind": "flip", "unit": "rate", "is_movement": False, "subtypes": ()}
-    known |= {"n_cases": 1000, "n_units": 100}
-    return Standings(contestants=tuple(contestants), pairs=tuple(pairs), **known | changes)
-
-
-FOUR = [contestant(A, 0.1), contestant(B, 0.2), contestant(C, 0.21), contestant(D, 0.4)]
-RANKINGS = {
-    "clear, the two between tied": (
-        held_against(FOUR, tied="BC"),
-        "Pair-tuned is fooled least. Half-trained is fooled most. The two between are tied.",
-    ),
-    "all clear": (
-        held_against(FOUR),
-        "Pair-tuned is fooled least. Half-trained is fooled most.",
-    ),
-    "all tied": (held_against(FOUR, tied="ABCD"), "All four are tied."),
-    "a best one alone": (
-        held_against(FOUR, tied="BCD"),
-        "Pair-tuned is fooled least. The other three are tied.",
-    ),
-    "a worst one alone": (
-        held_against(FOUR, tied="ABC"),
-        "Half-trained is fooled most. The other three are tied.",
-    ),
-    "no best one": (
-        held_against(FOUR, tied="AB,CD"),
-        "No model is clearly the best.",
-    ),
-    "the last unclear": (
-        held_against(FOUR, tied="CD"),
-        "Pair-tuned is fooled least. Who is fooled most is not clear.",
-    ),
-    "unknown between": (
-        held_against(FOUR, unknown="BC"),
-        "Pair-tuned is fooled least. Half-trained is fooled most. "
-        "Of the two between, not all can be told apart.",
-    ),
-    "two, clear": (held_against(FOUR[:2]), "Pair-tuned is fooled less often than Tiny CLIP."),
-    "two, tied": (held_against(FOUR[:2], tied="AB"), "Pair-tuned and Tiny CLIP are tied."),
-    "two, unknown": (
-        held_against(FOUR[:2], unknown="AB"),
-        "Too little is known to tell Pair-tuned and Tiny CLIP apart.",
-    ),
-    "one": (held_against(FOUR[:1]), "Pair-tuned is the only model here."),
-    "one and a control": (
-        held_against([FOUR[0], contestant(COIN, 0.05)]),
-        "Pair-tuned is the only model here.",
-    ),
-    "a control is never the best": (
-        held_against([FOUR[0], FOUR[1], contestant(COIN, 0.01)]),
-        "Pair-tuned is fooled less often than Tiny CLIP.",
-    ),
-    "controls alone": (
-        held_against([contestant(COIN, 0.5)]),
-        "Only controls were asked: they are meant to fail.",
-    ),
-    "one that failed its checks is never the best": (
-        held_against([contestant(A, 0.01, is_unfit=True), FOUR[1], FOUR[3]]),
-        "Tiny CLIP is fooled less often than Half-trained.",
-    ),
-    "all failed their checks": (
-        held_against([replace(one, is_unfit=True) for one in FOUR]),
-        "No model here passed its checks, so none is called better.",
-    ),
-    "as good as guessing": (
-        held_against([replace(one, standing="guessing") for one in FOUR]),
-        "They do no better than guessing.",
-    ),
-    "one as good as guessing": (
-        held_against([replace(FOUR[0], standing="guessing")]),
-        "Pair-tuned does no better than guessing.",
-    ),
-    "a guess is never the best": (
-        held_against([replace(FOUR[0], standing="guessing"), *FOUR[1:]], tied="BC"),
-        "Half-trained is fooled most. No model is clearly the best.",
-    ),
-    "nothing known": (held_against([contestant(A, math.nan)]), "Nothing is known of any model."),
-    "movement": (
-        held_against(FOUR, tied="BC", is_movement=True, unit="cosine"),
-        "Pair-tuned is moved least. Half-trained is moved most. The two between are tied.",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", RANKINGS)
-def test_the_sentence_says_who_is_better_and_no_more(name: str):
-    everyone, expected = RANKINGS[name]
-    assert ranking.ranking(everyone, NAMES) == expected
 
 
 def test_of_43_tied_models_none_is_named():

@@ -1,20 +1,38 @@
-"""What the heading of a comparison says: never more than is known. p and Holm's p by a second route."""
+"""Findings name a better model only where the tests prove it. p and Holm's p by a second route."""
 
+import math
 import re
 import unicodedata
 
 import pytest
 
-from tests.render.verdict_scenes import SCENES, A, B, compared
+from tests.render.finding_scenes import (
+    CONTROL,
+    RANKINGS,
+    REMARKS,
+    SCENES,
+    TRADE_OFFS,
+    A,
+    B,
+    compared,
+    leads,
+    point,
+)
 from tests.views.believed_scenes import LIES, cases, counts_of, run_row, scene
 from tests.views.test_believed import check_by_second_route
 from vlprobe import registry
 from vlprobe.metrics import estimate
-from vlprobe.render import charts
+from vlprobe.render import charts, steadiest
 from vlprobe.render.sentences import END_ISOLATE, ISOLATE, sentence_names
+from vlprobe.render.slides import ranking
 from vlprobe.render.verdict import verdict
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Comparison, from_counts
+from vlprobe.views.leaders import Leader
+from vlprobe.views.records import PointRow
+
+NAN = math.nan
+X, Y, Z = "a", "b", "c"
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +44,9 @@ def fewer_exchanges(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", SCENES)
 def test_the_heading_says_what_is_known(name: str):
-    pattern, _, given, heading = SCENES[name]
+    pattern, _, given, heading, detail, row = SCENES[name]
     told = verdict(compared(name), given.get("kind", LIES))
-    assert told.heading == heading
+    assert (told.heading, told.detail, (told.row.model, told.row.subtype)) == (heading, detail, row)
     check_by_second_route(compared(name), cases(pattern, given.get("pictures", 0)))
     never_more_than_is_known(told.heading, compared(name))
     assert told.detail.endswith(".")
@@ -66,62 +84,6 @@ def test_the_row_of_a_verdict_shows_what_its_heading_says(name: str):
         assert names[told.row.model] in side or " others" in side
     elif "are tied" in told.heading and " better" not in told.heading:
         assert told.row.verdict == "tied" and not told.row.subtype
-
-
-@pytest.mark.parametrize(
-    ("name", "row"),
-    [
-        ("clear", (B, "number")),
-        ("clear for the baseline", (B, "number")),
-        ("clear over all alone", (B, "")),
-        ("tied", (B, "")),
-        ("tied, opposite", (B, "number")),
-        ("four, as in the design", (B, "number")),
-        ("a model that failed its checks is ahead", (B, "")),
-        ("nobody is fit", (B, "")),
-    ],
-)
-def test_the_row_is_of_the_model_and_the_type_of_edit_that_the_heading_names(
-    name: str, row: tuple[str, str]
-):
-    told = verdict(compared(name), SCENES[name][2].get("kind", LIES))
-    assert (told.row.model, told.row.subtype) == row
-
-
-def test_there_are_scenes_enough():
-    assert len(SCENES) >= 30
-
-
-@pytest.mark.parametrize(
-    ("name", "fragment"),
-    [
-        ("clear", "It believes 3.3 % of the lies, Tiny CLIP 14.8 %. On colours the two are tied."),
-        ("tied", "Tiny CLIP believes 5.3 % of the lies, Pair-tuned 5.7 %."),
-        ("both guess", "Guessing gets 50.0 %."),
-        ("one lie", "They share answers to one question on one picture; it takes two"),
-        ("one picture with many lies", "They share answers to 30 questions on one picture;"),
-        ("no common answer", "They share no answered question."),
-        ("a third without answers", "Of Tiny SigLIP too little is known."),
-        ("a control beside two", "Coin flip is a control, meant to fail."),
-        (
-            "a model that failed its checks is ahead",
-            "Pair-tuned fails a basic check here (matching pictures with their captions).",
-        ),
-        (
-            "a guess is not defined",
-            "Tiny CLIP is fooled by 50.7 % of the wrong captions, Pair-tuned by 50.0 %.",
-        ),
-        (
-            "four, as in the design",
-            "Tiny SigLIP and Half-trained count better, and pay for it with objects.",
-        ),
-        ("four, as in the design", "On objects and colours the two are tied."),
-        ("43 models", "model-1 believes 4.3 % of the lies, model-2 4.3 %"),
-    ],
-)
-def test_what_stands_below_the_heading(name: str, fragment: str):
-    told = verdict(compared(name), SCENES[name][2].get("kind", LIES))
-    assert fragment in told.detail
 
 
 @pytest.mark.parametrize(
@@ -197,3 +159,82 @@ def test_a_p_is_never_rounded_onto_the_limit():
     assert row.p_holm < 0.05
     assert charts.compare.chance(0.0499) == "p = .0499"
     assert float(charts.compare.chance(row.p_holm).partition("= ")[2]) < 0.05
+
+
+NAMES = {
+    "demo:eqsim": "Pair-tuned",
+    "demo:softmax": "Tiny CLIP",
+    "demo:sigmoid": "Tiny SigLIP",
+    "demo:weak": "Half-trained",
+}
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+def test_a_ranking_names_the_better_models(name: str):
+    everyone, expected = RANKINGS[name]
+    assert ranking.ranking(everyone, NAMES) == expected
+    assert ranking.leaders(everyone, NAMES) == REMARKS.get(name, "")
+
+
+def told(
+    steady: Leader,
+    alert: Leader,
+    models: str | tuple = ("a", "b", "c"),
+    unfit: tuple = (),
+    **units: str,
+) -> steadiest.Finding:
+    fit = [model for model in models if model not in (*unfit, CONTROL)]
+    names = {model: model.upper() for model in models}
+    points = [point(model) for model in models]
+    units = {"x_unit": "cosine", "y_unit": "rate"} | units
+    return steadiest.finding(steadiest.Sides(points, steady, alert, fit, names, **units))
+
+
+@pytest.mark.parametrize(("steady", "alert", "models", "heading", "best"), TRADE_OFFS)
+def test_the_heading_of_a_trade_off(steady, alert, models, heading, best):
+    finding = told(steady, alert, models)
+    assert (finding.heading, finding.best) == (heading, best)
+
+
+def test_where_nothing_is_above_chance_the_best_value_is_told():
+    detail = told(leads(X), Leader("chance", (Y,))).detail
+    assert detail == "B rejects 90.0 % of the lies; a rewording moves its score by 0.0100."
+
+
+def test_models_that_failed_their_checks_are_never_the_best():
+    finding = told(Leader("unknown"), Leader("unknown"), (X, Y), unfit=(X, Y))
+    assert finding.heading == (
+        "No model here matches these pictures with their captions better than chance."
+    )
+    assert finding.best == ""
+    alone = told(Leader("alone", (X,)), Leader("alone", (X,)), (X, Y), unfit=(Y,))
+    assert "The others are not fit to be compared with it." in alone.detail
+
+
+def test_unknown_points_take_no_part():
+    points = [point(X), PointRow(Y, NAN, NAN, NAN, 0.9, 0.8, 0.95)]
+    sides = steadiest.Sides(
+        points,
+        Leader("alone", (X,)),
+        Leader("alone", (X,)),
+        [X, Y],
+        {X: "A", Y: "B"},
+        "cosine",
+        "rate",
+    )
+    finding = steadiest.finding(sides)
+    assert finding.heading == "A rejects 90.0 % of the lies." and "others" not in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("units", "detail"),
+    [
+        ({}, "A rejects 90.0 % of the lies; a rewording moves its score by 0.0100."),
+        (
+            {"x_unit": "spread", "y_unit": "spread"},
+            "The score of A falls by 0.900 at a lie; a rewording moves its score by 0.010 of its own spread.",
+        ),
+    ],
+)
+def test_the_detail_has_both_numbers_in_the_chosen_unit(units, detail):
+    assert told(leads(X), leads(X), **units).detail == detail

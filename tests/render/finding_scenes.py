@@ -1,0 +1,723 @@
+"""Every sentence about which model is better: comparisons, rankings and trade-offs, with the text for each."""
+
+import functools
+import itertools
+import math
+from dataclasses import replace
+
+from tests.views.believed_scenes import scene
+from vlprobe import registry
+from vlprobe.render.sentences import END_ISOLATE, ISOLATE
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.believed import Comparison, Contestant
+from vlprobe.views.leaders import Leader
+from vlprobe.views.records import PointRow
+from vlprobe.views.standings import PairedModels, Standings
+
+A, B, C, D = "demo:softmax", "demo:eqsim", "demo:sigmoid", "demo:weak"
+CONTROL, CONSTANT = "control:random", "control:constant"
+REST = {("color", "oo"): 300}
+CLEAR = {("number", "xo"): 90, ("number", "ox"): 20, ("number", "oo"): 200}
+LOST = {("object", "xo"): 20, ("object", "ox"): 90, ("object", "oo"): 200}
+TIE = {("object", "xo"): 30, ("object", "ox"): 32, ("object", "oo"): 200}
+GUESS = {("number", "xo"): 60, ("number", "ox"): 58, ("number", "oo"): 80, ("number", "xx"): 82}
+BELOW = {("number", "xx"): 150, ("number", "oo"): 20, ("number", "xo"): 9, ("number", "ox"): 8}
+LONG = f"hf:/models/{'very-' * 30}long"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+RTL = "mine:\u05e9\u05dc\u05d5\u05dd"
+PLENTY = tuple(f"open:model-{number}" for number in range(43))
+
+
+def letters(answers: dict[tuple[str, str], int], extra: str) -> dict[tuple[str, str], int]:
+    """The same answers of the first two models, with what further models do appended."""
+    return {(subtype, models + extra): count for (subtype, models), count in answers.items()}
+
+
+SCENES = {
+    "clear": (
+        CLEAR | REST,
+        (A, B),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
+        "It believes 3.3 % of the lies, Tiny CLIP 14.8 %. On colours the two are tied.",
+        (B, "number"),
+    ),
+    "clear for the baseline": (
+        {("number", "ox"): 90, ("number", "xo"): 20, ("color", "oo"): 400},
+        (A, B),
+        {},
+        "Tiny CLIP is fooled less often than Pair-tuned. It counts better.",
+        "It believes 3.9 % of the lies, Pair-tuned 17.6 %. On colours the two are tied.",
+        (B, "number"),
+    ),
+    "clear, without types of edit": (
+        {("", "xo"): 90, ("", "ox"): 20, ("", "oo"): 400},
+        (A, B),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP.",
+        "It believes 3.9 % of the lies, Tiny CLIP 17.6 %.",
+        (B, ""),
+    ),
+    "clear over all alone": (
+        {
+            ("number", "xo"): 17,
+            ("number", "ox"): 7,
+            ("object", "xo"): 17,
+            ("object", "ox"): 6,
+            ("color", "xo"): 15,
+            ("color", "ox"): 6,
+            ("color", "oo"): 300,
+        },
+        (A, B),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP.",
+        (
+            "It believes 5.2 % of the lies, Tiny CLIP 13.3 %. On objects, numbers and colours "
+            "the two are tied."
+        ),
+        (B, ""),
+    ),
+    "clear, opposite in one type": (
+        {("number", "xo"): 190, ("number", "ox"): 20, ("number", "oo"): 400} | LOST,
+        (A, B),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP. It counts better, Tiny CLIP knows objects better.",
+        "It believes 12.0 % of the lies, Tiny CLIP 22.8 %.",
+        (B, "number"),
+    ),
+    "tied": (
+        TIE | REST,
+        (A, B),
+        {},
+        "Tiny CLIP and Pair-tuned are tied.",
+        "Tiny CLIP believes 5.3 % of the lies, Pair-tuned 5.7 %.",
+        (B, ""),
+    ),
+    "tied, the same answers": (
+        {("number", "xx"): 20, ("number", "oo"): 90},
+        (A, B),
+        {},
+        "Tiny CLIP and Pair-tuned are tied.",
+        "Tiny CLIP believes 18.2 % of the lies, Pair-tuned 18.2 %.",
+        (B, ""),
+    ),
+    "tied, opposite": (
+        CLEAR | LOST | REST,
+        (A, B),
+        {},
+        "Tiny CLIP and Pair-tuned are tied. Pair-tuned counts better, Tiny CLIP knows objects better.",
+        "Tiny CLIP believes 12.0 % of the lies, Pair-tuned 12.0 %.",
+        (B, "number"),
+    ),
+    "tied, one is better at one type": (
+        CLEAR
+        | {
+            ("object", "ox"): 60,
+            ("object", "xo"): 40,
+            ("color", "ox"): 45,
+            ("color", "xo"): 30,
+            ("color", "oo"): 500,
+        },
+        (A, B),
+        {},
+        "Tiny CLIP and Pair-tuned are tied. Pair-tuned counts better.",
+        "Tiny CLIP believes 16.2 % of the lies, Pair-tuned 12.7 %.",
+        (B, "number"),
+    ),
+    "just above the limit": (
+        {("", "xo"): 20, ("", "ox"): 9, ("", "oo"): 70},
+        (A, B),
+        {},
+        "Tiny CLIP and Pair-tuned are tied.",
+        "Tiny CLIP believes 20.2 % of the lies, Pair-tuned 9.1 %.",
+        (B, ""),
+    ),
+    "just below the limit": (
+        {("", "xo"): 21, ("", "ox"): 9, ("", "oo"): 70},
+        (A, B),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP.",
+        "It believes 9.0 % of the lies, Tiny CLIP 21.0 %.",
+        (B, ""),
+    ),
+    "clear alone, tied after correction": (
+        {("number", "xo"): 21, ("number", "ox"): 9, ("object", "oo"): 70, ("color", "oo"): 70},
+        (A, B),
+        {},
+        "Tiny CLIP and Pair-tuned are tied.",
+        "Tiny CLIP believes 12.4 % of the lies, Pair-tuned 5.3 %.",
+        (B, ""),
+    ),
+    "both guess": (
+        GUESS,
+        (A, B),
+        {},
+        "Neither can tell: both are as good as guessing.",
+        "Tiny CLIP believes 50.7 % of the lies, Pair-tuned 50.0 %. Guessing gets 50.0 %.",
+        (B, ""),
+    ),
+    "both guess, one more often": (
+        {("number", "xo"): 90, ("number", "ox"): 40, ("number", "oo"): 60, ("number", "xx"): 90},
+        (A, B),
+        {},
+        "Neither can tell: Tiny CLIP is worse than guessing, the rest as good.",
+        "Tiny CLIP believes 64.3 % of the lies, Pair-tuned 46.4 %. Guessing gets 50.0 %.",
+        (B, ""),
+    ),
+    "both below": (
+        BELOW,
+        (A, B),
+        {},
+        "Neither can tell: both are worse than guessing.",
+        "Tiny CLIP believes 85.0 % of the lies, Pair-tuned 84.5 %. Guessing gets 50.0 %.",
+        (B, ""),
+    ),
+    "a third guesses": (
+        letters(GUESS, "x") | {("number", "ooo"): 300},
+        (A, B, C),
+        {},
+        "Tiny CLIP is tied with Pair-tuned, and fooled less often than Tiny SigLIP.",
+        (
+            "Tiny CLIP believes 24.5 % of the lies, Pair-tuned 24.1 %, Tiny SigLIP 48.3 %. "
+            "Tiny SigLIP is not clearly better than guessing."
+        ),
+        (C, ""),
+    ),
+    "all three guess": (
+        {("number", "".join(way)): 40 for way in itertools.product("xo", repeat=3)},
+        (A, B, C),
+        {},
+        "None can tell: all are as good as guessing.",
+        (
+            "Tiny CLIP believes 50.0 % of the lies, Pair-tuned 50.0 %, Tiny SigLIP 50.0 %. "
+            "Guessing gets 50.0 %."
+        ),
+        (B, ""),
+    ),
+    "guessing, as far as five pictures tell": (
+        {("number", "xo"): 2, ("number", "ox"): 1, ("number", "oo"): 2},
+        (A, B),
+        {},
+        "Neither is known to be better than guessing.",
+        "Tiny CLIP believes 40.0 % of the lies, Pair-tuned 20.0 %. Guessing gets 50.0 %.",
+        (B, ""),
+    ),
+    "one lie": (
+        {("number", "xo"): 1},
+        (A, B),
+        {},
+        "Too little is known to tell Tiny CLIP and Pair-tuned apart.",
+        ("They share answers to one question on one picture; it takes two pictures at the least."),
+        (B, ""),
+    ),
+    "one picture with many lies": (
+        {("number", "xo"): 30},
+        (A, B),
+        {"pictures": 1},
+        "Too little is known to tell Tiny CLIP and Pair-tuned apart.",
+        ("They share answers to 30 questions on one picture; it takes two pictures at the least."),
+        (B, ""),
+    ),
+    "no common answer": (
+        {("number", "x?"): 30, ("number", "?o"): 30},
+        (A, B),
+        {},
+        "Tiny CLIP and Pair-tuned cannot be compared.",
+        "They share no answered question.",
+        (B, ""),
+    ),
+    "no answer at all": (
+        {("number", "??"): 30},
+        (A, B),
+        {},
+        "Tiny CLIP and Pair-tuned cannot be compared.",
+        "They share no answered question.",
+        (B, ""),
+    ),
+    "a third without answers": (
+        letters(CLEAR | REST, "?"),
+        (A, B, C),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
+        (
+            "It believes 3.3 % of the lies, Tiny CLIP 14.8 %. On colours the two are tied. Of "
+            "Tiny SigLIP too little is known."
+        ),
+        (B, "number"),
+    ),
+    "few pictures with many lies": (
+        CLEAR | REST,
+        (A, B),
+        {"pictures": 4},
+        "Tiny CLIP and Pair-tuned are tied.",
+        "Tiny CLIP believes 14.8 % of the lies, Pair-tuned 3.3 %.",
+        (B, ""),
+    ),
+    "a control is worse": (
+        {("number", "ox"): 90, ("number", "oo"): 100, ("number", "xx"): 9},
+        (A, CONTROL),
+        {},
+        "Tiny CLIP is fooled less often than Coin flip, a control.",
+        "It believes 4.5 % of the lies, Coin flip 49.7 %.",
+        (CONTROL, ""),
+    ),
+    "a control is the baseline": (
+        {("number", "xo"): 90, ("number", "oo"): 100, ("number", "xx"): 9},
+        (CONTROL, A),
+        {},
+        "Tiny CLIP is fooled less often than Coin flip, a control.",
+        "It believes 4.5 % of the lies, Coin flip 49.7 %.",
+        (A, ""),
+    ),
+    "a control is fooled less often": (
+        CLEAR | REST,
+        (A, CONTROL),
+        {},
+        "Tiny CLIP does no better than Coin flip, a control.",
+        "Tiny CLIP believes 14.8 % of the lies, Coin flip 3.3 %.",
+        (CONTROL, ""),
+    ),
+    "a control is tied": (
+        TIE | REST,
+        (A, CONTROL),
+        {},
+        "Tiny CLIP does no better than Coin flip, a control.",
+        "Tiny CLIP believes 5.3 % of the lies, Coin flip 5.7 %.",
+        (CONTROL, ""),
+    ),
+    "a control is a tied baseline": (
+        TIE | REST,
+        (CONTROL, A),
+        {},
+        "Tiny CLIP does no better than Coin flip, a control.",
+        "Coin flip believes 5.3 % of the lies, Tiny CLIP 5.7 %.",
+        (A, ""),
+    ),
+    "a control is a better baseline": (
+        {("number", "ox"): 90, ("number", "xo"): 20, ("number", "oo"): 400},
+        (CONTROL, A),
+        {},
+        "Tiny CLIP does no better than Coin flip, a control.",
+        "Coin flip believes 3.9 % of the lies, Tiny CLIP 17.6 %.",
+        (A, ""),
+    ),
+    "a control beside two": (
+        {
+            ("number", "xoo"): 90,
+            ("number", "oxx"): 20,
+            ("number", "ooo"): 400,
+            ("number", "oox"): 200,
+        },
+        (A, B, CONTROL),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP.",
+        ("It believes 2.8 % of the lies, Tiny CLIP 12.7 %. Coin flip is a control, meant to fail."),
+        (B, ""),
+    ),
+    "a guessing model and a control": (
+        GUESS,
+        (A, CONTROL),
+        {},
+        "Tiny CLIP cannot tell: it is as good as guessing.",
+        (
+            "Tiny CLIP believes 50.7 % of the lies, Coin flip 50.0 %. Guessing gets 50.0 %. "
+            "Coin flip is a control, meant to fail."
+        ),
+        (CONTROL, ""),
+    ),
+    "two controls": (
+        CLEAR | REST,
+        (CONTROL, CONSTANT),
+        {},
+        "Both are controls: they are meant to fail.",
+        "Coin flip believes 14.8 % of the lies, Always the same 3.3 %.",
+        (CONSTANT, ""),
+    ),
+    "a model that failed its checks is ahead": (
+        CLEAR | REST,
+        (A, B),
+        {"unfit": (B,)},
+        "Tiny CLIP does no better than Pair-tuned, which failed its checks.",
+        (
+            "Tiny CLIP believes 14.8 % of the lies, Pair-tuned 3.3 %. Pair-tuned fails a "
+            "basic check here (matching pictures with their captions)."
+        ),
+        (B, ""),
+    ),
+    "a model that failed its checks is behind": (
+        CLEAR | REST,
+        (A, B),
+        {"unfit": (A,)},
+        "Pair-tuned is fooled less often than Tiny CLIP, which failed its checks. It counts better.",
+        (
+            "It believes 3.3 % of the lies, Tiny CLIP 14.8 %. On colours the two are tied. "
+            "Tiny CLIP fails a basic check here (matching pictures with their captions)."
+        ),
+        (B, "number"),
+    ),
+    "nobody is fit": (
+        CLEAR | REST,
+        (A, B),
+        {"unfit": (A, B)},
+        "Both models fail a basic check here (matching pictures with their captions), so read this with care.",
+        "Tiny CLIP believes 14.8 % of the lies, Pair-tuned 3.3 %.",
+        (B, ""),
+    ),
+    "nobody is fit, one a control": (
+        CLEAR | REST,
+        (A, CONTROL),
+        {"unfit": (A,)},
+        "Nothing to compare: only controls and models that failed their checks.",
+        "Tiny CLIP believes 14.8 % of the lies, Coin flip 3.3 %.",
+        (CONTROL, ""),
+    ),
+    "a guess is not defined": (
+        GUESS,
+        (A, B),
+        {"kind": KindPresentation(label="Search", lies="wrong captions")},
+        "Tiny CLIP and Pair-tuned are tied.",
+        "Tiny CLIP is fooled by 50.7 % of the wrong captions, Pair-tuned by 50.0 %.",
+        (B, ""),
+    ),
+    "three, two are better": (
+        {
+            ("number", "xoo"): 90,
+            ("number", "oxx"): 20,
+            ("number", "ooo"): 200,
+            ("color", "ooo"): 300,
+        },
+        (A, B, C),
+        {},
+        "Pair-tuned and Tiny SigLIP are fooled less often than Tiny CLIP. Both count better.",
+        "Pair-tuned believes 3.3 % of the lies, Tiny SigLIP 3.3 %, Tiny CLIP 14.8 %.",
+        (B, "number"),
+    ),
+    "three, one is tied and one worse": (
+        {("", "oox"): 90, ("", "xoo"): 10, ("", "oxo"): 11, ("", "ooo"): 400},
+        (A, B, D),
+        {},
+        "Tiny CLIP is tied with Pair-tuned, and fooled less often than Half-trained.",
+        "Tiny CLIP believes 2.0 % of the lies, Pair-tuned 2.2 %, Half-trained 17.6 %.",
+        (D, ""),
+    ),
+    "four, as in the design": (
+        {
+            **{
+                ("number", "xooo"): 180,
+                ("number", "oxxx"): 30,
+                ("number", "xxxx"): 60,
+                ("number", "oooo"): 700,
+            },
+            **{
+                ("object", "ooxx"): 160,
+                ("object", "xxoo"): 20,
+                ("object", "ooox"): 260,
+                ("object", "oooo"): 900,
+            },
+            **{("object", "xoxx"): 25, ("object", "oxxx"): 20, ("color", "oooo"): 1200},
+        },
+        (A, B, C, D),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
+        (
+            "It believes 3.7 % of the lies, Tiny CLIP 8.0 %. On objects and colours the two "
+            "are tied. Tiny SigLIP and Half-trained count better, and pay for it with "
+            "objects."
+        ),
+        (B, "number"),
+    ),
+    "four, nobody is better": (
+        {("", "oxxx"): 90, ("", "xooo"): 20, ("", "oooo"): 400},
+        (A, B, C, D),
+        {},
+        "Tiny CLIP is fooled less often than Pair-tuned, Tiny SigLIP and Half-trained.",
+        (
+            "It believes 3.9 % of the lies, Pair-tuned 17.6 %, Tiny SigLIP 17.6 %, "
+            "Half-trained 17.6 %."
+        ),
+        (B, ""),
+    ),
+    "43 models": (
+        {("", "x" + "o" * 42): 26, ("", "o" + "x" * 42): 3, ("", "o" * 43): 40},
+        PLENTY,
+        {},
+        "model-1, model-2 and 40 others are fooled less often than model-0.",
+        "model-1 believes 4.3 % of the lies, model-2 4.3 %, model-3 4.3 %, model-4 4.3 %.",
+        ("open:model-1", ""),
+    ),
+    "a long name": (
+        {("", "xo"): 90, ("", "oo"): 200},
+        (A, LONG),
+        {},
+        "very-very-very-very…-very-very-very-long is fooled less often than Tiny CLIP.",
+        "It believes 0.0 % of the lies, Tiny CLIP 31.0 %.",
+        (LONG, ""),
+    ),
+    "a hostile name": (
+        {("", "ox"): 90, ("", "oo"): 200},
+        (A, HOSTILE),
+        {},
+        "Tiny CLIP is fooled less often than </script><img src=x onerror=alert(1)>.",
+        "It believes 0.0 % of the lies, </script><img src=x onerror=alert(1)> 31.0 %.",
+        (HOSTILE, ""),
+    ),
+    "a name that is written from right to left": (
+        {("", "xo"): 90, ("", "oo"): 200},
+        (A, RTL),
+        {},
+        f"{ISOLATE}\u05e9\u05dc\u05d5\u05dd{END_ISOLATE} is fooled less often than Tiny CLIP.",
+        "It believes 0.0 % of the lies, Tiny CLIP 31.0 %.",
+        (RTL, ""),
+    ),
+    "types of edit without words": (
+        {("P1", "xo"): 90, ("P1", "oo"): 90, ("<b>", "xo"): 90, ("<b>", "oo"): 90},
+        (A, B),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP. It does better on “<b>” and “P1: any other wording”.",
+        (
+            "It believes 0.0 % of the lies, Tiny CLIP 50.0 %. Tiny CLIP is not clearly better "
+            "than guessing."
+        ),
+        (B, "<b>"),
+    ),
+    "many types of edit": (
+        {(f"type {number}", "xo"): 40 for number in range(5)} | {("last", "oo"): 40},
+        (A, B),
+        {},
+        "Pair-tuned is fooled less often than Tiny CLIP. It does better on 5 of 6 kinds of edit.",
+        (
+            "It believes 0.0 % of the lies, Tiny CLIP 83.3 %. On \u201clast\u201d the two are tied. "
+            "Tiny CLIP is not clearly better than guessing."
+        ),
+        (B, "type 0"),
+    ),
+}
+
+
+@functools.cache
+def compared(name: str) -> Comparison:
+    """The comparison of a scene."""
+    pattern, models, options, *_ = SCENES[name]
+    return scene(pattern, models, **options)
+
+
+def contestant(model: str, share: float = 0.2, **changes: object) -> Contestant:
+    n_believed = 0 if math.isnan(share) else round(1000 * share)
+    known = {
+        "model": model,
+        "n_lies": 0 if math.isnan(share) else 1000,
+        "n_believed": n_believed,
+        "n_tied": 0,
+        "share": share,
+        "low": share - 0.01,
+        "high": share + 0.01,
+        "standing": "above",
+        "is_control": registry.is_control(model),
+    }
+    return Contestant(**known | changes)
+
+
+def held_against(contestants: list[Contestant], tied: str = "", unknown: str = "", **changes):
+    """Standings in which every pair is clear by its shares, but for those named: "AB,BC"."""
+    fit = [one for one in contestants if one.is_fit]
+    pairs = []
+    for base, one in itertools.combinations(fit, 2):
+        verdict = "fewer" if one.share < base.share else "more"
+        letters = {letter: model for letter, model in zip("ABCD", (B, A, C, D), strict=True)}
+        for named, word in ((tied, "tied"), (unknown, "unknown")):
+            groups = [{letters[letter] for letter in group} for group in named.split(",") if group]
+            if any({base.model, one.model} <= group for group in groups):
+                verdict = word
+        difference = one.share - base.share
+        pairs.append(PairedModels(base.model, one.model, difference, 0.0, 0.0, 0.01, 0.01, verdict))
+    known = {"kind": "flip", "unit": "rate", "is_movement": False, "subtypes": ()}
+    known |= {"n_cases": 1000, "n_units": 100}
+    return Standings(contestants=tuple(contestants), pairs=tuple(pairs), **known | changes)
+
+
+FOUR = [contestant(B, 0.1), contestant(A, 0.2), contestant(C, 0.21), contestant(D, 0.4)]
+RANKINGS = {
+    "clear, the two between tied": (
+        held_against(FOUR, tied="BC"),
+        "Pair-tuned is fooled least. Half-trained is fooled most. The two between are tied.",
+    ),
+    "all clear": (
+        held_against(FOUR),
+        "Pair-tuned is fooled least. Half-trained is fooled most.",
+    ),
+    "all tied": (held_against(FOUR, tied="ABCD"), "All four are tied."),
+    "a best one alone": (
+        held_against(FOUR, tied="BCD"),
+        "Pair-tuned is fooled least. The other three are tied.",
+    ),
+    "a worst one alone": (
+        held_against(FOUR, tied="ABC"),
+        "Half-trained is fooled most. The other three are tied.",
+    ),
+    "no best one": (
+        held_against(FOUR, tied="AB,CD"),
+        "No model is clearly the best.",
+    ),
+    "the last unclear": (
+        held_against(FOUR, tied="CD"),
+        "Pair-tuned is fooled least. Who is fooled most is not clear.",
+    ),
+    "unknown between": (
+        held_against(FOUR, unknown="BC"),
+        "Pair-tuned is fooled least. Half-trained is fooled most. "
+        "Of the two between, not all can be told apart.",
+    ),
+    "two, clear": (held_against(FOUR[:2]), "Pair-tuned is fooled less often than Tiny CLIP."),
+    "two, tied": (held_against(FOUR[:2], tied="AB"), "Pair-tuned and Tiny CLIP are tied."),
+    "two, unknown": (
+        held_against(FOUR[:2], unknown="AB"),
+        "Too little is known to tell Pair-tuned and Tiny CLIP apart.",
+    ),
+    "one": (held_against(FOUR[:1]), "Pair-tuned is the only model here."),
+    "one and a control": (
+        held_against([FOUR[0], contestant(CONTROL, 0.05)]),
+        "Pair-tuned is the only model here.",
+    ),
+    "a control is never the best": (
+        held_against([FOUR[0], FOUR[1], contestant(CONTROL, 0.01)]),
+        "Pair-tuned is fooled less often than Tiny CLIP.",
+    ),
+    "controls alone": (
+        held_against([contestant(CONTROL, 0.5)]),
+        "Only controls were asked: they are meant to fail.",
+    ),
+    "one that failed its checks is never the best": (
+        held_against([contestant(B, 0.01, is_unfit=True), FOUR[1], FOUR[3]]),
+        "Tiny CLIP is fooled less often than Half-trained.",
+    ),
+    "all failed their checks": (
+        held_against([replace(one, is_unfit=True) for one in FOUR]),
+        "No model here passed its checks, so none is called better.",
+    ),
+    "as good as guessing": (
+        held_against([replace(one, standing="guessing") for one in FOUR]),
+        "They do no better than guessing.",
+    ),
+    "one as good as guessing": (
+        held_against([replace(FOUR[0], standing="guessing")]),
+        "Pair-tuned does no better than guessing.",
+    ),
+    "a guess is never the best": (
+        held_against([replace(FOUR[0], standing="guessing"), *FOUR[1:]], tied="BC"),
+        "Half-trained is fooled most. No model is clearly the best.",
+    ),
+    "nothing known": (held_against([contestant(B, math.nan)]), "Nothing is known of any model."),
+    "movement": (
+        held_against(FOUR, tied="BC", is_movement=True, unit="cosine"),
+        "Pair-tuned is moved least. Half-trained is moved most. The two between are tied.",
+    ),
+}
+REMARKS = {  # of a ranking, in the notes of a speaker
+    "all tied": "Nobody is clearly better than Pair-tuned, Tiny CLIP and 2 others.",
+    "a worst one alone": "Nobody is clearly better than Pair-tuned, Tiny CLIP and Tiny SigLIP.",
+    "no best one": "Nobody is clearly better than Pair-tuned and Tiny CLIP.",
+}
+
+
+def point(model: str, x: float = 0.01, y: float = 0.9) -> PointRow:
+    return PointRow(model, x, x - 0.001, x + 0.001, y, y - 0.01, y + 0.01)
+
+
+def leads(model: str) -> Leader:
+    return Leader("leads", (model,))
+
+
+def tied(*models: str) -> Leader:
+    return Leader("tied", models)
+
+
+# Leaders at steadiness and at alertness, models, the heading, and the model to look at first.
+TRADE_OFFS = [
+    (leads("a"), leads("a"), ("a", "b", "c"), "A is the steadiest and the most alert.", "a"),
+    (leads("a"), leads("a"), ("a", "b"), "A is steadier and more alert.", "a"),
+    (leads("a"), leads("a"), ("a", "b", CONTROL), "A is steadier and more alert.", "a"),
+    (leads("a"), leads("b"), ("a", "b"), "No model is best: A is steadier, B more alert.", "a"),
+    (
+        leads("a"),
+        leads("b"),
+        ("a", "b", "c"),
+        "No model is best: A is the steadiest, B the most alert.",
+        "a",
+    ),
+    (leads("a"), tied("b", "a"), ("a", "b", "c"), "A is the steadiest, and as alert as B.", "a"),
+    (leads("a"), tied("a", "b"), ("a", "b"), "A is steadier, and as alert as B.", "a"),
+    (
+        leads("a"),
+        tied("a", "b", "c", "d", "e"),
+        ("a", "b", "c", "d", "e"),
+        "A is the steadiest, and as alert as B, C and 2 others.",
+        "a",
+    ),
+    (
+        leads("a"),
+        tied("b", "c"),
+        ("a", "b", "c"),
+        "A is the steadiest; B and C are tied as the most alert.",
+        "a",
+    ),
+    (
+        tied("a", "b"),
+        leads("c"),
+        ("a", "b", "c"),
+        "C is the most alert; A and B are tied as the most steady.",
+        "c",
+    ),
+    (tied("b", "a"), leads("b"), ("a", "b"), "B is more alert, and as steady as A.", "b"),
+    (tied("a", "b"), tied("b", "a"), ("a", "b"), "A and B are tied.", "b"),
+    (
+        tied("a", "b"),
+        tied("b", "a"),
+        ("a", "b", "c"),
+        "No model is best: B and A are tied on both counts.",
+        "b",
+    ),
+    (
+        tied("a", "b"),
+        tied("c", "b"),
+        ("a", "b", "c"),
+        "No model is best: A and B are tied as the steadiest, C and B are tied as the most alert.",
+        "c",
+    ),
+    (
+        tied("a", "b", "c", "d"),
+        tied("e", "b"),
+        ("a", "b", "c", "d", "e"),
+        "No model is best: four are tied as the steadiest, E and B are tied as the most alert.",
+        "e",
+    ),
+    (leads("a"), Leader("unknown"), ("a", "b"), "A is steadier.", "a"),
+    (leads("a"), Leader("chance", ("b",)), ("a", "b"), "No model is more alert than guessing.", ""),
+    (
+        Leader("alone", ("a",)),
+        Leader("alone", ("a",)),
+        ("a",),
+        "A rejects 90.0 % of the lies.",
+        "a",
+    ),
+    (
+        Leader("alone", ("a",)),
+        Leader("alone", ("a",)),
+        ("a", CONTROL),
+        "A rejects 90.0 % of the lies.",
+        "a",
+    ),
+    (
+        Leader("unknown"),
+        Leader("unknown"),
+        (CONTROL,),
+        "These are controls: they are meant to fail.",
+        "",
+    ),
+    (
+        Leader("unknown"),
+        Leader("unknown"),
+        (),
+        "Nothing is known of how steady and how alert these models are.",
+        "",
+    ),
+]
