@@ -71,7 +71,7 @@ LONGEST = [  # begun first, so that no process is left with one of them at the e
     "dashboard/test_pages_probes.py",
     "dashboard/test_renamed.py",
     "views/test_papers.py",
-    "training/test_measure.py",
+    "tools/test_measure.py",
     "runs/test_jobs.py",
 ]
 

@@ -252,6 +252,7 @@ def test_the_top_level_is_what_the_user_fixed():
         "CONTRIBUTING.md",
         "benchmarks",
         "docs",
+        "tools",
         "properdocs.yml",
         "CITATION.cff",
     }

@@ -15,10 +15,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tools import ship_published
 from vlprobe import registry, views
 from vlprobe.datasets import bundled, credits, photographs
 from vlprobe.models.published import NOTE
-from vlprobe.runs import ship_published, verify
+from vlprobe.runs import verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures, thumbnails

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tools import ship
 from vlprobe import registry, views
 from vlprobe.datasets.world.renderer import VERSION
-from vlprobe.runs import ship, verify
+from vlprobe.runs import verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures
@@ -76,7 +77,7 @@ def test_nothing_in_them_is_damaged():
 
 
 def test_they_are_of_today_s_code_and_models():
-    """Else they are made again: `python -m vlprobe.runs.ship CACHE`."""
+    """Else they are made again: `python -m tools.ship CACHE`."""
     for row in views.runs.run_rows(STORE):
         assert (row.older, row.shipped) == ("", False)
     digests = {name: model(name).digest for name in ship.models()}

@@ -7,13 +7,13 @@ from dataclasses import fields
 
 import pytest
 
+from tools.measure import measure
 from vlprobe import registry
 from vlprobe.cli.train import train
 from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import distinct
 from vlprobe.models.demo_weights import FOLDER, load_checkpoint
-from vlprobe.training.measure import measure
 from vlprobe.training.request import TrainRequest
 
 REPAIRED = ("plain", "eqsim", "scvc")

@@ -4,7 +4,7 @@
     bundled:VALSE         7,702 captions with a foil each; 16 have their photograph
                           +available: only those whose photograph is here
 
-They are read from the bundled results (`runs.ship_published` builds these), so that anyone can ask
+They are read from the bundled results (`tools.ship_published` builds these), so that anyone can ask
 another model the same questions: `vlprobe run --probe eqben --dataset bundled:SugarCrepe`. The
 photographs that may be redistributed are bundled, too; another one is used where its file is in the
 cache, as `pictures/coco/val2017/000000000139.jpg`. A picture is told from others by its name,

@@ -4,7 +4,7 @@
     published:CLIP ViT-B/32      and CLIP_COCO, CLIP_TROHN-Text, CLIP_TROHN-Img on SugarCrepe
     published:ALBEF 14M          and ten others on VALSE
 
-They are bundled with vlprobe (`runs.ship_published`) and only answer the questions of `bundled:` datasets.
+They are bundled with vlprobe (`tools.ship_published`) and only answer the questions of `bundled:` datasets.
 """
 
 from typing import TypedDict, cast

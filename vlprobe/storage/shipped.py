@@ -1,7 +1,7 @@
 """Bundled results: read-only stores in the package.
 
-    published_results    answers of real models, published by their authors (`runs.ship_published`)
-    shipped_results      answers of the tiny models to questions about drawn scenes (`runs.ship`)
+    published_results    answers of real models, published by their authors (`tools.ship_published`)
+    shipped_results      answers of the tiny models to questions about drawn scenes (`tools.ship`)
 
 Everything that shows results opens its store here (`opened`). A run that is also in the user's store is read from
 there. All writes (annotations, saved views, jobs) go to the user's store.

@@ -1,4 +1,4 @@
-"""Build the bundled results: `python -m vlprobe.runs.ship CACHE`.
+"""Build the bundled results: `python -m tools.ship CACHE`.
 
 Every demo model runs every probe on that probe's data, in the cache (stored results are reused). The runs are then
 written as entries of `vlprobe/storage/shipped_results`: all their tables in the encoding that is smallest, with

@@ -3,11 +3,11 @@ import re
 import numpy as np
 import pytest
 
+from tools.measure import flip, measure
 from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import distinct
 from vlprobe.models.demo_weights import FOLDER, load_checkpoint
-from vlprobe.training.measure import flip, measure
 
 SCENES = 100
 # Wide, because another machine rounds otherwise: the shipped files' own numbers are in the card.

@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 from tests.datasets.test_pairs import valse
+from tools import ship_published
+from tools.ship_published import CLIPS, ORDERS, SCORED
 from vlprobe import views
 from vlprobe.errors import InvalidInput
-from vlprobe.runs import ship_published
-from vlprobe.runs.ship_published import CLIPS, ORDERS, SCORED
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 
@@ -252,7 +252,7 @@ def test_a_photograph_that_may_not_be_redistributed_is_named_with_its_license(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Usage: python -m vlprobe.runs.ship_published FOLDER"),
+        ([], "Usage: python -m tools.ship_published FOLDER"),
         (["nowhere"], "Error: 'nowhere.*' does not exist|Error: '.*valse' does not exist"),
         (["REAL", OTHER], f"Error: Photograph '{OTHER}' may not be redistributed: its license is"),
     ],

@@ -1,4 +1,4 @@
-"""Builds the bundled answers of real models: `python -m vlprobe.runs.ship_published FOLDER [PHOTOGRAPH...]`.
+"""Builds the bundled answers of real models: `python -m tools.ship_published FOLDER [PHOTOGRAPH...]`.
 
 FOLDER has the files that the authors published: `gpt4v/` (SugarCrepe's gpt-4v-results), `bivlc/` (BiVLC's
 results) and `valse/` (fine-grained-evals' outputs). Next to it are `scores/` (the rest of these
@@ -22,6 +22,7 @@ from typing import cast
 
 import numpy as np
 
+from tools.ship import ship
 from vlprobe import registry
 from vlprobe.datasets import bundled, credits
 from vlprobe.datasets.credits import Credit
@@ -33,7 +34,6 @@ from vlprobe.models.published import PREFIX, PublishedAnswers
 from vlprobe.models.score_table import ScoreTable, table_of_verdicts
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
-from vlprobe.runs.ship import ship
 from vlprobe.scoring import pictures
 from vlprobe.storage import files, shipped
 from vlprobe.storage.store import Store
@@ -425,7 +425,7 @@ def _credits(
     lines = [
         "# Credits",
         "",
-        "Nothing here was computed by vlprobe. `python -m vlprobe.runs.ship_published` builds this folder.",
+        "Nothing here was computed by vlprobe. `python -m tools.ship_published` builds this folder.",
         "",
         "## Photographs",
         "",
@@ -462,7 +462,7 @@ def _credits(
 def main(arguments: Sequence[str]) -> str:
     """Build the bundled answers and return a line with their size; exit with one line for a mistake."""
     if not arguments:
-        sys.exit("Usage: python -m vlprobe.runs.ship_published FOLDER [PHOTOGRAPH...]")
+        sys.exit("Usage: python -m tools.ship_published FOLDER [PHOTOGRAPH...]")
     folder, *required = arguments
     try:
         size = build(Path(folder), shipped.PUBLISHED_FOLDER, required=required)

@@ -9,11 +9,12 @@ import pytest
 from PIL import Image
 
 from tests.conftest import make_tiny
+from tools import ship
 from vlprobe import registry, views
 from vlprobe.datasets import demo, demo_pairs, demo_triplets
 from vlprobe.datasets.world.renderer import VERSION
 from vlprobe.errors import InvalidInput
-from vlprobe.runs import ship, verify
+from vlprobe.runs import verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures, thumbnails
