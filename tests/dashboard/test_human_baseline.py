@@ -58,7 +58,7 @@ def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
     says,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    stored = state.questions(key)
+    stored = state.page_subject(key)
     quiz = views.quiz.quiz_round(filled, stored.question_set, kind, "fair", 1, count)
     assert len(quiz.questions) == count
     assert baseline.human_sentences(stored, MODELS) == []
@@ -79,7 +79,7 @@ def test_without_rooms_nothing_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.delenv(access.QUIZ)
-    assert baseline.human_sentences(state.questions(key), MODELS) == []
+    assert baseline.human_sentences(state.page_subject(key), MODELS) == []
 
 
 def typed(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ()) -> HumanBaseline:

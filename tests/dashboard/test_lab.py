@@ -178,9 +178,9 @@ def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypat
     assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
 
 
-def state_questions(store: Store, key: str, monkeypatch: pytest.MonkeyPatch) -> state.Questions:
+def state_questions(store: Store, key: str, monkeypatch: pytest.MonkeyPatch) -> state.PageSubject:
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
-    return state.questions(key)
+    return state.page_subject(key)
 
 
 def test_a_pressed_example_opens_its_case(shown, key, monkeypatch):

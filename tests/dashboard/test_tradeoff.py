@@ -16,8 +16,8 @@ from tests.dashboard.walls import component_values, send
 from tests.views.conftest import MODELS, filled  # noqa: F401 (fixture)
 from vlprobe import views
 from vlprobe.dashboard import case_links
-from vlprobe.dashboard.tradeoff import by_kind, picture, sentence
-from vlprobe.dashboard.tradeoff.sentence import Field
+from vlprobe.dashboard.state import PageSubject
+from vlprobe.dashboard.tradeoff import by_kind, picture
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.render import numbers
 from vlprobe.render.words import model_name, value_label
@@ -199,10 +199,10 @@ def test_a_fold_is_in_the_link_and_made_only_when_it_is_open(shown, key: str, fo
 
 def test_a_panel_s_links_lead_to_the_failures_of_that_type(shown, key: str, filled: Store):  # noqa: F811
     stored = views.runs.question_set(filled, key)
-    about = Field(sentence.Questions(stored, MODELS, {}), MODELS)
+    about = PageSubject(stored, MODELS, {})
     base = {"set": key, "model": FIRST}
     queries = [
-        case_links.query(about.questions, lies)
+        case_links.query(about, lies)
         for lies in (
             picture.lies(about, FIRST),
             by_kind.lies_of_kind(about, FIRST, "color"),
@@ -225,7 +225,7 @@ def test_a_click_opens_the_failures_of_the_model_and_a_printed_mark_opens_nothin
     monkeypatch.setattr(
         by_kind.st, "switch_page", lambda page, query_params: opened.append((page, query_params))
     )
-    about = Field(sentence.Questions(views.runs.question_set(filled, key), MODELS, {}), MODELS)
+    about = PageSubject(views.runs.question_set(filled, key), MODELS, {})
     by_kind.open_clicked(about, [], "number")
     by_kind.open_clicked(about, [{"curve_number": 0, "x": 1.0}], "number")
     assert not opened

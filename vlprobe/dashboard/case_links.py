@@ -9,7 +9,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import Questions, counts, model_name, plain, view
+from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, view
 from vlprobe.registry import is_control
 from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
@@ -42,7 +42,7 @@ def first_model(models: Sequence[str]) -> str:
 
 
 def slice_filter(
-    stored: Questions, model: str, kinds: Sequence[str], slicing: str, value: str
+    stored: PageSubject, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
     """The lies of a slice that a model believes, or all its cases if no model can be fooled; None if no filter
     describes it.
@@ -77,7 +77,7 @@ def slice_filter(
     return None
 
 
-def query(stored: Questions, case_filter: Filter, case_id: str = "") -> Query:
+def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
     """Return the parameters of Explore's URL for these cases, and for an open one; several patterns repeat the
     parameter.
     """
@@ -101,12 +101,12 @@ def query(stored: Questions, case_filter: Filter, case_id: str = "") -> Query:
     return {"set": stored.key, **parameters}
 
 
-def address(stored: Questions, case_filter: Filter | None) -> str:
+def address(stored: PageSubject, case_filter: Filter | None) -> str:
     """A link to these cases, for tables; "" without a filter."""
     return f"explore?{urlencode(query(stored, case_filter), doseq=True)}" if case_filter else ""
 
 
-def open_clicked(points: Sequence[Mapping], stored: Questions, target: Target) -> None:
+def open_clicked(points: Sequence[Mapping], stored: PageSubject, target: Target) -> None:
     """A clicked mark opens its cases; a mark of a paper has none."""
     for point in points:
         clicked = point.get("customdata")
@@ -115,7 +115,7 @@ def open_clicked(points: Sequence[Mapping], stored: Questions, target: Target) -
             st.switch_page(page_file("explore"), query_params=query(stored, case_filter))
 
 
-def draw_links(stored: Questions, filters: Mapping[str, Filter | None]) -> None:
+def draw_links(stored: PageSubject, filters: Mapping[str, Filter | None]) -> None:
     """A link a row, with how many cases it opens.
 
     Args:
@@ -138,7 +138,7 @@ def draw_links(stored: Questions, filters: Mapping[str, Filter | None]) -> None:
             )
 
 
-def count_text(stored: Questions, case_filter: Filter) -> str:
+def count_text(stored: PageSubject, case_filter: Filter) -> str:
     """Count how many cases a link opens, and of how many: "175 of 339"; of
     movements how many there are.
     """

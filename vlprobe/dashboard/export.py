@@ -5,11 +5,11 @@ import functools
 import pandas as pd
 import streamlit as st
 
-from vlprobe.dashboard.state import Questions, store
+from vlprobe.dashboard.state import PageSubject, store
 from vlprobe.surfaces.report import report, selection
 
 
-def report_button(stored: Questions) -> None:
+def report_button(stored: PageSubject) -> None:
     """The whole comparison as one file."""
     st.download_button(
         "Download as a report",

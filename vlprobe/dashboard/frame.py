@@ -13,7 +13,7 @@ from vlprobe.dashboard.jobs import all_watched, probe_button, watched
 from vlprobe.dashboard.run import bar, notices
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     arrival,
     choose,
     glance,
@@ -80,7 +80,7 @@ def enter() -> None:
         st.stop()
 
 
-def begin(probe: str, says_sentence: bool = True) -> Questions:
+def begin(probe: str, says_sentence: bool = True) -> PageSubject:
     """The question sets of one probe. Without any: a button that asks its questions of the demo
     models, and stops.
 
@@ -104,16 +104,16 @@ def begin(probe: str, says_sentence: bool = True) -> Questions:
     st.stop()
 
 
-def sentence(stored: Questions, kind: str = "") -> None:
+def sentence(stored: PageSubject, kind: str = "") -> None:
     """Draw the subject of the chosen probe and the better direction, or those of its questions of a kind if they
     differ.
     """
-    presentation = presentations()[stored.probe]
+    presentation = stored.presentation
     of_kind = presentation.kinds.get(kind)
     st.markdown((of_kind and of_kind.sentence) or presentation.sentence)
 
 
-def unit(stored: Questions, *names: str) -> str:
+def unit(stored: PageSubject, *names: str) -> str:
     """Pick raw cosines, or those in the model's own spread; no picker is drawn if no metric (of these names)
     is a cosine.
     """
@@ -127,7 +127,7 @@ def unit(stored: Questions, *names: str) -> str:
     return choose("Unit of gaps", "unit", UNITS, "cosine", segments=True, help_=help_)
 
 
-def averaging(stored: Questions, metric: Metric | None = None) -> str:
+def averaging(stored: PageSubject, metric: Metric | None = None) -> str:
     """The chosen averaging, pooled by default; no picker where the metric has only one, or both are the same."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
@@ -146,7 +146,7 @@ def watched_job() -> None:
         panel(job)
 
 
-def say_strangers(stored: Questions, models: Sequence[str] = ()) -> None:
+def say_strangers(stored: PageSubject, models: Sequence[str] = ()) -> None:
     """Draw one line if answers were published by others, and one if small models that know drawn scenes ran on other
     pictures.
 
@@ -166,7 +166,7 @@ def say_strangers(stored: Questions, models: Sequence[str] = ()) -> None:
         quiet(told)
 
 
-def notes(stored: Questions) -> None:
+def notes(stored: PageSubject) -> None:
     """Draw cautions about a model's numbers, such as that it was never trained."""
     if versions := view(views.runs.version_notes, stored.question_set):
         st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")

@@ -3,12 +3,12 @@
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import Questions, choose, model_name, quiet, view
+from vlprobe.dashboard.state import PageSubject, choose, model_name, quiet, view
 from vlprobe.render.html import papers
 from vlprobe.views.paper_tables import PaperTable, paper_tables
 
 
-def paper(stored: Questions) -> PaperTable:
+def paper(stored: PageSubject) -> PaperTable:
     """A picker of the paper's tables, and the one that is picked."""
     tables = {str(table.number): table for table in paper_tables(stored.probe)}
     number = next(iter(tables))

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import registry, views
-from vlprobe.dashboard.state import Questions, attempt, quiet, store
+from vlprobe.dashboard.state import PageSubject, attempt, quiet, store
 from vlprobe.datasets import photographs
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.storage import access
@@ -115,7 +115,7 @@ def refusal(dataset: str) -> str:
     return CONFINED.format(dataset) if access.ROOTS in os.environ else ""
 
 
-def draw_download(stored: Questions, key: str) -> None:
+def draw_download(stored: PageSubject, key: str) -> None:
     """Draw the button, the announcement or the progress, where a dataset keeps questions without pictures.
 
     Args:

@@ -26,11 +26,13 @@ from vlprobe.render import charts, words
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import ordered, tag
+from vlprobe.render.sentences import sentence_names
 from vlprobe.storage import annotations, display_names, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
+from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
 
@@ -181,7 +183,7 @@ def model_labels(names: Iterable[str]) -> Callable[[str], str]:
     return lambda name: labels.get(name) or model_name(name)  # one that somebody typed
 
 
-def counts(stored: "Questions", case_filter: Filter) -> dict[str, int]:
+def counts(stored: "PageSubject", case_filter: Filter) -> dict[str, int]:
     """Count how many cases pass a filter with each outcome; the same for every outcome and order that it
     names.
     """
@@ -190,7 +192,7 @@ def counts(stored: "Questions", case_filter: Filter) -> dict[str, int]:
     )
 
 
-def n_passing(stored: "Questions", case_filter: Filter) -> int:
+def n_passing(stored: "PageSubject", case_filter: Filter) -> int:
     """Count how many cases pass a filter with its outcome."""
     return counts(stored, case_filter)[case_filter.outcome]
 
@@ -206,12 +208,24 @@ def quiet(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Questions:
-    """The subject of a page: models that answered the same questions."""
+class PageSubject:
+    """The subject of a page: a question set, the models and kind of question that the page shows.
+
+    Attributes:
+        question_set: The question set.
+        models: The models that the page shows, by name, controls last.
+        looks: The look of every stored model: a model looks the same on all pages.
+        model: The selected model, such as the baseline of a comparison; "" on pages without one.
+        kind: The selected kind of question; "" on pages without one.
+        rivals: The models that `model` is compared with, in the order of choice.
+    """
 
     question_set: QuestionSet
-    models: tuple[str, ...]  # by name, controls last
-    looks: Looks  # of every stored model, so that a model looks the same everywhere
+    models: tuple[str, ...]
+    looks: Looks
+    model: str = ""
+    kind: str = ""
+    rivals: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -228,8 +242,28 @@ class Questions:
         """The probe's metrics by name; where two share a label, it names the kind of question."""
         return tables.metrics(self.probe)
 
+    @property
+    def presentation(self) -> Presentation:
+        """The texts of the probe on pages."""
+        return words.presentations()[self.probe]
 
-def pick_question_set(probe: str = "") -> Questions:
+    @property
+    def kind_presentation(self) -> KindPresentation:
+        """The texts of the selected kind on pages."""
+        return self.presentation.kind(self.kind)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The models of a comparison, the baseline first."""
+        return (self.model, *self.rivals)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names in sentences of the compared models; on pages without a selected model, of all models."""
+        return sentence_names(self.compared if self.model else self.models, renamed())
+
+
+def pick_question_set(probe: str = "") -> PageSubject:
     """A picker of question sets, of one probe or of all, kept from page to page. Without any, says
     so and stops.
     """
@@ -242,7 +276,7 @@ def pick_question_set(probe: str = "") -> Questions:
         st.page_link("pages/home.py", label="Begin with the demo", icon=":material/play_arrow:")
         st.stop()
     labels = set_labels(table)
-    return questions(choose("Question set", "set", labels, next(iter(labels)), always=True))
+    return page_subject(choose("Question set", "set", labels, next(iter(labels)), always=True))
 
 
 def set_labels(table: pd.DataFrame) -> dict[str, str]:
@@ -250,11 +284,11 @@ def set_labels(table: pd.DataFrame) -> dict[str, str]:
     return words.set_labels(table, renamed())
 
 
-def questions(key: str) -> Questions:
-    """The question set with this key."""
+def page_subject(key: str) -> PageSubject:
+    """Return the question set with this key and all its models as the subject of a page."""
     question_set = view(views.runs.question_set, key)
-    styles = charts.styles.styles(view(views.runs.models))
-    return Questions(question_set, tuple(ordered(question_set.models)), styles)
+    looks = charts.styles.styles(view(views.runs.models))
+    return PageSubject(question_set, tuple(ordered(question_set.models)), looks)
 
 
 def choose(

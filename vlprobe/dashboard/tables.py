@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import Questions, model_name, quiet, view
+from vlprobe.dashboard.state import PageSubject, model_name, quiet, renamed, view
 from vlprobe.datasets import bundled
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.charts.styles import Looks
@@ -31,13 +31,13 @@ READING = (
 )
 
 
-def all_numbers(stored: Questions, averaging: str, unit: str) -> pd.DataFrame:
+def all_numbers(stored: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
     """Every metric of every model, with its interval, pictures and ties; returns what is shown."""
     estimates: pd.DataFrame = view(
         views.estimates.estimates, stored.question_set, "all", averaging, unit
     )
     leaders = view(views.leaders.leaders, stored.question_set, averaging, unit)
-    names = sentence_names(stored.models, {model: model_name(model) for model in stored.models})
+    names = sentence_names(stored.models, renamed())
     body, unasked = tables.headline(
         estimates.replace({"model": names}),
         stored.metrics,

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.cases.sentence import picker_width
-from vlprobe.dashboard.state import Questions, choose, model_name, plain, view
+from vlprobe.dashboard.state import PageSubject, choose, model_name, plain, view
 from vlprobe.render.words import movement_kinds
 from vlprobe.views.filter import Filter
 
@@ -18,7 +18,7 @@ IN_ORDER = {"dataset": "In the dataset's order"}
 TIES = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
 
 
-def pick_bucket(stored: Questions, case_filter: Filter) -> str:
+def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
     """Pick the model of two that is fooled. The default is only the first; for a marked area, all."""
     counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
     model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
@@ -36,7 +36,7 @@ def pick_bucket(stored: Questions, case_filter: Filter) -> str:
     return choose("Cases", "bucket", options, default, segments=True, help_=TIES)
 
 
-def orders(stored: Questions, case_filter: Filter) -> dict[str, str]:
+def orders(stored: PageSubject, case_filter: Filter) -> dict[str, str]:
     """Return the orders of the cards; the first is the default. Answers without scores have no order
     by margin.
     """
@@ -48,14 +48,14 @@ def orders(stored: Questions, case_filter: Filter) -> dict[str, str]:
     return (BETWEEN_TWO if case_filter.other else {}) | ORDERS | BY_MODELS | IN_ORDER
 
 
-def with_order(stored: Questions, case_filter: Filter) -> Filter:
+def with_order(stored: PageSubject, case_filter: Filter) -> Filter:
     """The filter with the order that the URL names."""
     possible = orders(stored, case_filter)
     order = st.query_params.get("sort", "")
     return replace(case_filter, sort=order if order in possible else next(iter(possible)))
 
 
-def draw_order(stored: Questions, case_filter: Filter, suffix: str = "") -> None:
+def draw_order(stored: PageSubject, case_filter: Filter, suffix: str = "") -> None:
     """The picker of the order; a change of the other filters may take an order away."""
     possible = orders(stored, case_filter)
     default = next(iter(possible))

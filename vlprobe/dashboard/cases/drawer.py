@@ -15,7 +15,7 @@ from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     attempt,
     counts,
     n_passing,
@@ -31,7 +31,6 @@ from vlprobe.render.html import drawer
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import shorten
 from vlprobe.render.wall import changed_words, count_text, pattern_words, top_lists
-from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation, Annotations
@@ -59,7 +58,7 @@ def _close() -> None:
 
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
-def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: bool) -> None:
+def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: bool) -> None:
     """The case that the URL names, whether or not it passes the filter.
 
     Args:
@@ -74,7 +73,7 @@ def draw_case(stored: Questions, case_filter: Filter, size: int, is_grouped: boo
         st.info("There is no such case in this question set.", icon=":material/search_off:")
         return
     (card,) = view(views.wall.cards, stored.question_set, case_filter, (number,))
-    kind = presentations()[stored.probe].kind(card.kind)
+    kind = stored.presentation.kind(card.kind)
     near = view(views.wall.neighbours, stored.question_set, case_filter, number, is_grouped)
     n_cards = near.total_pictures if is_grouped else n_passing(stored, case_filter)
     with st.container(key="case_head", gap="xsmall"):  # stays in view while the rest scrolls
@@ -134,7 +133,7 @@ def _has_words(card: WallCard) -> bool:
 
 
 def _draw_ways_on(
-    stored: Questions, card: WallCard, kind: KindPresentation, near: Neighbours
+    stored: PageSubject, card: WallCard, kind: KindPresentation, near: Neighbours
 ) -> None:
     """The other cases of the picture, and the Playground."""
     is_listed = st.session_state.get("case_more_open", False)
@@ -181,9 +180,9 @@ def _draw_sibling(sibling: WallCard) -> None:
     )
 
 
-def _draw_pattern(stored: Questions, case_filter: Filter, card: WallCard) -> None:
+def _draw_pattern(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
     """Other pictures on which the same words fool the model."""
-    kind = presentations()[stored.probe].kind(card.kind)
+    kind = stored.presentation.kind(card.kind)
     key = view(views.patterns.pattern_of, stored.question_set, card.kind, card.case)
     if not key or kind.is_movement:
         return
@@ -227,7 +226,7 @@ def _go(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
-def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> None:
+def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
     """Tags, scores, rule, the saved page, the terminal's command."""
     _draw_annotation(stored, card)
     table = view(views.cases.questions, stored.question_set, (card.case,))
@@ -236,7 +235,7 @@ def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> Non
     by_model = answer_records(answers)[card.case]
     if stored.question_set.is_scored:
         st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
-    if legend := presentations()[stored.probe].kind(card.kind).legend:
+    if legend := stored.presentation.kind(card.kind).legend:
         st.html(tag("p", legend, class_="vp-quiet vp-small"))
     st.html(scores(row, by_model, stored, case_filter))
     st.html(html_cards.about(row, stored.probe))
@@ -264,7 +263,7 @@ def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> Non
     )
 
 
-def _draw_annotation(stored: Questions, card: WallCard) -> None:
+def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
     """Tags and a note: to read, and to write where that is allowed."""
     written = annotations.read(store(), stored.key)
     current = _annotation(written, card)

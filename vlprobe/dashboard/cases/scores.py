@@ -4,16 +4,15 @@ the details of the drawer.
 
 from collections.abc import Mapping
 
-from vlprobe.dashboard.state import Questions, model_name, store
+from vlprobe.dashboard.state import PageSubject, model_name, store
 from vlprobe.render.html import cards
-from vlprobe.render.words import presentations
 from vlprobe.scoring import thumbnails
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import AnswerRow, CaseRow
 
 
 def scores(
-    row: CaseRow, answers: Mapping[str, AnswerRow], stored: Questions, case_filter: Filter
+    row: CaseRow, answers: Mapping[str, AnswerRow], stored: PageSubject, case_filter: Filter
 ) -> str:
     """The case as HTML, the filter's models first.
 
@@ -27,7 +26,7 @@ def scores(
     models = tuple(dict.fromkeys((*compared, *stored.models)))
     card = cards.card(
         row,
-        presentations()[stored.probe],
+        stored.presentation,
         answers,
         models,
         stored.looks,

@@ -6,22 +6,22 @@ the most complete question set that has it.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     carried,
     carry,
     choose,
     dataset_name,
     model_labels,
     model_name,
+    page_subject,
     picked,
     plain,
-    questions,
     view,
 )
 from vlprobe.registry import is_control, model_order
@@ -51,15 +51,6 @@ class StoredSet:
     models: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Subject:
-    """The content of the sentence."""
-
-    questions: Questions
-    model: str
-    kind: str
-
-
 def stored_sets() -> list[StoredSet]:
     """All question sets, most complete first; labels tell apart those that look alike."""
     rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
@@ -76,7 +67,7 @@ def stored_sets() -> list[StoredSet]:
     ]
 
 
-def subject() -> Subject:
+def subject() -> PageSubject:
     """Return the selection of the URL, else the last one viewed, else the most complete. The page stops if nothing is
     stored, or if a link names results that are not stored.
     """
@@ -89,13 +80,13 @@ def subject() -> Subject:
         st.stop()
     _stop_at_strangers(sets)
     keys = [candidate.key for candidate in _likely(sets)]
-    stored = questions(_current("set", keys, keys[0]))
+    stored = page_subject(_current("set", keys, keys[0]))
     model = _current("model", stored.models, most_asked(stored))
     kinds_here = stored_kinds(stored)
     kind = _current(
         "kind", kinds_here, view(views.kinds.default_kind, stored.question_set, (model,))
     )
-    return Subject(stored, model, kind)
+    return replace(stored, model=model, kind=kind)
 
 
 def _likely(sets: Sequence[StoredSet]) -> list[StoredSet]:
@@ -110,7 +101,7 @@ def _likely(sets: Sequence[StoredSet]) -> list[StoredSet]:
     )
 
 
-def most_asked(stored: Questions) -> str:
+def most_asked(stored: PageSubject) -> str:
     """Return the model that answered most cases here, of all question sets; of several the first as
     pages list them.
     """
@@ -183,14 +174,14 @@ def _forget_link() -> None:
     st.query_params.clear()
 
 
-def stored_kinds(stored: Questions) -> list[str]:
+def stored_kinds(stored: PageSubject) -> list[str]:
     """Return the kinds that have cases in a question set, in the probe's order."""
     return view(views.kinds.stored_kinds, stored.key, stored.probe)
 
 
-def draw_sentence(about: Subject) -> None:
+def draw_sentence(about: PageSubject) -> None:
     """The three pickers with the words between them."""
-    kind = presentations()[about.questions.probe].kind(about.kind)
+    kind = about.kind_presentation
     pick_model(about)
     st.html(tag("p", kind.verb, class_="vp-between"), width="content")
     pick_kind(about)
@@ -198,10 +189,10 @@ def draw_sentence(about: Subject) -> None:
     pick_dataset(about)
 
 
-def pick_model(about: Subject, on_change: Callable[[], None] | None = None) -> None:
+def pick_model(about: PageSubject, on_change: Callable[[], None] | None = None) -> None:
     """The picker of the model; `on_change` is called before the URL names the new one."""
-    label = model_labels(about.questions.models)
-    models = {name: label(name) for name in about.questions.models}
+    label = model_labels(about.models)
+    models = {name: label(name) for name in about.models}
     choose(
         "Model",
         "model",
@@ -212,7 +203,7 @@ def pick_model(about: Subject, on_change: Callable[[], None] | None = None) -> N
         width=picker_width(models[about.model]) + MARK,
         on_change=on_change,
     )
-    _draw_mark(about.questions.looks[about.model])
+    _draw_mark(about.looks[about.model])
 
 
 def _draw_mark(look: Look) -> None:
@@ -226,11 +217,11 @@ def picker_width(text: str) -> int:
     return int(min(max(len(text) * LETTER + FRAME, NARROWEST), WIDEST))
 
 
-def pick_kind(about: Subject) -> None:
+def pick_kind(about: PageSubject) -> None:
     """The picker of the kind: those of this data set, then those that only others have, which are
     named together with what else the choice changes.
     """
-    options = {kind: _lie(about.questions.probe, kind) for kind in stored_kinds(about.questions)}
+    options = {kind: _lie(about.probe, kind) for kind in stored_kinds(about)}
     here, elsewhere = _other_kinds(about)
     options |= here
     if elsewhere:
@@ -248,7 +239,7 @@ def pick_kind(about: Subject) -> None:
     )
 
 
-def _other_kinds(about: Subject) -> tuple[dict[str, str], dict[str, str]]:
+def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
     """List the kinds of other question sets, each by the key of its set and its name.
 
     Returns:
@@ -259,13 +250,13 @@ def _other_kinds(about: Subject) -> tuple[dict[str, str], dict[str, str]]:
     nearest: dict[tuple[str, str], StoredSet] = {}
     for stored in sets:
         nearest.setdefault((stored.probe, stored.dataset), stored)
-    shown = next(stored for stored in sets if stored.key == about.questions.key)
+    shown = next(stored for stored in sets if stored.key == about.key)
     del nearest[shown.probe, shown.dataset]
-    own = stored_kinds(about.questions)
+    own = stored_kinds(about)
     kinds = [
         (stored, kind)
         for stored in list(nearest.values())[:MOST_OTHERS]
-        for kind in stored_kinds(questions(stored.key))
+        for kind in stored_kinds(page_subject(stored.key))
         if stored.probe != shown.probe or kind not in own
     ]
     n_alike = Counter(_lie(probe, kind) for probe, kind in {(s.probe, kind) for s, kind in kinds})
@@ -280,7 +271,7 @@ def _other_kinds(about: Subject) -> tuple[dict[str, str], dict[str, str]]:
         if others is elsewhere:
             label = f"{label} in {names[stored.dataset]}"
         if about.model not in stored.models:
-            label = f"{label}, asked of {model_name(most_asked(questions(stored.key)))}"
+            label = f"{label}, asked of {model_name(most_asked(page_subject(stored.key)))}"
         others[f"{stored.key}{BETWEEN}{kind}"] = label
     return here, elsewhere
 
@@ -304,11 +295,11 @@ def _change_kind() -> None:
     st.query_params["kind"] = kind
 
 
-def pick_dataset(about: Subject, suffix: str = "") -> None:
+def pick_dataset(about: PageSubject, suffix: str = "") -> None:
     """The pictures of the question set; others lead to the most complete questions about them."""
     sets = stored_sets()
     names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
-    dataset = next(stored.dataset for stored in sets if stored.key == about.questions.key)
+    dataset = next(stored.dataset for stored in sets if stored.key == about.key)
     st.session_state[f"dataset{suffix}"] = dataset
     st.selectbox(
         "Pictures",
@@ -316,7 +307,7 @@ def pick_dataset(about: Subject, suffix: str = "") -> None:
         format_func=names.__getitem__,
         key=f"dataset{suffix}",
         on_change=_change_dataset,
-        args=(about.questions.probe, suffix),
+        args=(about.probe, suffix),
         label_visibility="visible" if suffix else "collapsed",
         width="stretch" if suffix else picker_width(names[dataset]),
     )

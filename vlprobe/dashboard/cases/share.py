@@ -10,7 +10,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.export import report_button
-from vlprobe.dashboard.state import Questions, address, attempt, plain, query, quiet, store, view
+from vlprobe.dashboard.state import PageSubject, address, attempt, plain, query, quiet, store, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import tag
 from vlprobe.storage import annotations, bookmarks
@@ -25,7 +25,7 @@ LINK = "Opens exactly this for everyone who can reach this dashboard."
 LOCAL_LINK = "Works on this computer only. To send what you see, use “Download as a report” below."
 
 
-def draw_share(stored: Questions, case_filter: Filter, n_cases: int) -> None:
+def draw_share(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """The popover, in four parts."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         _heading("Link")
@@ -44,7 +44,7 @@ def _heading(text: str) -> None:
     st.html(tag("p", text, class_="vp-part"))
 
 
-def _files(stored: Questions, case_filter: Filter, n_cases: int) -> None:
+def _files(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
     """The cases that pass the filter, and the whole comparison."""
     limit = selection.MOST
     extent = f"The first {limit:,} of {n_cases:,} cases, in this order"
@@ -103,7 +103,7 @@ def _save() -> None:
     attempt(bookmarks.save, store(), st.session_state["view_name"], query("case", "page"))
 
 
-def _annotated(stored: Questions) -> None:
+def _annotated(stored: PageSubject) -> None:
     """Links to the cases that people tagged or wrote about."""
     written = annotations.read(store(), stored.key)
     if written.damaged:

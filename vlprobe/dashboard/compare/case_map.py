@@ -13,10 +13,19 @@ from vlprobe import views
 from vlprobe.dashboard.cases import choices
 from vlprobe.dashboard.chart import inked
 from vlprobe.dashboard.compare import columns
-from vlprobe.dashboard.compare.sentence import BETWEEN, CARDS, Contest
+from vlprobe.dashboard.compare.sentence import BETWEEN, CARDS
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.folds import fold
-from vlprobe.dashboard.state import choose, n_passing, picked, quiet, turn, turned, view
+from vlprobe.dashboard.state import (
+    PageSubject,
+    choose,
+    n_passing,
+    picked,
+    quiet,
+    turn,
+    turned,
+    view,
+)
 from vlprobe.render import charts
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import movement_kinds, value_label
@@ -37,11 +46,11 @@ HOW_TO_READ_MOVED = (
 )
 
 
-def draw_fold(contest: Contest, rival: str) -> Filter | None:
+def draw_fold(contest: PageSubject, rival: str) -> Filter | None:
     """The fold; where it is open, the filter of the cases in it. Answers that are right or wrong
     only have no margins to draw.
     """
-    runs = [contest.questions.question_set.run(model) for model in (contest.baseline, rival)]
+    runs = [contest.question_set.run(model) for model in (contest.model, rival)]
     if not all(run.is_scored for run in runs):
         return None
     with fold("map", "Case by case", ":material/scatter_plot:", PARAMETERS) as is_open:
@@ -52,15 +61,15 @@ def draw_fold(contest: Contest, rival: str) -> Filter | None:
         return case_filter
 
 
-def _draw_margins(contest: Contest, rival: str) -> Filter:
+def _draw_margins(contest: PageSubject, rival: str) -> Filter:
     """The scatter of two models' margins, and the filter of the cases that are marked."""
-    stored, base, kind = contest.questions, contest.baseline, contest.kind
+    base, kind = contest.model, contest.kind
     names, is_moved = contest.names, kind in movement_kinds()
     area = corners(st.query_params.get("area", ""))
     case_filter = choices.with_order(
-        stored, Filter(base, kind, outcome="all", other=rival, within=area)
+        contest, Filter(base, kind, outcome="all", other=rival, within=area)
     )
-    points, total = view(views.paired_outcomes.scatter, stored.question_set, base, rival, kind)
+    points, total = view(views.paired_outcomes.scatter, contest.question_set, base, rival, kind)
     left, right = st.columns([5, 2], gap="medium")
     with right:
         tool = choose("Mark an area with a", "tool", TOOLS, "box", segments=True)
@@ -72,7 +81,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
                 "cases inside it."
             )
         if area:
-            inside = view(views.paired_outcomes.buckets, stored.question_set, case_filter)["all"]
+            inside = view(views.paired_outcomes.buckets, contest.question_set, case_filter)["all"]
             st.html(
                 f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the '
                 "marked area.</p>"
@@ -83,7 +92,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
     with left:
         words = {name: value_label(name) for name in points["subtype"].unique()}
         figure = charts.compare.margins(
-            points, base, rival, stored.looks, words, area, tool, is_moved, names
+            points, base, rival, contest.looks, words, area, tool, is_moved, names
         )
         # A new key for each area: the area of the URL is drawn, none is left over from the mouse.
         key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
@@ -98,7 +107,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
                 selection_mode=("box", "lasso"),
             )
     return (
-        case_filter if is_moved else bucket(case_filter, choices.pick_bucket(stored, case_filter))
+        case_filter if is_moved else bucket(case_filter, choices.pick_bucket(contest, case_filter))
     )
 
 
@@ -110,20 +119,18 @@ def corners(text: str) -> tuple[tuple[float, float], ...]:
     return parsed if len(parsed) <= CORNERS + 1 else ()
 
 
-def _draw_cards(contest: Contest, case_filter: Filter) -> None:
+def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
     """A page of the cases that are marked, each on a card."""
-    n_cases = n_passing(contest.questions, case_filter)
+    n_cases = n_passing(contest, case_filter)
     with st.container(horizontal=True, vertical_alignment="bottom", key="map_bar"):
         st.html(tag("p", f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"), width="content")
         st.space("stretch")
-        choices.draw_order(contest.questions, case_filter)
+        choices.draw_order(contest, case_filter)
     if not n_cases:
         quiet("No case is here. Choose others above, or take the area away.")
         return
     page = turned(n_cases, CARDS)
-    cards, _, _ = view(
-        views.wall.wall, contest.questions.question_set, case_filter, page, CARDS, False
-    )
+    cards, _, _ = view(views.wall.wall, contest.question_set, case_filter, page, CARDS, False)
     values = columns.card_values(
         contest, case_filter, cards, "The cases of this choice", badge=False
     )

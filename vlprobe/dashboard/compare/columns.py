@@ -11,15 +11,14 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import case_links
 from vlprobe.dashboard.compare.forest import Parting
-from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import n_passing, quiet, store, view
+from vlprobe.dashboard.state import PageSubject, n_passing, quiet, store, view
 from vlprobe.render import facing
 from vlprobe.render.forest import part_title, rest
 from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.html.embed import embed
-from vlprobe.render.words import movement_kinds, presentations
+from vlprobe.render.words import movement_kinds
 from vlprobe.scoring import thumbnails
 from vlprobe.views.believed import Comparison
 from vlprobe.views.filter import Filter
@@ -38,9 +37,9 @@ class Side:
     n_cases: int
 
 
-def draw_columns(contest: Contest, comparison: Comparison, parting: Parting) -> Filter:
+def draw_columns(contest: PageSubject, comparison: Comparison, parting: Parting) -> Filter:
     """Heading, both columns, and what both do; returns the filter of the left one."""
-    kind = presentations()[contest.questions.probe].kind(contest.kind)
+    kind = contest.kind_presentation
     row = comparison.row(parting.rival, parting.subtype)
     sides = _sides(contest, comparison, parting)
     title = part_title(parting.subtype, kind)
@@ -56,46 +55,45 @@ def draw_columns(contest: Contest, comparison: Comparison, parting: Parting) -> 
     return sides[0].case_filter
 
 
-def _sides(contest: Contest, comparison: Comparison, parting: Parting) -> tuple[Side, Side]:
+def _sides(contest: PageSubject, comparison: Comparison, parting: Parting) -> tuple[Side, Side]:
     """The left column, of what the baseline alone believes, and the right one."""
     row = comparison.row(parting.rival, parting.subtype)
-    base, rival = contest.baseline, parting.rival
+    base, rival = contest.model, parting.rival
     side_filters = [
         facing.side_filter(contest.kind, *pair, parting.subtype)
         for pair in ((base, rival), (rival, base))
     ]
     sizes = row.only_base, row.only_model
     if comparison.is_movement:
-        sizes = tuple(n_passing(contest.questions, side) for side in side_filters)
+        sizes = tuple(n_passing(contest, side) for side in side_filters)
     return Side("left", side_filters[0], sizes[0]), Side("right", side_filters[1], sizes[1])
 
 
-def filter_of_case(contest: Contest, parting: Parting) -> Filter:
+def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
     """The column of the URL's case; all cases of its kind if it is in none."""
-    stored = contest.questions
-    number = view(views.cases.case_number, stored.question_set, st.query_params["case"])
-    pairs = ((contest.baseline, parting.rival), (parting.rival, contest.baseline))
+    number = view(views.cases.case_number, contest.question_set, st.query_params["case"])
+    pairs = ((contest.model, parting.rival), (parting.rival, contest.model))
     for pair in pairs:
         case_filter = facing.side_filter(contest.kind, *pair, parting.subtype)
         if (
             number is not None
-            and view(views.wall.neighbours, stored.question_set, case_filter, number).place
+            and view(views.wall.neighbours, contest.question_set, case_filter, number).place
         ):
             return case_filter
-    return Filter(contest.baseline, contest.kind, outcome="all", other=parting.rival)
+    return Filter(contest.model, contest.kind, outcome="all", other=parting.rival)
 
 
-def _draw_legend(contest: Contest) -> None:
+def _draw_legend(contest: PageSubject) -> None:
     entries = [
-        htpy.span[embed(mark(contest.questions.looks[model])), htpy.bdi[name]]
+        htpy.span[embed(mark(contest.looks[model])), htpy.bdi[name]]
         for model, name in contest.names.items()
     ]
     st.html(str(htpy.p(".vp-legend")[entries]), width="content")
 
 
-def _draw_side(contest: Contest, side: Side) -> None:
+def _draw_side(contest: PageSubject, side: Side) -> None:
     """The count in words with the way to all of them, and the first cards."""
-    names, stored = contest.names, contest.questions
+    names = contest.names
     is_movement = side.case_filter.kind in movement_kinds()
     model, rival = names[side.case_filter.model], names[side.case_filter.other]
     sentence: list[htpy.Node] = [" believed by ", htpy.b[model], f", not by {rival}"]
@@ -110,19 +108,19 @@ def _draw_side(contest: Contest, side: Side) -> None:
                 page_file("explore"),
                 label="See all",
                 help=f"All {side.n_cases:,} in Explore",
-                query_params=case_links.query(stored, side.case_filter),
+                query_params=case_links.query(contest, side.case_filter),
             )
     if not side.n_cases:
         st.html(tag("p", "None.", class_="vp-quiet"))
         return
-    cards, _, _ = view(views.wall.wall, stored.question_set, side.case_filter, 1, SHOWN, True)
+    cards, _, _ = view(views.wall.wall, contest.question_set, side.case_filter, 1, SHOWN, True)
     key = f"{side.name}_cards"
     values = card_values(contest, side.case_filter, cards, f"Only {model}, not {rival}")
     component("wall")(key=key, data=values, on_open_change=functools.partial(open_case, key))
 
 
 def card_values(
-    contest: Contest,
+    contest: PageSubject,
     case_filter: Filter,
     cards: tuple[WallCard, ...],
     label: str,
@@ -130,15 +128,14 @@ def card_values(
     badge: bool = True,
 ) -> dict[str, object]:
     """Return the data that the component `wall` draws: cards with one small box per model."""
-    stored = contest.questions
-    kind = presentations()[stored.probe].kind(case_filter.kind)
+    kind = contest.presentation.kind(case_filter.kind)
     answers = {}
     if kind.body in views.wall.ANSWER_BODIES:
         table = view(
             views.cases.answers,
-            stored.question_set,
+            contest.question_set,
             tuple(card.case for card in cards),
-            contest.models,
+            contest.compared,
         )
         answers = answer_records(table)
     names = [name for card in cards for name in facing.pictures(card, kind, answers)]
@@ -147,9 +144,9 @@ def card_values(
         facing.facing_card(
             card,
             kind,
-            contest.models,
+            contest.compared,
             contest.names,
-            stored.looks,
+            contest.looks,
             answers.get(card.case, {}),
             lambda name: sources.get(name, ""),
             badge=badge,

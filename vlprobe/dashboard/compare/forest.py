@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.state import model_name, picked, quiet, view
+from vlprobe.dashboard.state import PageSubject, model_name, picked, quiet, view
 from vlprobe.render import forest
-from vlprobe.render.words import presentations
 from vlprobe.views.believed import BelievedRow, Comparison
 
 
@@ -23,7 +21,7 @@ class Parting:
     rival: str
 
 
-def parting(contest: Contest, comparison: Comparison, proof: BelievedRow) -> Parting:
+def parting(contest: PageSubject, comparison: Comparison, proof: BelievedRow) -> Parting:
     """The row that the URL names, else the one that proves the heading; of another model that the URL names, the
     type of edit at which it is clearly furthest from the baseline.
     """
@@ -36,22 +34,22 @@ def parting(contest: Contest, comparison: Comparison, proof: BelievedRow) -> Par
     return Parting(row.subtype, rival)
 
 
-def draw_forest(contest: Contest, comparison: Comparison, proof: BelievedRow) -> Parting:
+def draw_forest(contest: PageSubject, comparison: Comparison, proof: BelievedRow) -> Parting:
     """The plot, with the row open that proves the heading; returns the row whose pictures are shown."""
     open_row = parting(contest, comparison, proof)
-    kind = presentations()[contest.questions.probe].kind(contest.kind)
+    kind = contest.kind_presentation
     if not all(math.isnan(row.difference) for row in comparison.rows):
         values = forest.values(
             comparison,
             kind,
-            contest.questions.looks,
-            {model: model_name(model) for model in contest.models},
+            contest.looks,
+            {model: model_name(model) for model in contest.compared},
             (open_row.subtype, open_row.rival),
             view(
                 views.totals.of_questions,
-                contest.questions.question_set,
+                contest.question_set,
                 contest.kind,
-                contest.baseline,
+                contest.model,
             ),
         )
         component("forest")(

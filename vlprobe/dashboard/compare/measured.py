@@ -11,12 +11,11 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import frame, tables
-from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.folds import fold
-from vlprobe.dashboard.state import quiet, store, view
+from vlprobe.dashboard.state import PageSubject, quiet, store, view
 from vlprobe.render import charts
 from vlprobe.render.html import compare
-from vlprobe.render.words import AVERAGED, movement_kinds, presentations
+from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.surfaces.report.selection import defused
 from vlprobe.types import AS_PAPER, POOLED
 from vlprobe.views.believed import Comparison
@@ -31,50 +30,49 @@ MEASURED = (
 )
 
 
-def draw_measured(contest: Contest, comparison: Comparison, rival: str) -> None:
+def draw_measured(contest: PageSubject, comparison: Comparison, rival: str) -> None:
     """The fold with units, averaging, every number with its interval and p."""
     with fold("measured", "How it is measured", ":material/function:") as is_open:
         if is_open:
             _draw_numbers(contest, comparison, rival)
 
 
-def draw_details(contest: Contest, comparison: Comparison) -> None:
+def draw_details(contest: PageSubject, comparison: Comparison) -> None:
     """The fold with notes, the questions and the files."""
     with fold("details", "Details", ":material/data_object:") as is_open:
         if is_open:
-            frame.notes(contest.questions)
-            tables.about(contest.questions.question_set)
+            frame.notes(contest)
+            tables.about(contest.question_set)
             _draw_downloads(contest, comparison)
 
 
-def _draw_numbers(contest: Contest, comparison: Comparison, rival: str) -> None:
-    stored = contest.questions
+def _draw_numbers(contest: PageSubject, comparison: Comparison, rival: str) -> None:
     with st.container(horizontal=True):
-        unit = frame.unit(stored)
-        averaging = frame.averaging(stored)
+        unit = frame.unit(contest)
+        averaging = frame.averaging(contest)
     quiet(MEASURED)
     _draw_rows(contest, comparison)
     if contest.kind not in movement_kinds():
         outcomes = view(
             views.paired_outcomes.paired_outcomes,
-            stored.question_set,
-            contest.baseline,
+            contest.question_set,
+            contest.model,
             rival,
             contest.kind,
         )
         names = contest.names
-        quiet(parted_in_words(outcomes, names[contest.baseline], names[rival]))
-    table = view(views.compare.compare, stored.question_set, contest.models, averaging, unit)
+        quiet(parted_in_words(outcomes, names[contest.model], names[rival]))
+    table = view(views.compare.compare, contest.question_set, contest.compared, averaging, unit)
     st.subheader("The numbers", anchor=False)
     quiet(AVERAGED[averaging])
     if table["verdict"].eq("").all():
         st.info("Nothing is known of these models on the same questions.")
         return
-    main = presentations()[stored.probe].main_metrics
-    st.html(compare.in_words(table, stored.metrics, unit, stored.looks, main, contest.names))
-    chances = view(views.papers.chances, stored.question_set)
+    main = contest.presentation.main_metrics
+    st.html(compare.in_words(table, contest.metrics, unit, contest.looks, main, contest.names))
+    chances = view(views.papers.chances, contest.question_set)
     body, unknown = compare.differences(
-        table, stored.metrics, unit, stored.looks, chances, contest.names
+        table, contest.metrics, unit, contest.looks, chances, contest.names
     )
     st.html(body)
     quiet(compare.how_to_read(table))
@@ -82,7 +80,7 @@ def _draw_numbers(contest: Contest, comparison: Comparison, rival: str) -> None:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unknown)}.")
 
 
-def _draw_rows(contest: Contest, comparison: Comparison) -> None:
+def _draw_rows(contest: PageSubject, comparison: Comparison) -> None:
     """The rows of the plot as a table, with p."""
     st.html(compare.rows_table(comparison, contest.names))
 
@@ -114,7 +112,7 @@ def parted_in_words(outcomes: PairedOutcomes, baseline: str, rival: str) -> str:
     )
 
 
-def _draw_downloads(contest: Contest, comparison: Comparison) -> None:
+def _draw_downloads(contest: PageSubject, comparison: Comparison) -> None:
     """The numbers as CSV: those of the plot, and every metric."""
     with st.container(horizontal=True):
         st.download_button(
@@ -137,12 +135,10 @@ def _draw_downloads(contest: Contest, comparison: Comparison) -> None:
         )
 
 
-def _metrics_csv(contest: Contest) -> str:
+def _metrics_csv(contest: PageSubject) -> str:
     unit = "spread" if st.query_params.get("unit") == "spread" else "cosine"
     averaging = AS_PAPER if st.query_params.get("average") == AS_PAPER else POOLED
-    table = views.compare.compare(
-        store(), contest.questions.question_set, contest.models, averaging, unit
-    )
+    table = views.compare.compare(store(), contest.question_set, contest.compared, averaging, unit)
     return table.map(defused).to_csv(index=False)
 
 

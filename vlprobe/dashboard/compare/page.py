@@ -11,13 +11,11 @@ from vlprobe import views
 from vlprobe.dashboard import cases, frame
 from vlprobe.dashboard.cases import drawer, share
 from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
-from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.play import baseline
-from vlprobe.dashboard.state import model_name, n_passing, quiet, view
+from vlprobe.dashboard.state import PageSubject, model_name, n_passing, quiet, view
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.sentences import unbroken
 from vlprobe.render.verdict import Verdict, verdict
-from vlprobe.render.words import presentations
 from vlprobe.views.believed import Comparison
 
 STYLE = Path(__file__).with_name("style.css")
@@ -37,11 +35,11 @@ def draw_page() -> None:
         return
     comparison = compared(contest)
     finding = _draw_finding(contest, comparison)
-    frame.say_strangers(contest.questions, contest.models)
-    table = view(views.estimates.estimates, contest.questions.question_set)
-    for line in order_sentences(table, contest.names, contest.models):
+    frame.say_strangers(contest, contest.compared)
+    table = view(views.estimates.estimates, contest.question_set)
+    for line in order_sentences(table, contest.names, contest.compared):
         quiet(line)
-    baseline.draw_human_baseline(contest.questions, contest.models)
+    baseline.draw_human_baseline(contest, contest.compared)
     parting = forest.draw_forest(contest, comparison, finding.row)
     side_filter = columns.draw_columns(contest, comparison, parting)
     measured.draw_measured(contest, comparison, parting.rival)
@@ -49,28 +47,28 @@ def draw_page() -> None:
     measured.draw_details(contest, comparison)
     shared = in_map or side_filter
     with share_slot:
-        share.draw_share(contest.questions, shared, n_passing(contest.questions, shared))
+        share.draw_share(contest, shared, n_passing(contest, shared))
     if "case" in st.query_params:
         drawer_filter = in_map or columns.filter_of_case(contest, parting)
         is_grouped = in_map is None  # the map has one card per case
-        drawer.draw_case(contest.questions, drawer_filter, sentence.CARDS, is_grouped)
+        drawer.draw_case(contest, drawer_filter, sentence.CARDS, is_grouped)
 
 
-def compared(contest: Contest) -> Comparison:
+def compared(contest: PageSubject) -> Comparison:
     """The comparison that the whole page is about."""
     return view(
         views.believed.comparison,
-        contest.questions.question_set,
-        contest.models,
+        contest.question_set,
+        contest.compared,
         contest.kind,
         sentence.carried_unit(),
     )
 
 
-def _draw_finding(contest: Contest, comparison: Comparison) -> Verdict:
+def _draw_finding(contest: PageSubject, comparison: Comparison) -> Verdict:
     """The finding as the heading, and the text below it."""
-    kind = presentations()[contest.questions.probe].kind(contest.kind)
-    finding = verdict(comparison, kind, {model: model_name(model) for model in contest.models})
+    kind = contest.kind_presentation
+    finding = verdict(comparison, kind, {model: model_name(model) for model in contest.compared})
     heading, detail = (unbroken(text) for text in (finding.heading, finding.detail))
     st.html(str(htpy.div(".vp-finding")[htpy.h1[heading], htpy.p[detail]]))
     return finding

@@ -5,15 +5,14 @@ question set. Older URLs name the baseline `base`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.cases import sentence
-from vlprobe.dashboard.cases.sentence import Subject
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     carry,
     model_labels,
     model_name,
@@ -23,7 +22,6 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
-from vlprobe.render.sentences import sentence_names
 
 MOST = 3  # models beside the baseline
 BETWEEN = "|"  # names in the URL
@@ -33,42 +31,21 @@ NARROWEST, WIDEST = 150, 440
 OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
 
 
-@dataclass(frozen=True)
-class Contest:
-    """The selection to compare."""
-
-    questions: Questions
-    baseline: str
-    rivals: tuple[str, ...]  # in the order of choice; may be empty
-    kind: str
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """All of them, the baseline first."""
-        return (self.baseline, *self.rivals)
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Return the name of each model in a sentence."""
-        return sentence_names(self.models, {model: model_name(model) for model in self.models})
-
-
-def contest() -> Contest:
+def contest() -> PageSubject:
     """Return the selection of the URL, else the last one viewed. The page stops if nothing can be compared."""
     _lead_on()
-    about = sentence.subject()
-    stored = about.questions
-    if len(stored.models) < 2:
+    subject = sentence.subject()
+    if len(subject.models) < 2:
         st.html(tag("h1", "There is nothing to compare yet."))
         st.info(
             "One model was asked these questions; to compare takes two.", icon=":material/info:"
         )
         st.page_link("pages/run.py", label="Ask another model", icon=":material/play_circle:")
         st.stop()
-    rivals = _rivals(about)
+    rivals = _rivals(subject)
     st.query_params["with"] = BETWEEN.join(rivals)
     carry("with", BETWEEN.join(rivals))
-    return Contest(stored, about.model, tuple(rivals), about.kind)
+    return replace(subject, rivals=tuple(rivals))
 
 
 def _lead_on() -> None:
@@ -84,16 +61,15 @@ def _lead_on() -> None:
     del st.query_params["base"]
 
 
-def _rivals(about: Subject) -> list[str]:
+def _rivals(about: PageSubject) -> list[str]:
     """The models that the URL names, in its order; an emptied list stays empty, and one that names no other stored
     model counts as none.
     """
-    stored = about.questions
-    candidates = [model for model in stored.models if model != about.model]
+    candidates = [model for model in about.models if model != about.model]
     linked = st.query_params.get("with")
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
     if linked is not None:
-        if gone := [model for model in listed if model not in stored.models]:
+        if gone := [model for model in listed if model not in about.models]:
             not_here("Compared with it", "with", ", ".join(gone))
         if not listed:
             return []
@@ -105,43 +81,38 @@ def _split(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
 
 
-def furthest(about: Subject) -> list[str]:
+def furthest(about: PageSubject) -> list[str]:
     """Without a choice: the models that differ most from the baseline, controls only where there are no others."""
-    others = view(
-        views.showcase.furthest_models, about.questions.question_set, about.kind, about.model
-    )
+    others = view(views.showcase.furthest_models, about.question_set, about.kind, about.model)
     models = [model for model in others if not is_control(model)] or list(others)
     return models[:MOST]
 
 
-def draw_sentence(contest_: Contest) -> None:
+def draw_sentence(subject: PageSubject) -> None:
     """The pickers with the words between them."""
-    stored = contest_.questions
-    about = Subject(stored, contest_.baseline, contest_.kind)
     _word("Compare")
-    sentence.pick_model(about, on_change=_change_baseline)
+    sentence.pick_model(subject, on_change=_change_baseline)
     _word("with")
-    _pick_rivals(contest_)
+    _pick_rivals(subject)
     _word("on")
-    sentence.pick_kind(about)
+    sentence.pick_kind(subject)
     _word("in")
-    sentence.pick_dataset(about)
+    sentence.pick_dataset(subject)
 
 
 def _word(text: str) -> None:
     st.html(tag("p", text, class_="vp-between"), width="content")
 
 
-def _pick_rivals(contest_: Contest) -> None:
-    stored = contest_.questions
-    candidates = [model for model in stored.models if model != contest_.baseline]
-    rivals = list(contest_.rivals)
+def _pick_rivals(subject: PageSubject) -> None:
+    candidates = [model for model in subject.models if model != subject.model]
+    rivals = list(subject.rivals)
     st.session_state["with"] = rivals
     st.multiselect(
         "Compared with it",
         # Those that were chosen first, in their order, so that a tag has its mark.
         [*rivals, *(model for model in candidates if model not in rivals)],
-        format_func=model_labels(stored.models),
+        format_func=model_labels(subject.models),
         key="with",
         max_selections=MOST,
         on_change=_change_rivals,
@@ -149,7 +120,7 @@ def _pick_rivals(contest_: Contest) -> None:
         placeholder="nobody yet",
         width=_width([model_name(model) for model in rivals]),
     )
-    _draw_marks(rivals, stored)
+    _draw_marks(rivals, subject)
 
 
 def _width(names: Sequence[str]) -> int:
@@ -157,7 +128,7 @@ def _width(names: Sequence[str]) -> int:
     return int(min(max(sum(LETTER * len(name) + TAG for name in names) + ARROW, NARROWEST), WIDEST))
 
 
-def _draw_marks(models: Sequence[str], stored: Questions) -> None:
+def _draw_marks(models: Sequence[str], stored: PageSubject) -> None:
     """Each model's mark in its tag, which shows only text."""
     rules = [
         f".st-key-with [data-tag]:nth-of-type({nth})::before "
@@ -191,13 +162,12 @@ def _leave() -> None:
         st.query_params.pop(name, None)
 
 
-def draw_nobody(contest_: Contest) -> None:
+def draw_nobody(subject: PageSubject) -> None:
     """Nothing is compared yet: what there is, as buttons."""
-    base = contest_.names[contest_.baseline]
+    base = subject.names[subject.model]
     st.html(tag("h1", f"Who shall {base} be compared with?"))
     st.html(tag("p", f"Choose one to {MOST} models in the list above, or here:", class_="vp-quiet"))
-    stored = contest_.questions
-    offered = [model for model in stored.models if model != contest_.baseline]
+    offered = [model for model in subject.models if model != subject.model]
     with st.container(horizontal=True, key="offered"):
         for position, model in enumerate(offered[:9]):
             st.button(model_name(model), key=f"offer_{position}", on_click=_offer, args=(model,))

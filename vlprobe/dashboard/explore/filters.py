@@ -7,11 +7,11 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.cases.choices import TIES, draw_order, pick_bucket, with_order
-from vlprobe.dashboard.cases.sentence import Subject, pick_dataset, shortened, stored_kinds
+from vlprobe.dashboard.cases.sentence import pick_dataset, shortened, stored_kinds
 from vlprobe.dashboard.explore.patterns import chosen_pairs
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     carry,
     choose,
     counts,
@@ -54,7 +54,7 @@ class ActiveFilter:
     without: Filter
 
 
-def draw_filters(about: Subject) -> Filter:
+def draw_filters(about: PageSubject) -> Filter:
     """The popover with all filters, and the filter that they make."""
     n_active = sum(name in st.query_params for name in PARAMETERS)
     label = f"Filters ({n_active})" if n_active else "Filters"
@@ -68,13 +68,13 @@ def draw_filters(about: Subject) -> Filter:
         case_filter = _words_and_tags(about)
         with outcomes:
             case_filter = _outcomes(about, case_filter)
-        case_filter = with_order(about.questions, case_filter)
+        case_filter = with_order(about, case_filter)
         with st.container(key="phone_order"):
-            draw_order(about.questions, case_filter, "_phone")
+            draw_order(about, case_filter, "_phone")
         choose("Cards", "cards", LAYOUTS, segments=True)
         asked_sets = set_labels(view(views.runs.question_sets))
         if len(asked_sets) > 1:
-            choose("What was asked", "set", asked_sets, about.questions.key, always=True)
+            choose("What was asked", "set", asked_sets, about.key, always=True)
         if n_active:
             st.button("Clear all filters", key="clear_filters", on_click=clear_filters)
     return case_filter
@@ -100,9 +100,9 @@ def _keep_wall() -> None:
         st.query_params[WALL] = "1"
 
 
-def _words_and_tags(about: Subject) -> Filter:
+def _words_and_tags(about: PageSubject) -> Filter:
     """Draw the filters of the question: its type and rule, its words, its tags."""
-    of_kind = about.questions.question_set, about.kind
+    of_kind = about.question_set, about.kind
     left, right = st.columns(2)
     with left:
         types = view(views.estimates.subtype_counts, *of_kind)
@@ -112,7 +112,7 @@ def _words_and_tags(about: Subject) -> Filter:
         rule = _any("Rule", "rule", rules, "How it was changed: the rule by its stored name.")
     tags = {
         value: value.replace("=", ": ", 1)
-        for value in view(views.estimates.tag_values, about.questions.question_set)
+        for value in view(views.estimates.tag_values, about.question_set)
     }
     with left:
         tag = choose(
@@ -124,7 +124,7 @@ def _words_and_tags(about: Subject) -> Filter:
         )
     with right:
         contains = search("Caption contains", "words", "such as: bench")
-    counted = annotations.read(store(), about.questions.key).tags
+    counted = annotations.read(store(), about.key).tags
     people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
     with left:
         options = {"": "Any", **people_tags}
@@ -161,43 +161,43 @@ def _words_and_tags(about: Subject) -> Filter:
     )
 
 
-def _bin(about: Subject) -> str:
+def _bin(about: PageSubject) -> str:
     """A bin of what the model's answers say of the question itself, where they say it."""
     if about.kind == LURED_KIND:
         names = {f"{bins.LURE}={name}": name for name in bins.lure_bins()}
         return choose("How far shared words mislead", "bin", {"": "Any", **names})
     if about.kind == STRONG_KIND and bins.STRENGTH in view(
-        views.estimates.slices, about.questions.question_set
+        views.estimates.slices, about.question_set
     ):
         names = {f"{bins.STRENGTH}={name}": value_label(name) for name in bins.STRENGTHS}
         return choose("How strong the lie is", "bin", {"": "Any", **names})
     return ""
 
 
-def _crossed(about: Subject) -> str:
+def _crossed(about: PageSubject) -> str:
     """The model's answer to the same triplet on its other side, if both sides have answers."""
     other_kind = OTHER_SIDE.get(about.kind, "")
-    if other_kind not in stored_kinds(about.questions):
+    if other_kind not in stored_kinds(about):
         return ""
     names = {f"{other_kind}={outcome}": words for outcome, words in SIDES[other_kind].items()}
     return choose("The same triplet's other side", "crossed", {"": "Any", **names})
 
 
-def _pictured(about: Subject) -> str:
+def _pictured(about: PageSubject) -> str:
     """Return whether cases without a picture here are left out; not asked where all have one."""
-    keeps_unpictured = views.cases.keeps_unpictured(about.questions.question_set)
+    keeps_unpictured = views.cases.keeps_unpictured(about.question_set)
     if not keeps_unpictured and "pictured" not in st.query_params:
         return ""
     return choose("Pictures", "pictured", PICTURES, segments=True)
 
 
-def _second_model(about: Subject) -> str:
+def _second_model(about: PageSubject) -> str:
     """Another model whose answers also decide."""
-    if len(about.questions.models) < 2:
+    if len(about.models) < 2:
         return ""
     _read_with(about)
-    label = model_labels(about.questions.models)
-    others = {name: label(name) for name in about.questions.models if name != about.model}
+    label = model_labels(about.models)
+    others = {name: label(name) for name in about.models if name != about.model}
     help_ = (
         "Another model's answers to the same cases: who of the two is fooled, and how far apart "
         "they are."
@@ -205,20 +205,20 @@ def _second_model(about: Subject) -> str:
     return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
 
 
-def _read_with(about: Subject) -> None:
+def _read_with(about: PageSubject) -> None:
     """Read the parameter `with` of a Compare URL as the second model; the first of several."""
     linked = st.query_params.get("with", "")
     if not linked:
         return
     carry("with", linked)  # Compare has all of them again
     del st.query_params["with"]
-    rivals = [name for name in linked.split(BETWEEN_MODELS) if name in about.questions.models]
+    rivals = [name for name in linked.split(BETWEEN_MODELS) if name in about.models]
     rivals = [name for name in rivals if name != about.model]
     if rivals and "other" not in st.query_params:
         st.query_params["other"] = rivals[0]
 
 
-def _outcomes(about: Subject, case_filter: Filter) -> Filter:
+def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
     """Draw the filters of the fooled models: the model, or it and another one with the same questions."""
     area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
@@ -228,8 +228,8 @@ def _outcomes(about: Subject, case_filter: Filter) -> Filter:
     if about.kind in movement_kinds():
         return case_filter
     if case_filter.other:
-        return bucket(case_filter, pick_bucket(about.questions, case_filter))
-    return replace(case_filter, outcome=_outcome(about.questions, case_filter))
+        return bucket(case_filter, pick_bucket(about, case_filter))
+    return replace(case_filter, outcome=_outcome(about, case_filter))
 
 
 def _any(label: str, name: str, n_cases: dict[str, int], help_: str) -> str:
@@ -240,7 +240,7 @@ def _any(label: str, name: str, n_cases: dict[str, int], help_: str) -> str:
     return choose(label, name, {"": "Any", **options}, help_=help_)
 
 
-def _outcome(stored: Questions, case_filter: Filter) -> str:
+def _outcome(stored: PageSubject, case_filter: Filter) -> str:
     counted = counts(stored, case_filter)
     options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
     help_ = f"{TIES} Tied: exactly as high. Held: what is right scores higher."
@@ -324,7 +324,7 @@ def drop(parameter: str) -> None:
         st.query_params["bucket"] = "all"
 
 
-def nearest_to_drop(stored: Questions, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
+def nearest_to_drop(stored: PageSubject, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
     """The filter without which fewest cases pass, and how many; nothing
     where none of them helps.
     """

@@ -10,7 +10,7 @@ import streamlit as st
 from vlprobe.dashboard import cases, frame, mixed, tables
 from vlprobe.dashboard.cases import choices, drawer, sentence, share
 from vlprobe.dashboard.explore import filters, patterns, wall
-from vlprobe.dashboard.state import n_passing
+from vlprobe.dashboard.state import PageSubject, n_passing
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -20,7 +20,7 @@ def draw_page() -> None:
     for sheet in (cases.STYLE, STYLE):
         st.html(sheet)
     about = sentence.subject()
-    if mixed.is_shown(about.questions, about.kind):
+    if mixed.is_shown(about, about.kind):
         _draw_mixed(about)
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
@@ -29,37 +29,37 @@ def draw_page() -> None:
         order = st.container(key="order", width="content")
         case_filter = filters.draw_filters(about)
         with order:
-            choices.draw_order(about.questions, case_filter)
+            choices.draw_order(about, case_filter)
         share_slot = st.container(key="explore_share", width="content")
-    frame.say_strangers(about.questions)
+    frame.say_strangers(about)
     patterns_slot = st.container(key="patterns_slot")
-    wall.draw_wall(about.questions, case_filter)
+    wall.draw_wall(about, case_filter)
     with patterns_slot:
-        patterns.draw_patterns(about.questions, case_filter)
+        patterns.draw_patterns(about, case_filter)
     with share_slot:
-        n_cases = n_passing(about.questions, case_filter)
-        share.draw_share(about.questions, case_filter, n_cases)
+        n_cases = n_passing(about, case_filter)
+        share.draw_share(about, case_filter, n_cases)
     if "case" in st.query_params:
-        size = wall.page_size(about.questions, case_filter.kind)
-        drawer.draw_case(about.questions, case_filter, size, wall.is_grouped())
+        size = wall.page_size(about, case_filter.kind)
+        drawer.draw_case(about, case_filter, size, wall.is_grouped())
     _draw_notes(about)
 
 
-def _draw_notes(about: sentence.Subject) -> None:
+def _draw_notes(about: PageSubject) -> None:
     """Draw the notes on the models and the questions."""
-    if any(run.note or run.older for run in about.questions.question_set.runs):
+    if any(run.note or run.older for run in about.question_set.runs):
         with st.expander("What to know of these models", key="model_notes"):
-            frame.notes(about.questions)
-    tables.about(about.questions.question_set)
+            frame.notes(about)
+    tables.about(about.question_set)
 
 
-def _draw_mixed(about: sentence.Subject) -> None:
+def _draw_mixed(about: PageSubject) -> None:
     """Searches among mixed pictures, one at a time."""
-    current = mixed.current(about.questions, about.model)
+    current = mixed.current(about)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
         sentence.draw_sentence(about)
         st.space("stretch")
         mixed.draw_steps(current)
-    frame.say_strangers(about.questions)
+    frame.say_strangers(about)
     mixed.draw_view(current)
     _draw_notes(about)

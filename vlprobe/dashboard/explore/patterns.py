@@ -8,7 +8,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.state import Questions, picked, view
+from vlprobe.dashboard.state import PageSubject, picked, view
 from vlprobe.render.wall import lift_words, pattern_words
 from vlprobe.render.words import movement_kinds
 from vlprobe.views.filter import MOST_PAIRS, Filter
@@ -23,7 +23,7 @@ def chosen_pairs() -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
 
 
-def draw_patterns(stored: Questions, case_filter: Filter) -> None:
+def draw_patterns(stored: PageSubject, case_filter: Filter) -> None:
     """One row of switches; where no words stand out, that."""
     if case_filter.kind in movement_kinds():
         component("patterns")(

@@ -11,7 +11,7 @@ from vlprobe.dashboard.explore import filters
 from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.dashboard.photographs import draw_download
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     counts,
     dataset_name,
     model_name,
@@ -25,7 +25,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
-from vlprobe.render.words import movement_kinds, presentations
+from vlprobe.render.words import movement_kinds
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
 from vlprobe.views.filter import Filter
@@ -39,15 +39,15 @@ def is_grouped() -> bool:
     return st.query_params.get("cards", "") != "every"
 
 
-def page_size(stored: Questions, kind: str) -> int:
+def page_size(stored: PageSubject, kind: str) -> int:
     """Cards on a page: the data sent at once is up to a megabyte."""
-    body = presentations()[stored.probe].kind(kind).body
+    body = stored.presentation.kind(kind).body
     return PAIRS_PAGE_SIZE if body == "pair" else PAGE_SIZE
 
 
-def draw_wall(stored: Questions, case_filter: Filter) -> None:
+def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
     """The heading, one page of cards, and the page numbers; or what to do where no case passes."""
-    kind = presentations()[stored.probe].kind(case_filter.kind)
+    kind = stored.presentation.kind(case_filter.kind)
     size = page_size(stored, case_filter.kind)
     n_cases = n_passing(stored, case_filter)
     page = turned(n_cases, size)
@@ -73,7 +73,7 @@ def draw_wall(stored: Questions, case_filter: Filter) -> None:
         turn(n_cards, size)
 
 
-def _note(stored: Questions, case_filter: Filter) -> str:
+def _note(stored: PageSubject, case_filter: Filter) -> str:
     """Describe the rate, the layout of the cards, and the filters."""
     layout = "every case" if not is_grouped() else "grouped by picture"
     if is_grouped() and case_filter.sort == "worst" and case_filter.outcome in ("fooled", "tied"):
@@ -83,7 +83,7 @@ def _note(stored: Questions, case_filter: Filter) -> str:
     return " · ".join(filter(None, [rate, layout, *active]))
 
 
-def _rate(stored: Questions, case_filter: Filter) -> str:
+def _rate(stored: PageSubject, case_filter: Filter) -> str:
     """Count the lies of the question set that fool the model; empty if no model can be fooled."""
     counted = dict(counts(stored, case_filter))
     if case_filter.lost_to:  # it names an outcome: the searches that are not lost count as asked
@@ -98,9 +98,9 @@ def _rate(stored: Questions, case_filter: Filter) -> str:
 
 
 def _draw_cards(
-    stored: Questions, case_filter: Filter, cards: tuple[WallCard, ...], label: str
+    stored: PageSubject, case_filter: Filter, cards: tuple[WallCard, ...], label: str
 ) -> None:
-    kind = presentations()[stored.probe].kind(case_filter.kind)
+    kind = stored.presentation.kind(case_filter.kind)
     written = {
         annotation.case: annotation for annotation in annotations.read(store(), stored.key).current
     }
@@ -134,7 +134,7 @@ def _draw_cards(
     component("wall")(key="wall", data=values, on_open_change=_open)
 
 
-def _pictures_here(stored: Questions, case_filter: Filter) -> str:
+def _pictures_here(stored: PageSubject, case_filter: Filter) -> str:
     """Count how many of the questions have a picture that can be shown, where some have not."""
     n_pictured, n_cases = view(views.cases.with_pictures, stored.question_set, case_filter.kind)
     if n_pictured == n_cases:
@@ -142,7 +142,7 @@ def _pictures_here(stored: Questions, case_filter: Filter) -> str:
     return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture here"
 
 
-def _offer_pictures(stored: Questions, case_filter: Filter) -> None:
+def _offer_pictures(stored: PageSubject, case_filter: Filter) -> None:
     """A press to the cases that have their picture here, where only some of the shown have."""
     if case_filter.pictured:
         return
@@ -166,9 +166,9 @@ def _open() -> None:
         st.query_params["case"] = str(case_id)
 
 
-def _draw_nothing(stored: Questions, case_filter: Filter) -> None:
+def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
     """No case passes: the sentence, and the nearest filter to drop with how many cases it hides."""
-    kind = presentations()[stored.probe].kind(case_filter.kind)
+    kind = stored.presentation.kind(case_filter.kind)
     st.html(tag("h1", _nothing(case_filter, kind.is_movement), class_="vp-nothing"))
     for active, n_cases in filters.nearest_to_drop(stored, case_filter):
         st.button(

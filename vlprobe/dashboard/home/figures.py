@@ -7,25 +7,24 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.home.mixed_door import TITLE, mixed_door
-from vlprobe.dashboard.home.subject import Link, Subject
+from vlprobe.dashboard.home.subject import Link, page_link
 from vlprobe.dashboard.navigation import ROW, page_file
-from vlprobe.dashboard.state import model_name, view
+from vlprobe.dashboard.state import PageSubject, model_name, view
 from vlprobe.render import home
 from vlprobe.render.sentences import counted, shortened
-from vlprobe.render.words import presentations
 from vlprobe.views.showcase import LieCount
 
 KEY = "figures"
 
 
-def draw_figures(about: Subject) -> None:
+def draw_figures(about: PageSubject) -> None:
     """Numbers, models and doors; each leads to what is behind it."""
-    counts = view(views.showcase.lie_counts, about.questions.question_set, about.kind)
-    kind = presentations()[about.questions.probe].kind(about.kind)
+    counts = view(views.showcase.lie_counts, about.question_set, about.kind)
+    kind = about.kind_presentation
     links: dict[str, Link] = {}
 
     def address(key: str, query: Mapping[str, str]) -> str:
-        links[key] = about.link("explore", **query)
+        links[key] = page_link(about, "explore", **query)
         return links[key].href
 
     values = {
@@ -40,37 +39,37 @@ def draw_figures(about: Subject) -> None:
 
 
 def _strip(
-    about: Subject,
+    about: PageSubject,
     counts: tuple[LieCount, ...],
     links: dict[str, Link],
     address: home.Address,
 ) -> dict[str, object]:
     """Every model, and the way to those that have no room."""
-    kind = presentations()[about.questions.probe].kind(about.kind)
-    rated = views.showcase.rated_models(about.questions.question_set)
+    kind = about.kind_presentation
+    rated = views.showcase.rated_models(about.question_set)
     names = {name: model_name(name) for name in rated}
-    credible = view(views.leaders.credible_models, about.questions.question_set)
-    strip = home.strip(counts, names, credible, kind, about.questions.looks, address)
+    credible = view(views.leaders.credible_models, about.question_set)
+    strip = home.strip(counts, names, credible, kind, about.looks, address)
     n_more = len(rated) - home.MOST_MODELS
     if n_more <= 0:
         return strip
-    links["more"] = Link("tradeoff", {"set": about.questions.key})
+    links["more"] = Link("tradeoff", {"set": about.key})
     more = f"and {counted(n_more, 'more model')}"
     return strip | {"more": more, "more_href": links["more"].href}
 
 
-def _doors(about: Subject, links: dict[str, Link]) -> list[dict[str, object]]:
+def _doors(about: PageSubject, links: dict[str, Link]) -> list[dict[str, object]]:
     """The doors, in words about what is behind them; the one to mixed pictures shows one."""
-    question_set = about.questions.question_set
+    question_set = about.question_set
     fooled = view(views.showcase.n_fooling_pictures, question_set, about.kind, about.model)
     name = shortened(model_name(about.model))
-    is_movement = presentations()[about.questions.probe].kind(about.kind).is_movement
+    is_movement = about.kind_presentation.is_movement
     behind = {
         "explore": f"{counted(fooled, 'picture')} that fool{'s' if fooled == 1 else ''} {name}"
         if not is_movement
         else f"Every case of {name}",
         "compare": "Who is better, and on what"
-        if len(about.questions.models) > 1
+        if len(about.models) > 1
         else "Ask a second model, then see who is better",
         "play": "Spot the lie before the models do",
     }
@@ -80,13 +79,13 @@ def _doors(about: Subject, links: dict[str, Link]) -> list[dict[str, object]]:
         else {"tradeoff": "How steady, and how alert"}
     )
     queries: Mapping[str, Link] = {
-        "explore": about.link("explore"),
-        "compare": about.link("compare"),
+        "explore": page_link(about, "explore"),
+        "compare": page_link(about, "compare"),
     }
     doors = []
     for page, sentence in behind.items():
         key = f"door:{page}"
-        links[key] = queries.get(page, Link(page, {"set": about.questions.key}))
+        links[key] = queries.get(page, Link(page, {"set": about.key}))
         doors.append(
             {"key": key, "href": links[key].href, "title": ROW[page], "sentence": sentence}
         )

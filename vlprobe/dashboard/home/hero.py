@@ -8,12 +8,12 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.home.subject import Link, Subject
+from vlprobe.dashboard.home.subject import Link, page_link
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.dashboard.state import model_name, view
+from vlprobe.dashboard.state import PageSubject, model_name, view
 from vlprobe.render import home
-from vlprobe.render.words import movement_kinds, presentations
+from vlprobe.render.words import movement_kinds
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.showcase import Showcase
 
@@ -26,9 +26,9 @@ PLACE = "home_place"  # in the session: the failure that was shown last
 
 
 @st.fragment
-def draw_hero(about: Subject) -> None:
+def draw_hero(about: PageSubject) -> None:
     """The failure; a click on it opens its page, and another failure reruns only this part."""
-    question_set = about.questions.question_set
+    question_set = about.question_set
     showcases = view(
         views.showcase.showcases, question_set, about.kind, about.model, seed_of(question_set)
     )
@@ -41,9 +41,8 @@ def draw_hero(about: Subject) -> None:
         (at, showcases[at % len(showcases)])
         for at in range(position, position + min(AHEAD, len(showcases)))
     ]
-    presentation = presentations()[about.questions.probe]
     values = {
-        "kicker": home.kicker(presentation, presentation.kind(about.kind), question_set.shipped),
+        "kicker": home.kicker(about.presentation, about.kind_presentation, question_set.shipped),
         "cases": [_case(about, showcase) | {"place": at} for at, showcase in window],
         "only": len(showcases) == 1,
     }
@@ -64,9 +63,9 @@ def picture_source(name: str) -> str:
     return large_picture(name, SIDE, DRAWN_SIDE)
 
 
-def _place(about: Subject) -> int:
+def _place(about: PageSubject) -> int:
     """Return the position of the failure to show, from 0: the previous one for a returning visitor."""
-    subject = about.questions.key, about.kind
+    subject = about.key, about.kind
     before = st.session_state.get(PLACE, {}).get(subject, 0)
     position = (st.session_state.get(KEY) or {}).get("place", before)
     position = position if isinstance(position, int) and 0 <= position < 10**6 else 0
@@ -74,21 +73,21 @@ def _place(about: Subject) -> int:
     return position
 
 
-def _link(about: Subject, showcase: Showcase) -> Link:
-    return about.link("explore", case=showcase.card.id)
+def _link(about: PageSubject, showcase: Showcase) -> Link:
+    return page_link(about, "explore", case=showcase.card.id)
 
 
-def _case(about: Subject, showcase: Showcase) -> dict[str, object]:
+def _case(about: PageSubject, showcase: Showcase) -> dict[str, object]:
     """One failure as the component draws it."""
-    kind = presentations()[about.questions.probe].kind(about.kind)
-    question_set = about.questions.question_set
+    kind = about.kind_presentation
+    question_set = about.question_set
     return home.failure(
         showcase,
         kind,
         about.model,
         {name: model_name(name) for name in view(views.showcase.headline_models, question_set)},
         view(views.leaders.credible_models, question_set),
-        about.questions.looks,
+        about.looks,
         picture_source,
         _link(about, showcase).href,
     )

@@ -5,8 +5,8 @@ takes the right one's place.
 from dataclasses import dataclass
 
 from vlprobe import views
-from vlprobe.dashboard.home.subject import Link, Subject, first_model
-from vlprobe.dashboard.state import model_name, questions, store, view
+from vlprobe.dashboard.home.subject import Link, first_model
+from vlprobe.dashboard.state import PageSubject, model_name, page_subject, store, view
 from vlprobe.render import mixed as words
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views.mixed.case import MixedCase
@@ -27,7 +27,7 @@ class MixedDoor:
     pictures: tuple[tuple[str, str], ...]  # right, partner, mixture: data address and what it is
 
 
-def mixed_door(about: Subject) -> MixedDoor | None:
+def mixed_door(about: PageSubject) -> MixedDoor | None:
     """The door; None if no model has searched among mixed pictures."""
     question_set = _searched(about)
     if question_set is None:
@@ -41,11 +41,11 @@ def mixed_door(about: Subject) -> MixedDoor | None:
     return MixedDoor(link, words.heading(case, model, model_name(model)), _pictures(case))
 
 
-def _searched(about: Subject) -> QuestionSet | None:
+def _searched(about: PageSubject) -> QuestionSet | None:
     """The most complete searches among mixed pictures: of what Home is about, else of the
     same pictures, else of any.
     """
-    home_set = about.questions.question_set
+    home_set = about.question_set
     rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
     candidates = [row for row in rows if row.probe == PROBE]
     datasets = {row.case_key: row.dataset for row in rows}
@@ -53,7 +53,7 @@ def _searched(about: Subject) -> QuestionSet | None:
         key=lambda row: (row.case_key != home_set.key, row.dataset != datasets.get(home_set.key))
     )
     # One at a time: there may be hundreds, and the first one is most often it.
-    every = (questions(row.case_key).question_set for row in candidates)
+    every = (page_subject(row.case_key).question_set for row in candidates)
     return next((search for search in every if view(views.mixed.searches.strengths, search)), None)
 
 

@@ -5,11 +5,19 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.home import figures, hero, sets
-from vlprobe.dashboard.home.subject import Subject, subject
+from vlprobe.dashboard.home.subject import home_subject
 from vlprobe.dashboard.jobs import demo_button, watched
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run.progress import panel
-from vlprobe.dashboard.state import dataset_name, pick_question_set, picked, quiet, store, view
+from vlprobe.dashboard.state import (
+    PageSubject,
+    dataset_name,
+    pick_question_set,
+    picked,
+    quiet,
+    store,
+    view,
+)
 from vlprobe.render.sentences import count_word, counted
 from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
@@ -37,11 +45,10 @@ def draw_page() -> None:
         if not read_only():
             st.page_link(page_file("run"), label="Ask your own model", width="content")
         with st.popover("Change", type="tertiary"):
-            stored = pick_question_set()
-    about = subject(stored)
+            about = home_subject(pick_question_set())
     with about_slot:
         quiet(_about(about))
-        frame.say_strangers(about.questions)
+        frame.say_strangers(about)
     with body:
         hero.draw_hero(about)
         figures.draw_figures(about)
@@ -79,9 +86,9 @@ def _draw_nothing() -> None:
         st.page_link(page_file("run"), label="Or ask your own model", icon=":material/tune:")
 
 
-def _about(about: Subject) -> str:
+def _about(about: PageSubject) -> str:
     """Describe the subject of the page, in a line."""
-    question_set = about.questions.question_set
+    question_set = about.question_set
     run = question_set.runs[0]
     models = len(views.showcase.rated_models(question_set))
     model_count = f"{count_word(models)} {'model' if models == 1 else 'models'}"

@@ -1,13 +1,13 @@
 """The subject of Home: a question set, a kind of lie that can be seen, and the selected model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.navigation import address
-from vlprobe.dashboard.state import Questions, carried, view
+from vlprobe.dashboard.state import PageSubject, carried, view
 from vlprobe.registry import model_order
 from vlprobe.render.words import movement_kinds
 
@@ -25,31 +25,23 @@ class Link:
         return f"{address(self.page)}?{urlencode(self.query)}" if self.query else address(self.page)
 
 
-@dataclass(frozen=True)
-class Subject:
-    """The subject of Home."""
-
-    questions: Questions
-    kind: str
-    model: str
-
-    def link(self, page: str, **query: str) -> Link:
-        """A link to a page about the same; empty parameters are left out."""
-        about = {"set": self.questions.key, "model": self.model, "kind": self.kind} | query
-        return Link(page, {name: value for name, value in about.items() if value})
+def page_link(subject: PageSubject, page: str, **query: str) -> Link:
+    """Return a link to a page about the same subject; empty parameters are left out."""
+    parameters = {"set": subject.key, "model": subject.model, "kind": subject.kind} | query
+    return Link(page, {name: value for name, value in parameters.items() if value})
 
 
-def subject(stored: Questions) -> Subject:
-    """The URL's model and kind where Home can show them, else what was looked at last, else the
-    model with most results and the kind that is seen best.
+def home_subject(subject: PageSubject) -> PageSubject:
+    """Return the subject with the URL's model and kind if Home can show them, else the last ones viewed, else the
+    model with most results and the kind that people see best.
     """
-    kinds = view(views.showcase.kinds, stored.question_set)
+    kinds = view(views.showcase.kinds, subject.question_set)
     # A kind that only moves cannot fool a model: Home shows it if there is no other.
     kind = st.query_params.get("kind", "") or carried("kind", kinds, "")
     kind = kind if kind in kinds and kind not in movement_kinds() else kinds[0]
-    models = view(views.showcase.headline_models, stored.question_set)
+    models = view(views.showcase.headline_models, subject.question_set)
     model = st.query_params.get("model", "") or carried("model", models, "")
-    return Subject(stored, kind, model if model in models else first_model(models))
+    return replace(subject, kind=kind, model=model if model in models else first_model(models))
 
 
 def first_model(models: tuple[str, ...]) -> str:

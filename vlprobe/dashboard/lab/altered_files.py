@@ -6,13 +6,13 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import Questions, choose, quiet, store, view
+from vlprobe.dashboard.state import PageSubject, choose, quiet, store, view
 from vlprobe.probes import released_layout
 from vlprobe.render.words import value_label
 from vlprobe.types import Picture, Reader
 
 
-def draw(stored: Questions) -> None:
+def draw(stored: PageSubject) -> None:
     """A picker of the policy, or of one of its draws, and the press that makes the file."""
     choices = view(views.estimates.choices, stored.question_set)
     rules = list(dict.fromkeys(choices.loc[choices["kind"] == "i2t", "rule"]))

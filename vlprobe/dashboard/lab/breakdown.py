@@ -14,7 +14,7 @@ from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.lab import chart_panels, opening
 from vlprobe.dashboard.lab.chart_panels import chart_of_cases
 from vlprobe.dashboard.lab.paper_page import OPENS, capital, how_it_is_measured
-from vlprobe.dashboard.state import Questions, choose, counts, model_name, plain, quiet, view
+from vlprobe.dashboard.state import PageSubject, choose, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
@@ -74,7 +74,7 @@ def draw_page() -> None:
 
 
 def _draw_table(
-    stored: Questions,
+    stored: PageSubject,
     metric: Metric,
     unit: str,
     slicing: str,
@@ -94,7 +94,7 @@ def _draw_table(
     export.download(table, "breakdown")
 
 
-def _draw_all_numbers(stored: Questions, model: str, averaging: str, unit: str) -> None:
+def _draw_all_numbers(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
     """The headline numbers as a figure, every number of every model as a
     table, and both as files.
     """
@@ -105,7 +105,7 @@ def _draw_all_numbers(stored: Questions, model: str, averaging: str, unit: str) 
         export.report_button(stored)
 
 
-def _any(stored: Questions, model: str, metric: Metric) -> Filter | None:
+def _any(stored: PageSubject, model: str, metric: Metric) -> Filter | None:
     """Return the cases that fool the model, of the first kind that the metric judges."""
     kinds = [kind for kind in stored_kinds(stored) if kind in metric.kinds]
     return opening.Opening(stored, model, kinds[0]).believed if kinds else None
@@ -116,7 +116,7 @@ def _called(slicing: str, name: str) -> str:
     return capital(words.wrong(name)) if slicing == "subtype" else words.value_label(name)
 
 
-def _most_often(stored: Questions, filters: Mapping[str, Filter | None]) -> str:
+def _most_often(stored: PageSubject, filters: Mapping[str, Filter | None]) -> str:
     """The slice whose lies the model believes most often; "" if no model is fooled, two slices are alike, or no filter
     describes a slice.
     """
@@ -131,7 +131,7 @@ def _most_often(stored: Questions, filters: Mapping[str, Filter | None]) -> str:
     return worst_slices[0] if len(worst_slices) == 1 else ""
 
 
-def _heading(stored: Questions, model: str, slicing: str, worst: str) -> str:
+def _heading(stored: PageSubject, model: str, slicing: str, worst: str) -> str:
     """The finding, or what the page answers."""
     if not worst:
         return f"Where does the number of {model_name(model)} come from?"
@@ -140,19 +140,19 @@ def _heading(stored: Questions, model: str, slicing: str, worst: str) -> str:
     return f"{model_name(model)} is fooled most often here: {words.value_label(worst)}"
 
 
-def _pick_metric(stored: Questions) -> Metric:
+def _pick_metric(stored: PageSubject) -> Metric:
     """One of the probe's metrics, of those that have a value."""
     estimates = view(views.estimates.estimates, stored.question_set)
     with_value = set(estimates.dropna(subset=["value"])["metric"])
     options = {key: metric.label for key, metric in stored.metrics.items() if key in with_value}
     default = next(
-        (name for name in words.presentations()[stored.probe].main_metrics if name in options),
+        (name for name in stored.presentation.main_metrics if name in options),
         next(iter(options)),
     )
     return stored.metrics[choose("Metric", "metric", options, default)]
 
 
-def _pick_slicing(stored: Questions) -> str:
+def _pick_slicing(stored: PageSubject) -> str:
     """Pick the breakdown of the numbers."""
     options = {
         name: words.breakdown_label(stored.probe, name)
@@ -162,7 +162,7 @@ def _pick_slicing(stored: Questions) -> str:
 
 
 def _sliced(
-    stored: Questions, metric: Metric, slicing: str, averaging: str, unit: str
+    stored: PageSubject, metric: Metric, slicing: str, averaging: str, unit: str
 ) -> pd.DataFrame:
     """The estimates of one metric, one row per model and slice. Without any, says so and stops the
     page.

@@ -9,11 +9,11 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import case_links
 from vlprobe.dashboard.chart import ARMS, FigureMaker, chart
-from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
+from vlprobe.dashboard.state import PageSubject, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.html.elements import model_label
-from vlprobe.render.words import presentations, slice_order, value_label
+from vlprobe.render.words import slice_order, value_label
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
 
@@ -25,7 +25,7 @@ def chart_of_cases(
     make: FigureMaker,
     key: str,
     alt: str,
-    stored: Questions,
+    stored: PageSubject,
     kinds: Sequence[str],
     slicing: str = "subtype",
 ) -> None:
@@ -44,9 +44,9 @@ def chart_of_cases(
     )
 
 
-def draw_headlines(stored: Questions, model: str, averaging: str, unit: str) -> None:
+def draw_headlines(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
     """The headline numbers, a row each; where there is a trade-off, the way to it."""
-    if presentations()[stored.probe].trade_off:
+    if stored.presentation.trade_off:
         query = {"set": stored.key}
         st.page_link(
             "pages/tradeoff.py",
@@ -58,16 +58,14 @@ def draw_headlines(stored: Questions, model: str, averaging: str, unit: str) -> 
         _headlines(stored, model, averaging, unit)
 
 
-def _headlines(stored: Questions, model: str, averaging: str, unit: str) -> None:
+def _headlines(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
     """The headline numbers, a row each."""
     table = view(views.estimates.estimates, stored.question_set, "all", averaging, unit).dropna(
         subset=["value"]
     )
     with_value = set(table["metric"])
     metrics = {
-        name: stored.metrics[name]
-        for name in presentations()[stored.probe].headlines
-        if name in with_value
+        name: stored.metrics[name] for name in stored.presentation.headlines if name in with_value
     }
     if not metrics:
         return
@@ -86,9 +84,9 @@ def _headlines(stored: Questions, model: str, averaging: str, unit: str) -> None
         quiet(ARMS + GUESSING)
 
 
-def links(stored: Questions) -> None:
+def links(stored: PageSubject) -> None:
     """Draw the links from models to the cases that fool them."""
-    word = "What moves" if presentations()[stored.probe].is_movement else "What fools"
+    word = "What moves" if stored.presentation.is_movement else "What fools"
     for model in stored.models:
         st.page_link(
             "pages/explore.py",
@@ -98,7 +96,7 @@ def links(stored: Questions) -> None:
         )
 
 
-def emphasis(stored: Questions, model: str) -> tuple[Looks, dict[str, str]]:
+def emphasis(stored: PageSubject, model: str) -> tuple[Looks, dict[str, str]]:
     """Return the marks of models in rows of dots, and the models with names next to their marks: the page's model, the
     others gray, if there are too many for a legend.
     """
@@ -108,7 +106,7 @@ def emphasis(stored: Questions, model: str) -> tuple[Looks, dict[str, str]]:
     return charts.styles.emphasised(styles, [model]), {model: model_name(model)}
 
 
-def mentioned(stored: Questions, model: str, remark: str = "") -> None:
+def mentioned(stored: PageSubject, model: str, remark: str = "") -> None:
     """Draw the legend of the models, once for several small figures; with too many models to distinguish, only the
     page's model.
     """
@@ -120,7 +118,7 @@ def mentioned(stored: Questions, model: str, remark: str = "") -> None:
     st.html(f'<p class="vp-small">{" &emsp; ".join([*labels, remark])}</p>')
 
 
-def by_subtype(stored: Questions, metric: Metric) -> None:
+def by_subtype(stored: PageSubject, metric: Metric) -> None:
     """One metric, a row for each kind of question; nothing where it was not asked."""
     table = view(views.estimates.estimates, stored.question_set, "subtype")
     table = table[table["metric"] == metric.name].dropna(subset=["value"])
@@ -140,14 +138,12 @@ def by_subtype(stored: Questions, metric: Metric) -> None:
     chart_of_cases(make, metric.name, alt, stored, metric.kinds)
 
 
-def triplets(stored: Questions) -> None:
+def triplets(stored: PageSubject) -> None:
     """VISLA's accuracies by subset, with what counting shared words gets;
     guessing is one in three.
     """
     table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
-    measured = [
-        name for name in presentations()[stored.probe].headlines if name in set(table["metric"])
-    ]
+    measured = [name for name in stored.presentation.headlines if name in set(table["metric"])]
     words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == stored.models[0])]
     words = words.assign(metric="t2t_accuracy", model=WORDS_ALONE)
     table = pd.concat([table[table["metric"].isin(measured)], words])

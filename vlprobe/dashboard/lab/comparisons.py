@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from vlprobe import views
 from vlprobe.dashboard.chart import ARMS
 from vlprobe.dashboard.lab.chart_panels import GUESSING, chart_of_cases
-from vlprobe.dashboard.state import Questions, choose, quiet, view
+from vlprobe.dashboard.state import PageSubject, choose, quiet, view
 from vlprobe.render import charts
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.views.comparisons import BREAKDOWN
@@ -26,7 +26,7 @@ WITHOUT = (
 )
 
 
-def ten_rows(stored: Questions) -> None:
+def ten_rows(stored: PageSubject) -> None:
     """The comparisons that table 1 names, and all versions of each kind of rewording."""
     if not view(views.comparisons.has_comparisons, stored.question_set):
         quiet(WITHOUT)

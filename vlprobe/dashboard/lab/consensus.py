@@ -10,7 +10,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.loaded import at_hand, loaded
-from vlprobe.dashboard.state import Questions, model_name, quiet, view
+from vlprobe.dashboard.state import PageSubject, model_name, quiet, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts, numbers
 from vlprobe.render.sentences import listed
@@ -21,7 +21,7 @@ WORDS = 25  # bars
 FEWEST = 2
 
 
-def draw(stored: Questions) -> None:
+def draw(stored: PageSubject) -> None:
     """Draw the button that runs the models, and both halves of the figure after the run."""
     loaded_above = st.session_state.get("figures_loaded", set())
     ready = [name for name in stored.models if at_hand(name) or name in loaded_above]

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import case_links, export
-from vlprobe.dashboard.state import Questions, model_name, quiet, view
+from vlprobe.dashboard.state import PageSubject, model_name, quiet, view
 from vlprobe.dashboard.tables import show
 from vlprobe.render.html.elements import breakable, column_heads, mark, tag
 from vlprobe.render.numbers import with_interval
@@ -21,7 +21,7 @@ HEADS = {
 }
 
 
-def both_sides(stored: Questions) -> None:
+def both_sides(stored: PageSubject) -> None:
     """A row a model and subset, a column for each pair of outcomes; a number opens its cases.
     Nothing is drawn if no triplet has answers on both sides.
     """
@@ -58,7 +58,7 @@ def both_sides(stored: Questions) -> None:
 
 
 def _cell(
-    stored: Questions,
+    stored: PageSubject,
     model: str,
     subset: str,
     cell: tuple[str, str],

@@ -13,7 +13,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import begin
 from vlprobe.dashboard.lab.chart_panels import GUESSING, chart_of_cases, mentioned
-from vlprobe.dashboard.state import Questions, attempt, choose, model_name, plain, quiet, view
+from vlprobe.dashboard.state import PageSubject, attempt, choose, model_name, plain, quiet, view
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.render import charts, numbers
 from vlprobe.render.words import slice_order, value_label
@@ -48,7 +48,7 @@ MOST_NAMED = 9  # models whose number is in a sentence
 FEW = 5  # triplets; of fewer no accuracy is drawn
 
 
-def severity(stored: Questions) -> None:
+def severity(stored: PageSubject) -> None:
     """RoCOCO's measures over how much was altered, and a button that asks what is missing."""
     with st.container(horizontal=True):
         edit = choose("What is altered", "edit", EDITS, "mix")
@@ -76,7 +76,7 @@ def severity(stored: Questions) -> None:
     _missing(stored, edit, steps, set(table["slice"]))
 
 
-def _missing(stored: Questions, edit: str, steps: dict[str, str], answered: set[str]) -> None:
+def _missing(stored: PageSubject, edit: str, steps: dict[str, str], answered: set[str]) -> None:
     missing = {name: words for name, words in steps.items() if name not in answered}
     if not missing:
         return
@@ -106,12 +106,12 @@ def _missing(stored: Questions, edit: str, steps: dict[str, str], answered: set[
     )
 
 
-def has_deviations(stored: Questions) -> bool:
+def has_deviations(stored: PageSubject) -> bool:
     """Return whether there are cases with two pictures, and so an equivariance deviation."""
     return not view(views.papers.deviations, stored.question_set, "cosine", "").empty
 
 
-def deviations(stored: Questions, unit: str) -> None:
+def deviations(stored: PageSubject, unit: str) -> None:
     """EqBen's equivariance deviation, spread over the pairs of all subsets or of one."""
     metric = stored.metrics["equivariance_deviation"]
     st.header("Does the score change evenly")
@@ -147,13 +147,13 @@ def deviations(stored: Questions, unit: str) -> None:
     )
 
 
-def _subsets(stored: Questions, metric: Metric) -> dict[str, str]:
+def _subsets(stored: PageSubject, metric: Metric) -> dict[str, str]:
     table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
     names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=slice_order)
     return {"": "All", **{name: value_label(name) for name in names if name}}
 
 
-def subsets(stored: Questions) -> None:
+def subsets(stored: PageSubject) -> None:
     """EqBen's scores, a row a subset."""
     table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
     measured = set(table["metric"])
@@ -191,7 +191,7 @@ def subsets(stored: Questions) -> None:
     )
 
 
-def lexical(stored: Questions, model: str) -> None:
+def lexical(stored: PageSubject, model: str) -> None:
     """VISLA's edit distances, and how accuracy follows shared words."""
     choices = view(views.estimates.choices, stored.question_set)
     subset_labels = {
@@ -253,7 +253,7 @@ def lexical(stored: Questions, model: str) -> None:
         )
 
 
-def depths(stored: Questions, model: str) -> None:
+def depths(stored: PageSubject, model: str) -> None:
     """PRSM's overlap by how many first pictures are compared, a panel each kind of rewording."""
     table = view(views.figures.depths, stored.question_set)
     settings = sorted(table["setting"].unique(), key=slice_order)
@@ -294,7 +294,7 @@ def depths(stored: Questions, model: str) -> None:
 
 
 def _depths_of(
-    stored: Questions,
+    stored: PageSubject,
     model: str,
     metric: Metric,
     curve: pd.DataFrame,
@@ -313,13 +313,13 @@ def _depths_of(
 
 
 def _of_setting(
-    stored: Questions, metric: Metric, setting: str, model: str, depth: str
+    stored: PageSubject, metric: Metric, setting: str, model: str, depth: str
 ) -> Filter | None:
     """The cases of a kind of rewording; of every depth they are the same."""
     return case_links.slice_filter(stored, model, metric.kinds, "subtype", setting)
 
 
-def boundaries(stored: Questions) -> None:
+def boundaries(stored: PageSubject) -> None:
     """EqBen's boundary accuracy over the distance that is forgiven, with what table 12 prints."""
     table = view(views.figures.boundaries, stored.question_set)
     if table.empty:
@@ -342,7 +342,7 @@ def boundaries(stored: Questions) -> None:
     )
 
 
-def edited_orders(stored: Questions) -> None:
+def edited_orders(stored: PageSubject) -> None:
     """Report in words how far an edit of the query moves the order of each model, and of people."""
     table = view(views.figures.edited_orders, stored.question_set).dropna(subset=["moved"])
     if table.empty:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import model_name, questions, quiet, store, view
+from vlprobe.dashboard.state import model_name, page_subject, quiet, store, view
 from vlprobe.render.html import strips
 from vlprobe.scoring.thumbnails import addresses
 
@@ -15,7 +15,7 @@ def draw(before: str, after: str) -> None:
     key = view(views.repair.repair_sets, (before, after)).get("rococo")
     if not key:
         return
-    stored = questions(key).question_set
+    stored = page_subject(key).question_set
     lists = view(views.first_lists.first_lists, stored, before, after, SHOWN)
     with st.expander("The first five before and after", key="first_lists"):
         if not lists:

@@ -13,7 +13,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.loaded import at_hand, loaded
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     choose,
     model_labels,
     model_name,
@@ -36,7 +36,7 @@ CAPTIONS = 5  # coloured at once
 SIDE = 480  # pixels of a picture with its parts
 
 
-def word_influence(stored: Questions) -> None:
+def word_influence(stored: PageSubject) -> None:
     """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model
     of choice.
     """
@@ -67,7 +67,7 @@ def word_influence(stored: Questions) -> None:
     )
 
 
-def occlusion(stored: Questions) -> None:
+def occlusion(stored: PageSubject) -> None:
     """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model
     of choice.
     """
@@ -139,7 +139,7 @@ def _part(title: str, picture: str, name: str) -> None:
     )
 
 
-def _pick_model(stored: Questions, label: str, name: str) -> str:
+def _pick_model(stored: PageSubject, label: str, name: str) -> str:
     """A picker of the models, without a choice the one that the page is about."""
     called = model_labels(stored.models)
     about = st.query_params.get("model", "")

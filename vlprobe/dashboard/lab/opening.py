@@ -12,7 +12,7 @@ from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     choose,
     counts,
     model_name,
@@ -37,7 +37,7 @@ N_BESIDE = 6  # of two pictures side by side: two whole rows
 class Opening:
     """The subject of a page."""
 
-    questions: Questions
+    questions: PageSubject
     model: str
     kind: str  # of the examples
 
@@ -48,7 +48,7 @@ class Opening:
         return Filter(self.model, self.kind, outcome=outcome)
 
 
-def pick(probe: str = "") -> Questions:
+def pick(probe: str = "") -> PageSubject:
     """The picker of question sets, of one probe or of all; where a probe was
     never asked, how to ask it.
     """
@@ -62,7 +62,7 @@ def pick(probe: str = "") -> Questions:
     return pick_question_set()
 
 
-def pick_model(stored: Questions) -> str:
+def pick_model(stored: PageSubject) -> str:
     """The picker of the model whose cases are shown."""
     names = {name: model_name(name) for name in stored.models}
     return choose("Model", "model", names, case_links.first_model(stored.models), always=True)
@@ -74,7 +74,7 @@ def draw(probe: str) -> Opening:
         stored = pick(probe)
         model = pick_model(stored)
         kinds = stored_kinds(stored)
-        lies = {name: presentations()[stored.probe].kind(name).lie or name for name in kinds}
+        lies = {name: stored.presentation.kind(name).lie or name for name in kinds}
         kind = view(views.kinds.default_kind, stored.question_set, (model,))
         if len(kinds) > 1:
             kind = choose("Fooled by", "kind", lies, kind, always=True)
@@ -96,9 +96,9 @@ def finding(opening: Opening) -> str:
     return f"{subject}: {counted['fooled']:,} of {counted['all']:,}"
 
 
-def draw_examples(stored: Questions, case_filter: Filter, key: str = "examples") -> None:
+def draw_examples(stored: PageSubject, case_filter: Filter, key: str = "examples") -> None:
     """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
-    kind = presentations()[stored.probe].kind(case_filter.kind)
+    kind = stored.presentation.kind(case_filter.kind)
     n_cards = N_BESIDE if kind.body in ("pair", "series") else N_EXAMPLES
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
     if not cards:

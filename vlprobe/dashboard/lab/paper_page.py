@@ -11,7 +11,7 @@ from vlprobe import views
 from vlprobe.dashboard import case_links, export, frame, papers, tables
 from vlprobe.dashboard.lab import opening
 from vlprobe.dashboard.lab.opening import Opening
-from vlprobe.dashboard.state import Questions, view
+from vlprobe.dashboard.state import PageSubject, view
 from vlprobe.render.words import slice_order, wrong
 
 OPENS = "A press on a mark opens its cases."
@@ -52,7 +52,7 @@ def how_it_is_measured() -> Iterator[None]:
         yield
 
 
-def end(stored: Questions, name: str) -> None:
+def end(stored: PageSubject, name: str) -> None:
     """The paper's table, folded, what to know of the models, and the questions."""
     with st.expander(
         "As the paper's tables have it", icon=":material/table_chart:", key="paper_table"

@@ -7,11 +7,11 @@ from vlprobe import views
 from vlprobe.dashboard import export, frame
 from vlprobe.dashboard.lab.opening import pick_model
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     choose,
     model_name,
+    page_subject,
     plain,
-    questions,
     quiet,
     search,
     set_labels,
@@ -65,17 +65,17 @@ def draw_page() -> None:
         frame.notes(stored)
 
 
-def _stored(paper: str) -> Questions | None:
+def _stored(paper: str) -> PageSubject | None:
     """The picker of question sets whose runs fill cells of the paper; None if none are stored."""
     sets = view(views.runs.question_sets)
     sets = sets[sets["probe"].isin(views.printed.probes_of(paper))]
     if sets.empty:
         return None
     labels = set_labels(sets.sort_values("probe", key=lambda probe: probe != paper, kind="stable"))
-    return questions(choose("Question set", "set", labels, next(iter(labels)), always=True))
+    return page_subject(choose("Question set", "set", labels, next(iter(labels)), always=True))
 
 
-def _cells(paper: str, stored: Questions | None, model: str) -> pd.DataFrame:
+def _cells(paper: str, stored: PageSubject | None, model: str) -> pd.DataFrame:
     if stored is None:
         return view(_printed, paper)
     return view(views.printed.beside, stored.question_set, model, paper)
@@ -85,7 +85,7 @@ def _printed(_: Store, paper: str) -> pd.DataFrame:
     return views.printed.cells(paper)
 
 
-def _summary(paper: str, cells: pd.DataFrame, stored: Questions | None, model: str) -> None:
+def _summary(paper: str, cells: pd.DataFrame, stored: PageSubject | None, model: str) -> None:
     source = SOURCES[paper]
     n_doubted = len(cells.loc[cells["mark"] == "doubted"])
     st.markdown(

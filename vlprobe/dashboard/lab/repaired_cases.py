@@ -11,7 +11,7 @@ from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.lab import opening
 from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import Questions, model_name, plain, questions, quiet, view
+from vlprobe.dashboard.state import PageSubject, model_name, page_subject, plain, quiet, view
 from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_outcomes import bucket
@@ -24,7 +24,7 @@ KEY = "repaired_examples"
 class Repaired:
     """The questions that show most of what changed."""
 
-    questions: Questions
+    questions: PageSubject
     case_filter: Filter  # of the model before
     disagreements: Disagreements
 
@@ -77,7 +77,7 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
     """
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
-        stored = questions(key)
+        stored = page_subject(key)
         for kind in stored_kinds(stored):
             if kind not in movement_kinds():
                 arguments = stored.question_set, before, after, Filter(before, kind), 0

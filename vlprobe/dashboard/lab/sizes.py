@@ -6,7 +6,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.chart import ARMS, chart
-from vlprobe.dashboard.state import Questions, choose, model_name, quiet, view
+from vlprobe.dashboard.state import PageSubject, choose, model_name, quiet, view
 from vlprobe.render import charts
 from vlprobe.render.words import value_label
 from vlprobe.views.sizes import ACCURACIES, TABLES
@@ -14,7 +14,7 @@ from vlprobe.views.sizes import ACCURACIES, TABLES
 AXES = {"parameters": "Parameters", "samples": "Training data"}
 
 
-def accuracy_over_size(stored: Questions) -> None:
+def accuracy_over_size(stored: PageSubject) -> None:
     """Draw VISLA's printed models and the user's over their size or their data."""
     names = {name: stored.metrics[name].label for name in ACCURACIES}
     subsets = {name: value_label(name) for name in TABLES}

@@ -13,7 +13,16 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.cases.pictures import draw_pictures
 from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.lab import opening
-from vlprobe.dashboard.state import Questions, attempt, choose, model_name, quiet, store, tag, view
+from vlprobe.dashboard.state import (
+    PageSubject,
+    attempt,
+    choose,
+    model_name,
+    quiet,
+    store,
+    tag,
+    view,
+)
 from vlprobe.render.html.cases import diff
 from vlprobe.render.sentences import listed
 from vlprobe.render.words import presentations
@@ -74,7 +83,7 @@ def _has_label(probe: str, kind: str) -> bool:
     return presentations()[probe].kind(kind).body in views.quiz.BODIES
 
 
-def _draw_none(questions: Questions, ranking: Suspects) -> None:
+def _draw_none(questions: PageSubject, ranking: Suspects) -> None:
     if len(ranking.strong) < 2:
         st.info(
             "Two strong models are needed, because one model's mistakes say nothing about labels. "
@@ -125,7 +134,7 @@ def _open(ranking: Suspects) -> None:
         st.query_params["case"] = ranking.suspects[rows[0]].id
 
 
-def _draw_case(questions: Questions, kind: str, suspect: Suspect) -> None:
+def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
     (card,) = views.wall.cards(
         store(), questions.question_set, Filter(questions.models[0], kind), [suspect.case]
     )
@@ -149,7 +158,7 @@ def _draw_case(questions: Questions, kind: str, suspect: Suspect) -> None:
     quiet("Verdicts are saved at once, as tags of the case. Choose one again to remove it.")
 
 
-def _judge(questions: Questions, suspect: Suspect, verdict: Verdict) -> None:
+def _judge(questions: PageSubject, suspect: Suspect, verdict: Verdict) -> None:
     views.suspects.judge(
         store(),
         questions.question_set,
@@ -160,7 +169,7 @@ def _judge(questions: Questions, suspect: Suspect, verdict: Verdict) -> None:
     st.query_params.pop("case", None)
 
 
-def _draw_accuracies(questions: Questions, ranking: Suspects) -> None:
+def _draw_accuracies(questions: PageSubject, ranking: Suspects) -> None:
     st.subheader("Accuracy with and without rejected labels", anchor=False)
     table = pd.DataFrame(
         {

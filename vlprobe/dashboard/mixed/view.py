@@ -17,7 +17,7 @@ from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.mixed import asking, sources
 from vlprobe.dashboard.pictures import ahead
-from vlprobe.dashboard.state import Questions, model_name, picked, plain, quiet, view
+from vlprobe.dashboard.state import PageSubject, model_name, picked, plain, quiet, view
 from vlprobe.render import mixed as render_mixed
 from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.elements import tag
@@ -37,17 +37,16 @@ RUN_AGAIN = "What stood first was not stored when this was run. Run it again to 
 
 
 @dataclass(frozen=True)
-class Current:
-    """The subject of the view."""
+class MixedCasePosition:
+    """The case that the view shows, and its place among the searches lost to such mixtures."""
 
-    stored: Questions
-    model: str
+    subject: PageSubject
     subtype: str  # of the mixture
     number: int | None  # of the case; None: no search is lost to such a mixture
     position: Place
 
 
-def is_shown(stored: Questions, kind: str) -> bool:
+def is_shown(stored: PageSubject, kind: str) -> bool:
     """Return whether the address asks for this view: searches for a picture, and
     nothing that is about the wall.
     """
@@ -58,9 +57,9 @@ def is_shown(stored: Questions, kind: str) -> bool:
     )
 
 
-def current(stored: Questions, model: str) -> Current:
+def current(subject: PageSubject) -> MixedCasePosition:
     """The case that the URL names, else the first that the model loses to its own mixture."""
-    question_set = stored.question_set
+    question_set = subject.question_set
     strengths = view(views.mixed.searches.strengths, question_set)
     number, subtype = None, st.query_params.get("mixture", "")
     if case_id := st.query_params.get("case", ""):
@@ -71,14 +70,14 @@ def current(stored: Questions, model: str) -> Current:
             subtype = row["subtype"]
     if subtype not in strengths:
         subtype = strengths[0]
-    position = view(views.mixed.searches.place, question_set, model, subtype, number)
+    position = view(views.mixed.searches.place, question_set, subject.model, subtype, number)
     if number is None and position.next:
         number = view(views.cases.case_number, question_set, position.next)
-        position = view(views.mixed.searches.place, question_set, model, subtype, number)
-    return Current(stored, model, subtype, number, position)
+        position = view(views.mixed.searches.place, question_set, subject.model, subtype, number)
+    return MixedCasePosition(subject, subtype, number, position)
 
 
-def draw_steps(about: Current) -> None:
+def draw_steps(about: MixedCasePosition) -> None:
     """The right half of the row of controls: the case before and after, all cases."""
     with st.container(
         horizontal=True,
@@ -88,7 +87,7 @@ def draw_steps(about: Current) -> None:
         key="mixed_steps",
     ):
         _draw_step("Previous case", "Left", ":material/chevron_left:", about.position.previous)
-        position, among = render_mixed.place_text(about.position, model_name(about.model))
+        position, among = render_mixed.place_text(about.position, model_name(about.subject.model))
         words = tag("span", position) + tag("span", f" {among}", class_="vp-among")
         st.html(f'<p class="vp-quiet vp-small vp-place">{words}</p>', width="content")
         _draw_step("Next case", "Right", ":material/chevron_right:", about.position.next)
@@ -97,9 +96,9 @@ def draw_steps(about: Current) -> None:
         )
 
 
-def _pick_mixture(about: Current) -> None:
+def _pick_mixture(about: MixedCasePosition) -> None:
     """Pick the mixture, if the question set has several."""
-    strengths = view(views.mixed.searches.strengths, about.stored.question_set)
+    strengths = view(views.mixed.searches.strengths, about.subject.question_set)
     if len(strengths) < 2:
         return
     labels = {subtype: value_label(subtype) for subtype in strengths}
@@ -128,10 +127,10 @@ def _draw_step(label: str, shortcut: str, icon: str, case_id: str) -> None:
     )
 
 
-def _wall_query(about: Current, **more: str) -> dict[str, str]:
+def _wall_query(about: MixedCasePosition, **more: str) -> dict[str, str]:
     return {
-        "set": about.stored.key,
-        "model": about.model,
+        "set": about.subject.key,
+        "model": about.subject.model,
         "kind": KIND,
         WALL: "1",
         "lost": "own",
@@ -150,20 +149,22 @@ def _go(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
-def draw_view(about: Current) -> None:
+def draw_view(about: MixedCasePosition) -> None:
     """All below the row of controls."""
     st.html(STYLE)
-    name = model_name(about.model)
+    name = model_name(about.subject.model)
     counts = view(
-        views.mixed.searches.counts, about.stored.question_set, about.model, about.subtype
+        views.mixed.searches.counts, about.subject.question_set, about.subject.model, about.subtype
     )
     kind, lam = views.mixed.outcomes.strength(about.subtype)
     subtitle = render_mixed.subtitle(counts, round(100 * lam), kind == "patch", name)
     if about.number is None:
         _draw_heading(about, "No search is lost to its own mixture here", subtitle)
         return
-    case = view(views.mixed.case.mixed_case, about.stored.question_set, about.number, about.model)
-    _draw_heading(about, render_mixed.heading(case, about.model, name), subtitle)
+    case = view(
+        views.mixed.case.mixed_case, about.subject.question_set, about.number, about.subject.model
+    )
+    _draw_heading(about, render_mixed.heading(case, about.subject.model, name), subtitle)
     _draw_case(about, case)
     st.page_link(
         PAGE,
@@ -174,7 +175,7 @@ def draw_view(about: Current) -> None:
     _prepare(about)
 
 
-def _draw_heading(about: Current, heading: str, subtitle: str) -> None:
+def _draw_heading(about: MixedCasePosition, heading: str, subtitle: str) -> None:
     st.html(
         tag("h1", heading, class_="vp-mixed-heading")
         + tag("p", subtitle, class_="vp-quiet vp-mixed-subtitle")
@@ -184,22 +185,22 @@ def _draw_heading(about: Current, heading: str, subtitle: str) -> None:
 
 
 @st.fragment
-def _draw_case(about: Current, case: MixedCase) -> None:
+def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
     """Pictures, slider, galleries and turns; asking the models runs this alone again."""
-    question_set = about.stored.question_set
+    question_set = about.subject.question_set
     loaded_names = asking.loaded_here()
-    shares = asking.shares_at_hand(case, question_set, about.model, sorted(loaded_names))
-    scores = shares.scores.get(about.model)
+    shares = asking.shares_at_hand(case, question_set, about.subject.model, sorted(loaded_names))
+    scores = shares.scores.get(about.subject.model)
     answers = render_mixed.Answers(
-        model=about.model,
+        model=about.subject.model,
         fronts=case.fronts,
-        standings=views.mixed.shares.standings(case, about.model, case.fronts, scores),
+        standings=views.mixed.shares.standings(case, about.subject.model, case.fronts, scores),
         turns=_turns(about, case, shares),
         waiting=shares.waiting,
     )
     collected = sources.Sources([case.right, case.partner])
     values = render_mixed.component_data(
-        case, answers, collected.place, sources.size(case.right), about.stored.looks, model_name
+        case, answers, collected.place, sources.size(case.right), about.subject.looks, model_name
     )
     values["sources"] = collected.addresses()
     component("mixed")(key="mixed", data=values, on_ask_change=_remember(case.id))
@@ -225,10 +226,12 @@ def _remember(case_id: str) -> Callable[[], None]:
     return remember
 
 
-def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[ModelTurn, ...]:
+def _turns(
+    about: MixedCasePosition, case: MixedCase, shares: asking.Shares
+) -> tuple[ModelTurn, ...]:
     """Return the share at which each model turns: the earliest first, always including the selected model."""
-    models = about.stored.question_set.ordered_models
-    question_set = about.stored.question_set
+    models = about.subject.question_set.ordered_models
+    question_set = about.subject.question_set
     stored = view(views.mixed.case.stored_wins, question_set, case, models)
     turns = [
         views.mixed.shares.model_turn(name, shares.scores.get(name), stored[name], case.share)
@@ -236,7 +239,7 @@ def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[Mode
     ]
     ordered = views.mixed.shares.by_turn(turns)
     if len(ordered) > render_mixed.MOST_ROWS:
-        ordered.sort(key=lambda each: each.model != about.model)
+        ordered.sort(key=lambda each: each.model != about.subject.model)
     return tuple(ordered)
 
 
@@ -258,11 +261,11 @@ def _load(models: tuple[str, ...]) -> None:
     asking.loaded_here().update(models)
 
 
-def _prepare(about: Current) -> None:
+def _prepare(about: MixedCasePosition) -> None:
     """The next case is made ready while this one is looked at."""
     if about.position.next:
-        question_set = about.stored.question_set
-        ahead(make_ready, question_set, about.model, about.subtype, about.position.next)
+        question_set = about.subject.question_set
+        ahead(make_ready, question_set, about.subject.model, about.subtype, about.position.next)
 
 
 def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:

@@ -22,7 +22,7 @@ from vlprobe.dashboard.play.shelf import (
     pick_shelf,
     take_sample,
 )
-from vlprobe.dashboard.state import choose, model_labels, model_name, plain, quiet, view
+from vlprobe.dashboard.state import choose, model_labels, plain, quiet, renamed, view
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render import charts
@@ -125,10 +125,7 @@ def _page() -> None:
         )
     texts = [edited.text for edited in edits]
     answers = runs_playground.score(players, picture.canvas, caption, texts)
-    names = sentence_names(
-        [player.name for player in players],
-        {player.name: model_name(player.name) for player in players},
-    )
+    names = sentence_names([player.name for player in players], renamed())
     unlearned = runs_playground.unlearned(players, [caption, *texts])
     if finding := headline(edits, answers, names):
         heading.title(plain(finding))

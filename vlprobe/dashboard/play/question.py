@@ -6,7 +6,7 @@ import streamlit as st
 
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.dashboard.state import Questions, model_name
+from vlprobe.dashboard.state import PageSubject, renamed
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.quiz import Participant
@@ -17,7 +17,7 @@ SIDE, DRAWN_SIDE = 720, 672  # pixels of a picture, and of a scene of the demo, 
 
 
 def draw_question(
-    stored: Questions,
+    stored: PageSubject,
     quiz: QuizRound,
     index: int,
     own_vote: int | None,
@@ -39,7 +39,7 @@ def draw_question(
         key: Key of the component.
     """
     question = quiz.questions[index]
-    names = sentence_names(quiz.models, {model: model_name(model) for model in quiz.models})
+    names = sentence_names(quiz.models, renamed())
     own_right = None if own_vote is None else own_vote == question.true_index
     heading = render_quiz.outcome(own_right, question) if is_told else render_quiz.ASKED
     ahead = quiz.questions[index + 1].picture if index + 1 < len(quiz.questions) else ""
@@ -87,10 +87,10 @@ def _nothing() -> None:
 
 
 def participants(
-    stored: Questions, quiz: QuizRound, n_told: int, people: Sequence[Participant]
+    stored: PageSubject, quiz: QuizRound, n_told: int, people: Sequence[Participant]
 ) -> list[Participant]:
     """The people and all models of a round, at the revealed questions."""
-    names = sentence_names(quiz.models, {model: model_name(model) for model in quiz.models})
+    names = sentence_names(quiz.models, renamed())
     rights = render_quiz.model_rights(quiz, n_told)
     models = [
         Participant(names[model], rights[model], stored.looks[model]) for model in quiz.models

@@ -9,7 +9,7 @@ from vlprobe import views
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.play import room, rounds
 from vlprobe.dashboard.play.question import draw_question, participants, sent_by
-from vlprobe.dashboard.state import Questions, plain, view
+from vlprobe.dashboard.state import PageSubject, plain, view
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.quiz import Participant
 from vlprobe.storage import access
@@ -58,7 +58,9 @@ def draw(bar: DeltaGenerator) -> None:
             key="new_round",
             on_click=rounds.new_seed,
         )
-        with st.popover("Questions", icon=":material/tune:", type="tertiary", key="quiz_questions"):
+        with st.popover(
+            "PageSubject", icon=":material/tune:", type="tertiary", key="quiz_questions"
+        ):
             picked = rounds.pick_round()
         if access.quiz():
             with st.popover("Room", icon=":material/groups:", type="tertiary", key="quiz_room"):
@@ -120,7 +122,7 @@ def _solo(quiz: QuizRound) -> Solo:
 
 
 @st.fragment
-def _draw_solo(stored: Questions, solo: Solo, clock: int) -> None:
+def _draw_solo(stored: PageSubject, solo: Solo, clock: int) -> None:
     """The question; a vote and the way to the next run this alone again."""
     _take(solo)
     quiz = solo.quiz

@@ -6,7 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from vlprobe.dashboard.play import rounds
 from vlprobe.dashboard.play.question import EVENTS, draw_question, participants, sent_by
 from vlprobe.dashboard.play.rooms import Rooms, Tally, is_secret, new_secret
-from vlprobe.dashboard.state import Questions, questions, quiet
+from vlprobe.dashboard.state import PageSubject, page_subject, quiet
 from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.html.elements import tag
@@ -138,7 +138,7 @@ def _draw_asked(code: str) -> None:
         st.rerun()
     if problem := st.session_state.pop("vote_problem", ""):
         st.warning(problem, icon=":material/info:")
-    stored = questions(quiz.set_key)
+    stored = page_subject(quiz.set_key)
     draw_question(
         stored,
         quiz,
@@ -156,7 +156,7 @@ def _draw_asked(code: str) -> None:
         quiet(voted + leads)
 
 
-def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]:
+def _told(stored: PageSubject, quiz: QuizRound, tally: Tally) -> dict[str, object]:
     """Return the data of the room that the component receives with the question."""
     is_last = tally.question + 1 == len(quiz.questions)
     scores: list[dict[str, object]] = []

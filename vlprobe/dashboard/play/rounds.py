@@ -7,7 +7,15 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.cases.sentence import stored_kinds
-from vlprobe.dashboard.state import Questions, carry, choose, dataset_name, questions, quiet, view
+from vlprobe.dashboard.state import (
+    PageSubject,
+    carry,
+    choose,
+    dataset_name,
+    page_subject,
+    quiet,
+    view,
+)
 from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
 from vlprobe.render.words import presentations
@@ -21,14 +29,14 @@ ABOUT_DRAWS = (
 )
 
 
-def pick_round() -> tuple[Questions, QuizRound] | None:
+def pick_round() -> tuple[PageSubject, QuizRound] | None:
     """The questions that the address names; None if no stored run is eligible."""
     sets = _quiz_sets()
     if not sets:
         return None
     set_key = _pick("Questions of", "set", sets)
-    stored = questions(set_key)
-    presentation = presentations()[stored.probe]
+    stored = page_subject(set_key)
+    presentation = stored.presentation
     quiz_kinds = views.quiz.quiz_kinds(stored.probe)
     in_order = sorted(quiz_kinds, key=lambda kind: kind not in stored_kinds(stored))
     kinds = {kind: presentation.kind(kind).label for kind in in_order}
@@ -82,7 +90,7 @@ def _is_stored(name: str, value: str) -> bool:
     return any(value in presentation.kinds for presentation in presentations().values())
 
 
-def _drawn(stored: Questions, kind: str, draw: Draw) -> QuizRound:
+def _drawn(stored: PageSubject, kind: str, draw: Draw) -> QuizRound:
     return view(views.quiz.quiz_round, stored.question_set, kind, draw, seed())
 
 

@@ -12,11 +12,11 @@ from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import ahead, large_picture
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     choose,
     dataset_name,
+    page_subject,
     picked,
-    questions,
     renamed,
     view,
 )
@@ -57,7 +57,7 @@ def draw_page() -> None:
         ahead(_make_ready, stored.question_set, kind, talk_story.opener.next)
 
 
-def _pick_set() -> Questions:
+def _pick_set() -> PageSubject:
     """Pick the question set of the talk; without any, report it and stop."""
     rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
     if not rows:
@@ -74,21 +74,21 @@ def _pick_set() -> Questions:
     for row in rows:
         if n_alike[labels[row.case_key]] > 1:
             labels[row.case_key] = f"{row.label} · {row.case_key[:6]}"
-    return questions(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
+    return page_subject(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
 
 
-def _pick_kind(stored: Questions) -> str:
+def _pick_kind(stored: PageSubject) -> str:
     """Pick the kind of question; no picker is drawn if there is only one."""
     kinds = stored_kinds(stored)
     default = view(views.kinds.default_kind, stored.question_set)
     if len(kinds) < 2:
         return default
-    presented = presentations()[stored.probe]
+    presented = stored.presentation
     options = {kind: presented.kind(kind).lie or presented.kind(kind).label for kind in kinds}
     return choose("Fooled by", "kind", options, default, width=220)
 
 
-def _story(stored: Questions, kind: str) -> Story:
+def _story(stored: PageSubject, kind: str) -> Story:
     """Return the story; if another first case is chosen, only that case is loaded again."""
     told = view(story, stored.question_set, kind)
     if case_id := st.query_params.get("case", ""):
@@ -108,9 +108,9 @@ def _make_ready(question_set: QuestionSet, kind: str, case_id: str) -> None:
         large_picture(name, SIDE)
 
 
-def _talk(stored: Questions, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
+def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
     """Return the input of the component."""
-    kind = presentations()[stored.probe].kind(talk_story.standings.kind)
+    kind = stored.presentation.kind(talk_story.standings.kind)
     addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
     names = sentence_names(stored.models, renamed())
     heading = ranking.ranking(talk_story.standings, names)
@@ -119,7 +119,7 @@ def _talk(stored: Questions, talk_story: Story, slides: tuple[Slide, ...]) -> va
     )
 
 
-def _draw_download(stored: Questions, slides: tuple[Slide, ...], talk: values.Values) -> None:
+def _draw_download(stored: PageSubject, slides: tuple[Slide, ...], talk: values.Values) -> None:
     """The slides as one web page that needs no network."""
     script, sheets = components.source("slides")
     st.download_button(

@@ -9,9 +9,8 @@ from vlprobe import views
 from vlprobe.dashboard import case_links
 from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import plain, quiet, view
+from vlprobe.dashboard.state import PageSubject, plain, quiet, view
 from vlprobe.dashboard.tradeoff.picture import Measured, lies
-from vlprobe.dashboard.tradeoff.sentence import Field
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.registry import is_control
 from vlprobe.render import charts, numbers
@@ -52,7 +51,7 @@ HOW_WORDINGS = (
 )
 
 
-def draw_kinds(about: Field, measured: Measured) -> None:
+def draw_kinds(about: PageSubject, measured: Measured) -> None:
     """All three figures."""
     names = about.names
     _draw_panels(about, measured, names)
@@ -65,16 +64,16 @@ def draw_kinds(about: Field, measured: Measured) -> None:
         _draw_wordings(about, measured, names)
 
 
-def _looks(about: Field, names: Mapping[str, str]) -> Looks:
+def _looks(about: PageSubject, names: Mapping[str, str]) -> Looks:
     """The looks of the shown models by their plain names, as the figures show them."""
-    return {names[model]: about.questions.looks[model] for model in about.models}
+    return {names[model]: about.looks[model] for model in about.models}
 
 
-def _draw_panels(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
+def _draw_panels(about: PageSubject, measured: Measured, names: Mapping[str, str]) -> None:
     """The trade-off once for each type of edit, on the same axes, each with links to its cases."""
     points = view(
         views.tradeoff.trade_off_by_type,
-        about.questions.question_set,
+        about.question_set,
         measured.up.name,
         measured.averaging,
         measured.unit,
@@ -86,8 +85,7 @@ def _draw_panels(about: Field, measured: Measured, names: Mapping[str, str]) -> 
     real = points[~points["model"].map(is_control).astype(bool)]
     ranges = charts.tradeoff.shared(real if len(real) else points, measured.up)
     legend = " &emsp; ".join(
-        f"{mark(about.questions.looks[model])} {charts.theme.safe(names[model])}"
-        for model in about.models
+        f"{mark(about.looks[model])} {charts.theme.safe(names[model])}" for model in about.models
     )
     st.html(
         "<p "
@@ -104,7 +102,7 @@ def _draw_panels(about: Field, measured: Measured, names: Mapping[str, str]) -> 
 
 
 def _draw_panel(
-    about: Field,
+    about: PageSubject,
     measured: Measured,
     names: Mapping[str, str],
     kind: str,
@@ -118,7 +116,7 @@ def _draw_panel(
         measured.down,
         measured.up,
         measured.unit,
-        about.questions.looks,
+        about.looks,
         ranges,
         None if paper is None else paper.loc[paper["type"] == kind],
         names,
@@ -127,26 +125,26 @@ def _draw_panel(
     open_clicked(about, chart(figure, f"type_{kind}", alt, True), kind)
     with st.popover("Failures", icon=":material/image_search:", width="stretch"):
         for model in about.models:
-            query = case_links.query(about.questions, lies_of_kind(about, model, kind))
+            query = case_links.query(about, lies_of_kind(about, model, kind))
             st.page_link(page_file("explore"), label=plain(names[model]), query_params=query)
 
 
-def open_clicked(about: Field, points: Sequence[Mapping], kind: str) -> None:
+def open_clicked(about: PageSubject, points: Sequence[Mapping], kind: str) -> None:
     """A clicked mark of a model opens what fools it; printed marks have no cases."""
     models = [str(point["customdata"][0]) for point in points if point.get("customdata")]
     if models:
-        query = case_links.query(about.questions, lies_of_kind(about, models[0], kind))
+        query = case_links.query(about, lies_of_kind(about, models[0], kind))
         st.switch_page(page_file("explore"), query_params=query)
 
 
-def lies_of_kind(about: Field, model: str, kind: str) -> Filter:
+def lies_of_kind(about: PageSubject, model: str, kind: str) -> Filter:
     """The lies of a type that a model believes."""
     return Filter(model, COMBINED) if kind == COMBINED else lies(about, model, kind)
 
 
-def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
+def _draw_strength(about: PageSubject, measured: Measured, names: Mapping[str, str]) -> None:
     """Draw the positive rate of a model on weak, medium and strong flips."""
-    stored = about.questions.question_set
+    stored = about.question_set
     if "strength_bin" not in view(views.estimates.slices, stored):
         quiet("No flip was asked, so there is no strength to speak of.")
         return
@@ -172,18 +170,18 @@ def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -
 
     def target(plain_name: str, name: str) -> Filter | None:
         model = stored_names.get(plain_name, "")
-        return case_links.slice_filter(about.questions, model, measured.up.kinds, STRENGTH, name)
+        return case_links.slice_filter(about, model, measured.up.kinds, STRENGTH, name)
 
-    case_links.open_clicked(points, about.questions, target)
+    case_links.open_clicked(points, about, target)
     quiet(HOW_STRENGTH + ARMS.strip())
 
 
-def _draw_wordings(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
+def _draw_wordings(about: PageSubject, measured: Measured, names: Mapping[str, str]) -> None:
     """Draw the movement of the score under simple and under advanced rewordings."""
     down = measured.down
     table = view(
         views.estimates.estimates,
-        about.questions.question_set,
+        about.question_set,
         "subtype",
         measured.averaging,
         measured.unit,

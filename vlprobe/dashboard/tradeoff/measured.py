@@ -5,12 +5,10 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import export, frame, papers, tables
 from vlprobe.dashboard.folds import fold
-from vlprobe.dashboard.state import Questions, address, choose, quiet, view
+from vlprobe.dashboard.state import PageSubject, address, choose, quiet, view
 from vlprobe.dashboard.tradeoff import by_kind
 from vlprobe.dashboard.tradeoff.picture import Measured
-from vlprobe.dashboard.tradeoff.sentence import Field
 from vlprobe.render.html.elements import tag
-from vlprobe.render.words import presentations
 
 PRINTED = {"shown": "Shown", "hidden": "Hidden"}
 PRINTED_HELP = (
@@ -32,20 +30,19 @@ FOLDS = {
 }
 
 
-def draw_measured(about: Field) -> Measured:
+def draw_measured(about: PageSubject) -> Measured:
     """The popover with all that changes the picture, and what was chosen."""
-    stored = about.questions
-    sides = views.tradeoff.trade_off_sides(stored.probe)
+    sides = views.tradeoff.trade_off_sides(about.probe)
     with st.popover(
         "How it is measured", icon=":material/function:", key="measured", type="tertiary"
     ):
-        st.markdown(presentations()[stored.probe].sentence)
-        names = {name: stored.metrics[name].label for name in sides.ups}
+        st.markdown(about.presentation.sentence)
+        names = {name: about.metrics[name].label for name in sides.ups}
         up = choose("Alert, measured by", "up", names, sides.ups[0], segments=True)
-        unit = frame.unit(stored)
-        averaging = frame.averaging(stored)
-        shows_printed = _pick_printed(stored, unit)
-        down, alert = stored.metrics[sides.down], stored.metrics[up]
+        unit = frame.unit(about)
+        averaging = frame.averaging(about)
+        shows_printed = _pick_printed(about, unit)
+        down, alert = about.metrics[sides.down], about.metrics[up]
         for metric in (down, alert):
             tables.explain(metric)
         quiet(HOW_TO_READ)
@@ -56,7 +53,7 @@ def draw_measured(about: Field) -> Measured:
     return Measured(down, alert, averaging, unit, shows_printed)
 
 
-def _pick_printed(stored: Questions, unit: str) -> bool:
+def _pick_printed(stored: PageSubject, unit: str) -> bool:
     """Return whether the paper's models are shown, which give only cosines; they
     never stretch the frame. Beside kinds of edit that the paper does not ask they are hidden at first.
     """
@@ -69,9 +66,8 @@ def _pick_printed(stored: Questions, unit: str) -> bool:
     return picked == "shown"
 
 
-def draw_share(about: Field, measured: Measured) -> None:
+def draw_share(about: PageSubject, measured: Measured) -> None:
     """The popover with the link and the files."""
-    stored = about.questions
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         st.html(tag("p", "Link", class_="vp-part"))
         quiet("Works wherever this dashboard runs with the same results.")
@@ -81,32 +77,29 @@ def draw_share(about: Field, measured: Measured) -> None:
             export.download(
                 view(
                     views.tradeoff.trade_off_by_type,
-                    stored.question_set,
+                    about.question_set,
                     measured.up.name,
                     measured.averaging,
                     measured.unit,
                 ),
                 "tradeoff",
             )
-            export.report_button(stored)
+            export.report_button(about)
 
 
-def draw_folds(about: Field, measured: Measured) -> None:
+def draw_folds(about: PageSubject, measured: Measured) -> None:
     """Draw the data behind the picture."""
-    stored = about.questions
     with fold("kinds", *FOLDS["kinds"]) as is_open:
         if is_open:
             by_kind.draw_kinds(about, measured)
     with fold("numbers", *FOLDS["numbers"]) as is_open:
         if is_open:
-            export.download(
-                tables.all_numbers(stored, measured.averaging, measured.unit), "numbers"
-            )
-    if stored.probe == "lgip":
+            export.download(tables.all_numbers(about, measured.averaging, measured.unit), "numbers")
+    if about.probe == "lgip":
         with fold("paper", *FOLDS["paper"]) as is_open:
             if is_open:
-                papers.paper(stored)
+                papers.paper(about)
     with fold("details", *FOLDS["details"]) as is_open:
         if is_open:
-            frame.notes(stored)
-            tables.about(stored.question_set)
+            frame.notes(about)
+            tables.about(about.question_set)

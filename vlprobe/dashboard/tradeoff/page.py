@@ -13,13 +13,13 @@ STYLE = Path(__file__).with_name("style.css")
 def draw_page() -> None:
     """The whole page."""
     st.html(STYLE)
-    about = sentence.field()
+    about = sentence.subject()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
         sentence.draw_sentence(about)
         st.space("stretch")
         how = measured.draw_measured(about)
         measured.draw_share(about, how)
     finding = picture.draw_finding(about, how)
-    frame.say_strangers(about.questions, about.models)
+    frame.say_strangers(about, about.models)
     picture.draw_picture(about, how, finding.best)
     measured.draw_folds(about, how)

@@ -11,14 +11,14 @@ from vlprobe.dashboard import case_links
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.pictures import large_picture
-from vlprobe.dashboard.state import counts, store, view
-from vlprobe.dashboard.tradeoff.sentence import Field, pin, pinned
+from vlprobe.dashboard.state import PageSubject, counts, store, view
+from vlprobe.dashboard.tradeoff.sentence import pin, pinned
 from vlprobe.registry import is_control
 from vlprobe.render import steadiest, tradeoff
 from vlprobe.render.charts.styles import DISTINCT, emphasised
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import joined
-from vlprobe.render.words import AVERAGED, presentations
+from vlprobe.render.words import AVERAGED
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.types import AS_PAPER, Metric
 from vlprobe.views.filter import Filter
@@ -39,17 +39,17 @@ class Measured:
     shows_printed: bool
 
 
-def points_of(about: Field, measured: Measured) -> pd.DataFrame:
+def points_of(about: PageSubject, measured: Measured) -> pd.DataFrame:
     """Return the rows of `views.tradeoff.trade_off` for the shown models."""
-    stored = about.questions.question_set
+    stored = about.question_set
     return view(
         views.tradeoff.trade_off, stored, measured.up.name, measured.averaging, measured.unit
     )
 
 
-def draw_finding(about: Field, measured: Measured) -> steadiest.Finding:
+def draw_finding(about: PageSubject, measured: Measured) -> steadiest.Finding:
     """The finding as the heading, and the numbers that it rests on."""
-    stored = about.questions.question_set
+    stored = about.question_set
     leaders = view(views.leaders.leaders, stored, measured.averaging, measured.unit)
     sides = steadiest.Sides(
         _ordered(about, measured),
@@ -73,17 +73,17 @@ def _unit(metric: Metric, measured: Measured) -> str:
     return "rate" if metric.unit == "rate" else measured.unit
 
 
-def _ordered(about: Field, measured: Measured) -> list[PointRow]:
+def _ordered(about: PageSubject, measured: Measured) -> list[PointRow]:
     """The points, the most alert first, controls last."""
     rows = records(PointRow, points_of(about, measured))
     return sorted(rows, key=lambda row: (is_control(row.model), -row.y if row.y == row.y else 9e9))
 
 
-def draw_picture(about: Field, measured: Measured, best: str) -> None:
+def draw_picture(about: PageSubject, measured: Measured, best: str) -> None:
     """The component with all that is in it."""
     model = pinned(about, best)
     points, table = _ordered(about, measured), points_of(about, measured)
-    stored = about.questions.question_set
+    stored = about.question_set
     plane = tradeoff.plane(
         [point for point in points if point.x == point.x and point.y == point.y],
         view(views.leaders.credible_models, stored),
@@ -95,7 +95,7 @@ def draw_picture(about: Field, measured: Measured, best: str) -> None:
         printed = records(PrintedRow, views.tradeoff.published_trade_off(measured.up.name))
     front = set(table.loc[table["front"].astype(bool), "model"])
     chances = view(views.papers.chances, stored)
-    model_styles = {name: about.questions.looks[name] for name in about.models}
+    model_styles = {name: about.looks[name] for name in about.models}
     styles = emphasised(model_styles, {model, best})
     labelled = set(about.models) if len(about.models) <= DISTINCT else {model, best}
     values = tradeoff.picture_data(
@@ -121,11 +121,11 @@ def _pin() -> None:
         pin(str(model))
 
 
-def _remember(about: Field) -> None:
+def _remember(about: PageSubject) -> None:
     """Remember the page to open after the run: a callback cannot change the page."""
     model = st.session_state["tradeoff"].get("open")
     if model in about.models:
-        query = case_links.query(about.questions, lies(about, str(model)))
+        query = case_links.query(about, lies(about, str(model)))
         st.session_state["tradeoff_open"] = query
 
 
@@ -134,29 +134,26 @@ def kind_of_lie(metric: Metric) -> str:
     return metric.kinds[0]
 
 
-def lies(about: Field, model: str, subtype: str = "") -> Filter:
+def lies(about: PageSubject, model: str, subtype: str = "") -> Filter:
     """The lies that a model believes, of one type or of all."""
-    sides = presentations()[about.questions.probe].trade_off
-    kind = kind_of_lie(about.questions.metrics[sides.ups[0]]) if sides else ""
+    sides = about.presentation.trade_off
+    kind = kind_of_lie(about.metrics[sides.ups[0]]) if sides else ""
     return Filter(model, kind, subtype)
 
 
-def _examples(about: Field, measured: Measured, model: str) -> dict[str, dict]:
+def _examples(about: PageSubject, measured: Measured, model: str) -> dict[str, dict]:
     """The worst mistake of each model; of many models, of those that are looked at."""
     models = about.models if len(about.models) <= DISTINCT else (model,)
     kind = kind_of_lie(measured.up)
-    stored = about.questions
     cards: dict[str, WallCard] = {}
     for name in models:
-        wall_cards, _, _ = view(
-            views.wall.wall, stored.question_set, Filter(name, kind), 1, 1, True
-        )
+        wall_cards, _, _ = view(views.wall.wall, about.question_set, Filter(name, kind), 1, 1, True)
         if wall_cards:
             cards[name] = wall_cards[0]
     small = addresses(store().root, [card.images[0] for card in cards.values() if card.images])
     examples = {}
     for name in models:
-        n_cases = counts(stored, Filter(name, kind))["fooled"]
+        n_cases = counts(about, Filter(name, kind))["fooled"]
         card = cards.get(name)
         source = small.get(card.images[0], "") if card and card.images else ""
         if card and card.images and name == model:

@@ -5,14 +5,14 @@ the model whose worst mistake is pinned beside the picture (`model`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.state import (
-    Questions,
+    PageSubject,
     carried,
     carry,
     choose,
@@ -20,14 +20,14 @@ from vlprobe.dashboard.state import (
     model_labels,
     model_name,
     not_here,
+    page_subject,
     picked,
-    questions,
     quiet,
     set_labels,
     view,
 )
 from vlprobe.render.html.elements import tag
-from vlprobe.render.sentences import count_word, every_model, listed, sentence_names
+from vlprobe.render.sentences import count_word, every_model, listed
 from vlprobe.render.words import presentations
 
 BETWEEN = "|"  # names in the URL
@@ -35,31 +35,16 @@ NUMBERS = "pages/breakdown.py"
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
 
 
-@dataclass(frozen=True)
-class Field:
-    """The subject of the picture."""
-
-    questions: Questions  # its question set has only the shown models
-    every_model: tuple[str, ...]  # that ran
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models that are shown."""
-        return self.questions.models
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Return the name of each model in a sentence."""
-        return sentence_names(self.models, {model: model_name(model) for model in self.models})
-
-
 def probes_with_trade_off() -> list[str]:
     """Names of probes that have two sides to be good at."""
     return [name for name, presentation in presentations().items() if presentation.trade_off]
 
 
-def field() -> Field:
-    """Return the selection of the URL, else the last one viewed. Without results, draw a button and stop the page."""
+def subject() -> PageSubject:
+    """Return the selection of the URL, else the last one viewed; its question set has only the shown models.
+
+    Without results, draw a button and stop the page.
+    """
     probes = probes_with_trade_off()
     table = view(views.runs.question_sets)
     keys = table.loc[table["probe"].isin(probes), "case_key"].tolist()
@@ -69,12 +54,11 @@ def field() -> Field:
     if not keys:
         st.html(tag("h1", "Which model is steady, and which is alert?"))
         frame.begin(probes[0])
-    stored = questions(linked if linked in keys else carried("set", keys, keys[0]))
+    stored = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
     listed = [name for name in st.query_params.get("shown", "").split(BETWEEN) if name]
     models = tuple(model for model in stored.models if model in listed) or stored.models
     runs = tuple(run for run in stored.question_set.runs if run.model in models)
-    subset = replace(stored.question_set, runs=runs)
-    return Field(Questions(subset, models, stored.looks), stored.models)
+    return replace(stored, question_set=replace(stored.question_set, runs=runs), models=models)
 
 
 def _lead_on(linked: str, keys: Sequence[str]) -> None:
@@ -84,8 +68,8 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     """
     if "numbers" in st.query_params.get("open", ""):
         st.switch_page(NUMBERS, query_params=st.query_params.to_dict())
-    stored = questions(linked)
-    name = f"“{presentations()[stored.probe].name}”"
+    stored = page_subject(linked)
+    name = f"“{stored.presentation.name}”"
     weighed = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
     st.title("These questions have no trade-off.", anchor=False)
     quiet(
@@ -101,18 +85,18 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     st.stop()
 
 
-def draw_sentence(about: Field) -> None:
+def draw_sentence(about: PageSubject) -> None:
     """Both pickers with the words between them."""
     _word("How steady and how alert are")
     _pick_models(about)
     _word("in")
     options = _options()
-    longest = options.get(about.questions.key, "")
+    longest = options.get(about.key, "")
     choose(
         "Pictures",
         "set",
         options,
-        about.questions.key,
+        about.key,
         always=True,
         bare=True,
         width=int(min(LETTER * len(longest) + FRAME, 320)),
@@ -134,8 +118,8 @@ def _options() -> dict[str, str]:
     }
 
 
-def _pick_models(about: Field) -> None:
-    everyone, models = about.every_model, about.models
+def _pick_models(about: PageSubject) -> None:
+    everyone, models = page_subject(about.key).models, about.models
     label = f"{count_word(len(models))} of {count_word(len(everyone))} models"
     if len(models) == len(everyone):
         label = every_model(len(everyone))
@@ -170,13 +154,13 @@ def _show_all() -> None:
     st.query_params.pop("shown", None)
 
 
-def pinned(about: Field, default: str) -> str:
+def pinned(about: PageSubject, default: str) -> str:
     """The model whose worst mistake is shown: that of the URL, else the last one viewed, else `default`."""
     linked = st.query_params.get("model", "")
     if linked in about.models:
         carry("model", linked)
         return linked
-    if linked and linked not in about.every_model:
+    if linked and linked not in page_subject(about.key).models:
         not_here("Model", "model", linked)
         del st.query_params["model"]
     return carried("model", about.models, default or about.models[0])
