@@ -148,7 +148,7 @@ def test_the_front_holds_who_is_better_than_every_credible_other_on_one_side():
         ],
         columns=["model", "x", "x_low", "x_high", "y", "y_low", "y_high"],
         index=list("vwxyz"),
-    )
+    ).assign(x_n=50, y_n=50)
     trusted = {"steady", "alert", "beaten", "unknown"}
     lower, higher = ordered_by("steady", "alert", "beaten"), ordered_by("alert", "beaten", "steady")
 

@@ -29,8 +29,8 @@ def key(compared: Store) -> str:
 
 
 def test_records_are_the_rows_of_a_table_by_the_names_of_its_columns():
-    columns = ["y", "model", "extra", "x", "x_low", "x_high", "y_low", "y_high"]
-    table = pd.DataFrame([(1.5, "a", None, 0.5, 0.25, 0.75, math.nan, 2.0)], columns=columns)
+    columns = ["y", "model", "extra", "x", "x_low", "x_high", "y_low", "y_high", "x_n", "y_n"]
+    table = pd.DataFrame([(1.5, "a", None, 0.5, 0.25, 0.75, math.nan, 2.0, 8, 9)], columns=columns)
     (row,) = records(PointRow, table)
     assert (row.model, row.x, row.y, row.y_high) == ("a", 0.5, 1.5, 2.0)
     assert math.isnan(row.y_low)

@@ -11,7 +11,6 @@ from vlprobe.storage import display_names
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 
-LETTERS = 13  # pixels: nothing on a page is smaller
 MOST_IN_LEGEND = 14  # names; more leave no room for the figure
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
 
@@ -79,11 +78,5 @@ def _finished(figure: go.Figure) -> tuple[go.Figure, bool]:
 
 
 def inked(figure: go.Figure) -> go.Figure:
-    """The figure with letters dark enough to read in the page's theme."""
-    ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
-    if st.context.theme.type == "dark":
-        charts.theme.on_dark(figure)
-    figure.update_layout(font_color=ink, font_size=LETTERS, legend_font_color=ink)
-    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
-    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
-    return figure
+    """Return the figure with text that is readable in the page's theme."""
+    return charts.theme.inked(figure, st.context.theme.type == "dark")

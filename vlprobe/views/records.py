@@ -255,6 +255,8 @@ class PointRow:
     y: float
     y_low: float
     y_high: float
+    x_n: float = math.nan  # pictures behind x
+    y_n: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The shared style of all charts: colors, marks, axes, text."""
 
 import html
+import json
 import textwrap
 from collections.abc import Sequence
 
@@ -11,6 +12,7 @@ from vlprobe.render.numbers import WAYS, unit_of, with_interval
 from vlprobe.types import Metric
 from vlprobe.views.records import BinRow, SliceRow
 
+LETTERS = 13  # pixels: no text on a page is smaller
 QUIET = "#8a94a3"  # lines that are not data: readable on white and on near-black
 
 
@@ -26,6 +28,30 @@ def on_dark(figure: go.Figure) -> go.Figure:
 
     figure.update(recolored({"data": figure.to_plotly_json()["data"]}), overwrite=True)
     return figure
+
+
+def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
+    """Return the figure with text dark enough to read on a light page, or light enough on a dark one."""
+    ink = "#d5dae2" if is_dark else "#3a4454"
+    if is_dark:
+        on_dark(figure)
+    figure.update_layout(font_color=ink, font_size=LETTERS, legend_font_color=ink)
+    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
+    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    return figure
+
+
+def page_values(figure: go.Figure) -> dict[str, object]:
+    """Return a figure as JSON values for a page outside of Streamlit, without Plotly's template.
+
+    Returns:
+        "light" and "dark": each the data and the layout of the figure on such a page.
+    """
+    figure.layout.template = go.layout.Template()
+    return {
+        name: json.loads(inked(go.Figure(figure), is_dark).to_json())
+        for name, is_dark in (("light", False), ("dark", True))
+    }
 
 
 def safe(text: str) -> str:

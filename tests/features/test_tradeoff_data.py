@@ -1,0 +1,212 @@
+"""The figure of the trade-off: marks are at their numbers, real models set the frame, names do not overlap."""
+
+import json
+import math
+import random
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from vlprobe.features.tradeoff import data as tradeoff
+from vlprobe.metrics.pairwise import METRICS
+from vlprobe.render.charts.names import LETTER, LINE, WIDTHS
+from vlprobe.render.charts.styles import DARK, styles
+from vlprobe.render.charts.theme import page_values
+from vlprobe.views.leaders import Leader
+from vlprobe.views.records import PointRow, PrintedRow
+
+NAN = math.nan
+BY_NAME = {metric.name: metric for metric in METRICS}
+REAL = [
+    PointRow("one", 0.010, 0.008, 0.013, 0.90, 0.85, 0.93, 50, 50),
+    PointRow("two", 0.020, 0.015, 0.022, 0.95, 0.91, 0.97, 50, 50),
+]
+CONTROL = PointRow("control:random", 0.14, 0.13, 0.15, 0.50, 0.48, 0.52, 50, 50)
+UNKNOWN = PointRow("three", NAN, NAN, NAN, 0.5, 0.4, 0.6, 0, 50)
+PUBLISHED = [
+    PrintedRow("Near ViT-B/16 (OpenAI)", 0.012, 0.92, "table 3 prints more"),
+    PrintedRow("Low", 0.012, 0.46, ""),
+    PrintedRow("Lower ViT-L", 0.058, 0.65, ""),
+    PrintedRow("Far", 0.058, 0.92, ""),
+]
+NAMES = {"one": "One", "two": "Two", "three": "Three", "control:random": "Coin flip"}
+HOSTILE = "</script><img src=x onerror=alert(1)> %{x}"
+
+
+def of(points, published=(), front=(), chance=0.5) -> tradeoff.TradeOffData:
+    return tradeoff.TradeOffData(
+        *(BY_NAME["invariance_error"], BY_NAME["positive_rate"], "cosine", tuple(points)),
+        *(frozenset(front), frozenset({"one", "two", "three"}), tuple(published), chance),
+        *(Leader("unknown"), Leader("unknown")),
+    )
+
+
+def figure(data: tradeoff.TradeOffData, names=NAMES, named=()):
+    return tradeoff.trade_off_figure(data, styles(names), names, named)
+
+
+def traces(drawn, model: str):
+    return next(trace for trace in drawn.data if trace.customdata == ([model],))
+
+
+def test_a_mark_has_its_numbers_both_intervals_its_model_and_a_hover_text_with_name_interval_and_n():
+    drawn = figure(of(REAL))
+    for point in REAL:
+        trace = traces(drawn, point.model)
+        assert (trace.x[0], trace.y[0]) == (point.x, point.y)
+        for bars, value, low, high in (
+            (trace.error_x, point.x, point.x_low, point.x_high),
+            (trace.error_y, point.y, point.y_low, point.y_high),
+        ):
+            assert value + bars.array[0] == pytest.approx(high)
+            assert value - bars.arrayminus[0] == pytest.approx(low)
+        for words in (NAMES[point.model], "50 pictures", f"{100 * point.y_low:.1f} to"):
+            assert words in trace.text[0]
+
+
+def test_steadier_is_to_the_right_and_a_higher_is_better_metric_is_not_turned():
+    drawn = figure(of(REAL))
+    left, right = drawn.layout.xaxis.range
+    assert left > right
+    up = replace(of(REAL), down=BY_NAME["positive_rate"])
+    left, right = figure(up).layout.xaxis.range
+    assert left < right
+
+
+def test_only_real_models_set_the_frame_which_holds_all_their_intervals():
+    alone, crowd = figure(of(REAL)), figure(of([*REAL, CONTROL, UNKNOWN], PUBLISHED))
+    assert crowd.layout.xaxis.range == alone.layout.xaxis.range
+    assert crowd.layout.yaxis.range == alone.layout.yaxis.range
+    (high_x, low_x), (low_y, high_y) = alone.layout.xaxis.range, alone.layout.yaxis.range
+    for point in REAL:
+        assert low_x < point.x_low and point.x_high < high_x
+        assert low_y < point.y_low and point.y_high < high_y
+    drawn = [trace.customdata[0][0] for trace in crowd.data if trace.customdata]
+    assert drawn == ["one", "two"]
+
+
+def test_marks_outside_are_named_at_their_side_with_their_numbers():
+    notes = tradeoff.edge_notes(of([*REAL, CONTROL], PUBLISHED), NAMES)
+    assert [note.replace("\u00a0", " ") for note in notes] == [
+        "↓ below the chart: Coin flip 50.0 % (control) · Low and Lower L, as published, 46.0 to 65.0 %",
+        "← further to the left: Far, as published, 0.0580",
+    ]
+    assert tradeoff.edge_notes(of(REAL), NAMES) == []
+
+
+def test_a_published_model_is_a_ring_without_a_model_to_select_and_its_hover_text_has_the_note():
+    drawn = figure(of(REAL, PUBLISHED))
+    (rings,) = [trace for trace in drawn.data if trace.name == tradeoff.PUBLISHED]
+    assert rings.customdata is None and list(rings.x) == [0.012]
+    assert "Near ViT-B/16 (OpenAI)" in rings.text[0] and "table 3 prints more" in rings.text[0]
+    assert any(note.text == "Near B/16" for note in drawn.layout.annotations)
+
+
+def test_controls_alone_have_a_frame_of_their_own():
+    assert traces(figure(of([CONTROL])), CONTROL.model).y[0] == 0.5
+
+
+def test_the_line_of_the_front_joins_two_models_or_more():
+    lines = [trace for trace in figure(of(REAL, front={"one"})).data if trace.mode == "lines"]
+    assert lines == []
+    drawn = figure(of(REAL, front={"one", "two"}))
+    (line,) = [trace for trace in drawn.data if trace.mode == "lines"]
+    assert list(zip(line.x, line.y, strict=True)) == [(point.x, point.y) for point in REAL]
+
+
+def test_a_model_of_too_few_pictures_has_no_interval_and_the_page_says_why():
+    few = [PointRow("one", 0.01, NAN, NAN, 0.9, NAN, NAN, 4, 4)]
+    text = traces(figure(of(few)), "one").text[0]
+    assert text.count("(-, fewer than 5 pictures)") == 2
+    assert tradeoff.arms_note(of(few)) == "No 95 % intervals: fewer than 5 pictures."
+    assert tradeoff.arms_note(of(REAL)) == "Lines are 95 % intervals."
+
+
+def test_guessing_is_a_line_where_it_is_in_the_frame():
+    assert not figure(of(REAL)).layout.shapes
+    assert not figure(of(REAL, chance=NAN)).layout.shapes
+    (line,) = figure(of([CONTROL])).layout.shapes
+    assert line.y0 == line.y1 == 0.5
+
+
+def test_without_a_known_model_the_figure_is_empty():
+    for points in ([UNKNOWN], []):
+        drawn = figure(of(points))
+        assert not any(trace.customdata for trace in drawn.data)
+        assert tradeoff.alternative(of(points), NAMES).startswith("Nothing is known")
+    assert tradeoff.described(of([UNKNOWN]), UNKNOWN, "Three") == "Three: not tested on both sides."
+
+
+def test_the_frame_of_a_rate_ends_at_all():
+    (high_x, low_x), (low, high) = (
+        axis.range
+        for axis in (
+            figure(of([PointRow("one", 0.0, 0.0, 0.0, 1.0, 1.0, 1.0)])).layout.xaxis,
+            figure(of([PointRow("one", 0.0, 0.0, 0.0, 1.0, 1.0, 1.0)])).layout.yaxis,
+        )
+    )
+    assert low_x == 0.0 < high_x
+    assert 0.9 < low < 1.0 < high < 1.01
+
+
+def test_a_hostile_name_stays_text_in_the_figure():
+    values = json.dumps(page_values(figure(of(REAL), NAMES | {"one": HOSTILE}))["light"])
+    assert "<img" not in values and "%{x}" not in values
+
+
+def test_a_page_outside_of_streamlit_gets_both_themes_and_no_number_that_json_lacks():
+    values = page_values(figure(of([*REAL, UNKNOWN], PUBLISHED)))
+    assert "NaN" not in json.dumps(values)
+    light, dark = (json.dumps(values[name]["data"]) for name in ("light", "dark"))
+    color = styles(NAMES)["one"].color
+    assert color in light and DARK[color] in dark and color not in dark
+
+
+def boxes(drawn, width: int) -> list[tuple[str, tuple[float, float, float, float]]]:
+    """The names of a figure and the boxes that they cover in a plot of this width, in pixels."""
+    plot = drawn.layout.height - drawn.layout.margin.t - drawn.layout.margin.b
+    (left, right), (bottom, top) = drawn.layout.xaxis.range, drawn.layout.yaxis.range
+    found = []
+    for note in drawn.layout.annotations:
+        if note.xref == "paper":
+            continue
+        x = width * (note.x - left) / (right - left) + note.ax
+        y = plot * (note.y - bottom) / (top - bottom) - note.ay
+        wide = LETTER * len(note.text.removeprefix("<b>").removesuffix("</b>"))
+        found.append((note.text, (x - wide / 2, y - LINE / 2, x + wide / 2, y + LINE / 2)))
+    return found
+
+
+@pytest.mark.parametrize("spread", [1, 0.3, 0.1])
+@pytest.mark.parametrize("seed", range(6))
+def test_names_meet_neither_each_other_nor_the_edge_at_any_width(seed: int, spread: float):
+    draws = random.Random(seed)
+    points = []
+    for place in range(9):
+        x, y = 0.01 + spread * draws.gauss(0, 0.003), 0.88 + spread * draws.gauss(0, 0.02)
+        points.append(PointRow(f"m{place}", x, x - 4e-4, x + 4e-4, y, y - 0.01, y + 0.01, 9, 9))
+    names = {point.model: f"Pair-tuned {number}" for number, point in enumerate(points)}
+    data = replace(of(points, PUBLISHED), fit=frozenset(names))
+    drawn = figure(data, names)
+    for width in WIDTHS:
+        placed = boxes(drawn, width)
+        assert len(placed) >= 6
+        for (name, one), (other, two) in combinations(placed, 2):
+            across = min(one[2], two[2]) - max(one[0], two[0])
+            along = min(one[3], two[3]) - max(one[1], two[1])
+            assert min(across, along) < 1, (name, other, width)
+        assert all(box[0] >= -3 and box[2] <= width + 3 for _, box in placed)
+
+
+def test_of_many_models_only_the_named_ones_have_names_and_colors():
+    points = [replace(REAL[0], model=f"m{place}", y=0.8 + place / 100) for place in range(12)]
+    names = {point.model: f"Model {point.model}" for point in points}
+    data = replace(of(points), fit=frozenset(names))
+    drawn = figure(data, names, {"m3"})
+    texts = [note.text for note in drawn.layout.annotations if note.xref != "paper"]
+    assert texts == ["<b>Model m3</b>"]
+    colors = {
+        trace.customdata[0][0]: trace.marker.color for trace in drawn.data if trace.customdata
+    }
+    assert len(set(colors.values())) == 2 and colors["m3"] != colors["m4"]

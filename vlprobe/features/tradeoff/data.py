@@ -1,0 +1,419 @@
+"""The trade-off of a question set: what its page shows, from stored results, and its Plotly figure.
+
+Real models set the frame of the figure. Controls, models that failed their checks, and published models outside of it
+are named below it and do not stretch it.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import plotly.graph_objects as go
+
+from vlprobe import views
+from vlprobe.registry import is_control
+from vlprobe.render import steadiest
+from vlprobe.render.charts.names import NamedMark, place_names
+from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
+from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
+from vlprobe.render.numbers import TOO_FEW, number, unit_of, with_interval
+from vlprobe.render.sentences import listed
+from vlprobe.storage.store import Store
+from vlprobe.types import POOLED, Metric
+from vlprobe.views.filter import Filter
+from vlprobe.views.leaders import Leader
+from vlprobe.views.records import PointRow, PrintedRow, records
+from vlprobe.views.runs import QuestionSet
+
+ROOM = 0.16  # of the spread of the marks and their intervals, on each side of them
+LEAST_ROOM = {"rate": 0.01, "cosine": 0.0005, "spread": 0.01}  # so that one model has a frame too
+HEIGHT = 480  # pixels of the figure
+MARGINS = {"l": 56, "r": 14, "t": 48, "b": 72}  # pixels
+SIDES = {
+    "below": "↓ below the chart",
+    "above": "↑ above the chart",
+    "left": "← further to the left",
+    "right": "→ further to the right",
+}
+PUBLISHED = "published models, on other pictures"
+FRONT = "no other model is better on both counts"
+# Words of the axes, by the unit of the upward one
+UP_WORDS = {
+    "rate": "wrong captions rejected",
+    "cosine": "how far the score falls at a wrong caption",
+}
+RIGHT_WORDS = "how far the score moves when a caption is only reworded"
+
+
+@dataclass(frozen=True)
+class TradeOffData:
+    """What is known of the models of a question set on both sides of a trade-off.
+
+    Attributes:
+        down: The metric of the x axis.
+        up: The metric of the y axis.
+        unit: "cosine" or "spread", of metrics that are cosines.
+        points: Every model, unknown values too: the most alert one first, controls last.
+        front: Models that no other beats on both sides.
+        fit: Models that are not controls and failed no check.
+        printed: Models that a paper prints.
+        chance: What guessing gets on the y axis; NaN where that is not defined.
+        steadiest: The leader on the x axis.
+        most_alert: The leader on the y axis.
+    """
+
+    down: Metric
+    up: Metric
+    unit: str
+    points: tuple[PointRow, ...]
+    front: frozenset[str]
+    fit: frozenset[str]
+    printed: tuple[PrintedRow, ...]
+    chance: float
+    steadiest: Leader
+    most_alert: Leader
+
+    @property
+    def x_unit(self) -> str:
+        """Return the unit of the x axis."""
+        return unit_of(self.down, self.unit)
+
+    @property
+    def y_unit(self) -> str:
+        """Return the unit of the y axis."""
+        return unit_of(self.up, self.unit)
+
+    @property
+    def known(self) -> list[PointRow]:
+        """Return the models with values on both sides."""
+        return [point for point in self.points if not math.isnan(point.x + point.y)]
+
+    def finding(self, names: Mapping[str, str]) -> steadiest.Finding:
+        """Return the heading of the page, and the model to look at first."""
+        return steadiest.finding(
+            steadiest.Sides(
+                self.points,
+                self.steadiest,
+                self.most_alert,
+                self.fit,
+                names,
+                self.x_unit,
+                self.y_unit,
+            )
+        )
+
+    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the lower and upper ends of both axes: the intervals of fit models, or of all where none is fit."""
+        marks = [point for point in self.known if point.model in self.fit] or self.known
+        return (
+            _range(
+                [end for mark in marks for end in (mark.x, mark.x_low, mark.x_high)], self.x_unit
+            ),
+            _range(
+                [end for mark in marks for end in (mark.y, mark.y_low, mark.y_high)], self.y_unit
+            ),
+        )
+
+    def side(self, point: PointRow | PrintedRow) -> str:
+        """Return the side of the frame beyond which a known mark is, a key of SIDES; "" inside."""
+        (left, right), (bottom, top) = self.ranges()
+        if not bottom <= point.y <= top:
+            return "below" if point.y < bottom else "above"
+        if left <= point.x <= right:
+            return ""
+        return "left" if (point.x > right) == (self.down.direction == "down") else "right"
+
+
+def _range(values: Sequence[float], unit: str) -> tuple[float, float]:
+    finite = [value for value in values if not math.isnan(value)] or [0.0, 1.0]
+    low, high = min(finite), max(finite)
+    room = max(ROOM * (high - low), LEAST_ROOM.get(unit, 0.01))
+    low = low - room if low < 0 else max(low - room, 0.0)
+    if unit == "rate":
+        return low, min(min(high, 1.0) + room, 1.0 + room / 3)
+    return low, high + room
+
+
+def trade_off_data(
+    store: Store,
+    question_set: QuestionSet,
+    up: str = "",
+    averaging: str = POOLED,
+    unit: str = "cosine",
+) -> TradeOffData:
+    """Read the trade-off of a question set.
+
+    Args:
+        store: Where results are.
+        question_set: Question set of a probe with a trade-off.
+        up: Name of the metric of the y axis; the first that the probe offers if empty.
+        averaging: "macro" or "micro".
+        unit: "cosine" or "spread".
+
+    Raises:
+        NotFound: The probe has no trade-off, or not by this metric.
+    """
+    sides = views.tradeoff.trade_off_sides(question_set.probe)
+    up = up or sides.ups[0]
+    table = views.tradeoff.trade_off(store, question_set, up, averaging, unit)
+    leaders = views.leaders.leaders(store, question_set, averaging, unit)
+    is_printed = unit == "cosine" and question_set.probe == "lgip"
+    points = sorted(
+        records(PointRow, table),
+        key=lambda row: (is_control(row.model), math.inf if math.isnan(row.y) else -row.y),
+    )
+    return TradeOffData(
+        question_set.metrics[sides.down],
+        question_set.metrics[up],
+        unit,
+        tuple(points),
+        frozenset(table.loc[table["front"].astype(bool), "model"]),
+        frozenset(views.leaders.credible_models(store, question_set)),
+        tuple(records(PrintedRow, views.tradeoff.published_trade_off(up)) if is_printed else ()),
+        views.papers.chances(store, question_set)[up],
+        leaders[sides.down],
+        leaders[up],
+    )
+
+
+def without_published(data: TradeOffData) -> TradeOffData:
+    """Return the same without the models that a paper prints."""
+    return replace(data, printed=())
+
+
+def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
+    """Return the filter of the cases of a metric that fool a model, of one type or of all."""
+    return Filter(model, metric.kinds[0], subtype)
+
+
+def trade_off_figure(
+    data: TradeOffData, looks: Looks, names: Mapping[str, str], named: Collection[str] = ()
+) -> go.Figure:
+    """Draw a mark per model with both its 95 % intervals, published models as rings, and the line of the best ones.
+
+    A mark's `customdata` is its model; published ones have none.
+
+    Args:
+        data: The trade-off.
+        looks: Looks of all models.
+        names: Display names of all models.
+        named: Models to name in a crowded picture; of up to DISTINCT models all are named.
+    """
+    models = [point.model for point in data.points]
+    is_crowded = len(models) > DISTINCT
+    looks = emphasised({model: looks[model] for model in models}, named)
+    figure = go.Figure()
+    rings = [ring for ring in data.printed if not data.side(ring)]
+    _draw_line(figure, data)
+    _draw_published(figure, data, rings)
+    drawn = [point for point in data.known if not data.side(point)]
+    for point in drawn:
+        _draw_mark(figure, data, point, looks, names[point.model])
+    labels = {
+        point: f"<b>{safe(names[point.model])}</b>"
+        for point in drawn
+        if not is_crowded or point.model in named
+    } | {ring: safe(short_name(ring.model)) for ring in rings}
+    _draw_names(figure, data, labels, [point for point in drawn if point not in labels])
+    bottom, top = data.ranges()[1]
+    if bottom <= data.chance <= top:
+        guessing(figure, "h", data.chance)
+    _draw_axes(figure, data)
+    return figure
+
+
+def _draw_line(figure: go.Figure, data: TradeOffData) -> None:
+    """The dashed line that joins the models of the front."""
+    front = sorted((point.x, point.y) for point in data.known if point.model in data.front)
+    if len(front) > 1:
+        figure.add_scatter(
+            x=[x for x, _ in front],
+            y=[y for _, y in front],
+            mode="lines",
+            line={"color": QUIET, "width": 1.5, "dash": "dash"},
+            name=FRONT,
+            hoverinfo="skip",
+        )
+
+
+def _draw_published(figure: go.Figure, data: TradeOffData, rings: Sequence[PrintedRow]) -> None:
+    if not rings:
+        return
+    figure.add_scatter(
+        x=[ring.x for ring in rings],
+        y=[ring.y for ring in rings],
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 1.5}},
+        name=PUBLISHED,
+        text=[
+            f"<b>{safe(ring.model)}</b> (published, on other pictures)<br>"
+            f"{data.up.label}: {number(ring.y, data.y_unit)}<br>"
+            f"{data.down.label}: {number(ring.x, data.x_unit)}"
+            f"{'<br>' + wrapped(ring.note, 60) if ring.note else ''}"
+            for ring in rings
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        unselected={"marker": {"opacity": 1}},
+    )
+
+
+def _draw_mark(
+    figure: go.Figure, data: TradeOffData, point: PointRow, looks: Looks, name: str
+) -> None:
+    color, symbol = looks[point.model]
+    figure.add_scatter(
+        x=[point.x],
+        y=[point.y],
+        error_x=arms([point.x], [point.x_low], [point.x_high], color),
+        error_y=arms([point.y], [point.y_low], [point.y_high], color),
+        mode="markers",
+        marker={"color": color, "symbol": symbol, "size": 14},
+        name=safe(name),
+        showlegend=False,
+        customdata=[[point.model]],
+        text=[described(data, point, safe(name)).replace("; ", "<br>").replace(": ", "<br>", 1)],
+        hovertemplate="%{text}<extra></extra>",
+        unselected={"marker": {"opacity": 1}},
+    )
+
+
+def described(data: TradeOffData, point: PointRow, name: str) -> str:
+    """Return a mark in words: its name, both values with their intervals, and how many pictures they rest on."""
+    if math.isnan(point.x + point.y):
+        return f"{name}: not tested on both sides."
+    y = with_interval(point.y, point.y_low, point.y_high, data.y_unit)
+    x = with_interval(point.x, point.x_low, point.x_high, data.x_unit)
+    n_pictures = "" if math.isnan(point.y_n) else f"; {point.y_n:,.0f} pictures"
+    return f"{name}: {data.up.label} {y}; {data.down.label} {x}{n_pictures}"
+
+
+def _draw_names(
+    figure: go.Figure,
+    data: TradeOffData,
+    labels: Mapping[PointRow | PrintedRow, str],
+    others: Sequence[PointRow],
+) -> None:
+    """Names next to the marks, where there is room; published ones only close to their mark."""
+    (left, right), (bottom, top) = data.ranges()
+    is_reversed = data.down.direction == "down"
+
+    def across(value: float) -> float:
+        share = (value - left) / (right - left)
+        return 1 - share if is_reversed else share
+
+    def along(value: float) -> float:
+        return (value - bottom) / (top - bottom)
+
+    def mark(row: PointRow | PrintedRow, text: str) -> NamedMark:
+        point = row if isinstance(row, PointRow) else None
+        x_ends = (point.x_low, point.x_high) if point else (row.x, row.x)
+        y_ends = (point.y_low, point.y_high) if point else (row.y, row.y)
+        xs = sorted(across(row.x if math.isnan(end) else end) for end in x_ends)
+        ys = sorted(along(row.y if math.isnan(end) else end) for end in y_ends)
+        place = across(row.x), along(row.y), (xs[0], xs[1]), (ys[0], ys[1])
+        return NamedMark(text, *place, is_minor=point is None)
+
+    marks = [mark(row, re.sub("<[^>]*>", "", text)) for row, text in labels.items()]
+    marks += [mark(point, "") for point in others]
+    places = place_names(marks, HEIGHT - MARGINS["t"] - MARGINS["b"])
+    for (row, text), place in zip(labels.items(), places, strict=False):
+        if place:
+            figure.add_annotation(
+                x=row.x,
+                y=row.y,
+                text=text,
+                ax=place.right,
+                ay=-place.up,
+                arrowhead=0,
+                arrowwidth=1,
+                arrowcolor=QUIET if place.has_leader else "rgba(0,0,0,0)",
+                standoff=7,
+            )
+
+
+def _draw_axes(figure: go.Figure, data: TradeOffData) -> None:
+    (left, right), (bottom, top) = data.ranges()
+    is_reversed = data.down.direction == "down"
+    finished(figure, HEIGHT)
+    figure.update_layout(
+        margin=MARGINS | {"autoexpand": False},
+        legend={"y": 0, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
+        showlegend=True,
+        hovermode="closest",
+    )
+    figure.update_xaxes(
+        range=[right, left] if is_reversed else [left, right],
+        tickformat=ticks(data.down),
+        zeroline=False,
+        showgrid=False,
+        nticks=7,
+        automargin=False,
+    )
+    figure.update_yaxes(
+        range=[bottom, top], tickformat=ticks(data.up), zeroline=False, nticks=8, automargin=False
+    )
+    words = {"xref": "paper", "yref": "paper", "showarrow": False, "align": "left"}
+    up = UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
+    start = words | {"x": 0, "xanchor": "left", "xshift": 8 - MARGINS["l"]}
+    up_title = f"<b>↑ More alert</b> · {data.up.label}<br>{up}"
+    right_title = f"<b>Steadier →</b> {data.down.label}<br>{RIGHT_WORDS}"
+    figure.add_annotation(text=up_title, y=1, yanchor="bottom", yshift=6, **start)
+    figure.add_annotation(text=right_title, y=0, yanchor="top", yshift=-26, **start)
+    corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom", "yshift": 6}
+    figure.add_annotation(text="<b>steady and alert ↗</b>", **corner)
+
+
+def short_name(printed: str) -> str:
+    """Return the name of a printed model for its mark; its tooltip has the full name.
+
+    >>> short_name("OpenCLIP ViT-H/14 (LAION-2B)"), short_name("EVA02-CLIP L/14")
+    ('OpenCLIP H/14', 'EVA02-CLIP L/14')
+    """
+    return re.sub(r" \(.*\)$", "", printed).replace("ViT-", "")
+
+
+def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
+    """Return the marks outside of the frame, one line per side: models by name, published ones together."""
+    notes = []
+    for side, words in SIDES.items():
+        is_vertical = side in ("below", "above")
+        unit = data.y_unit if is_vertical else data.x_unit
+
+        def value(row: PointRow | PrintedRow, is_vertical: bool = is_vertical) -> float:
+            return row.y if is_vertical else row.x
+
+        phrases = [
+            f"{names[point.model]} {number(value(point), unit)}"
+            f"{' (control)' if is_control(point.model) else ''}"
+            for point in data.known
+            if data.side(point) == side
+        ]
+        if rings := [ring for ring in data.printed if data.side(ring) == side]:
+            low, high = (number(end(map(value, rings)), unit) for end in (min, max))
+            between = low if low == high else f"{low.removesuffix(' %')} to {high}"
+            ring_names = listed([short_name(ring.model) for ring in rings])
+            phrases.append(f"{ring_names}, as published, {between}")
+        if phrases:
+            notes.append(f"{words}: {' · '.join(phrases)}".replace(" %", "\u00a0%"))
+    return notes
+
+
+def alternative(data: TradeOffData, names: Mapping[str, str]) -> str:
+    """Return the figure in a sentence, for screen readers."""
+    if not data.known:
+        return "Nothing is known of how steady and how alert these models are."
+    best = max(data.known, key=lambda point: point.y)
+    sign = 1 if data.down.direction == "down" else -1
+    right = min(data.known, key=lambda point: sign * point.x)
+    return (
+        f"{data.up.label} against {data.down.label} of {len(data.known)} models: {names[best.model]} is highest with "
+        f"{number(best.y, data.y_unit)}, {names[right.model]} furthest right with {number(right.x, data.x_unit)}. "
+        "The list below has them all."
+    )
+
+
+def arms_note(data: TradeOffData) -> str:
+    """Return what the lines through the marks are, or why there are none."""
+    has_arms = any(not math.isnan(point.x_low + point.y_low) for point in data.points)
+    return "Lines are 95 % intervals." if has_arms else f"No 95 % intervals: {TOO_FEW}."

@@ -1,0 +1,130 @@
+"""Names next to the marks of a figure, placed so that they overlap neither each other nor a mark.
+
+Plotly has fixed positions for texts and lets them overlap. A browser decides how wide a figure is, so a place counts
+as free only if it is free at each of `WIDTHS`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+WIDTHS = (270, 560, 800)  # pixels of a plot in windows of 390, 1024 and 1280 pixels
+GAPS = (4, 10, 20, 34, 52, 74)  # pixels between a mark and its name
+LEADER = 16  # pixels of a gap from which on a line leads from the mark to its name
+WAYS = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
+LETTER, LINE = 7.4, 18  # pixels of a letter and of a line of text
+MARK = 11  # pixels: half of a mark with the space around it
+ON_MARK_OR_NAME, ON_ARM, OUTSIDE = (
+    10.0,
+    1.2,
+    400.0,
+)  # cost of a covered square pixel, of a pixel outside
+PASSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMark:
+    """A mark in shares of the plot's width and height, from its lower left corner."""
+
+    text: str  # "": an obstacle without a name
+    x: float
+    y: float
+    across: tuple[float, float]  # the ends of its interval
+    along: tuple[float, float]
+    is_minor: bool = False  # placed after the others, and only close to its mark
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The middle of a name, in pixels right of and above its mark."""
+
+    right: float
+    up: float
+    has_leader: bool
+
+
+def place_names(marks: Sequence[NamedMark], height: float) -> list[Place | None]:
+    """Find a place for each name; None for a mark without a name, or where every place is taken.
+
+    Args:
+        marks: Marks of the figure; names of the first ones are placed first.
+        height: Height of the plot in pixels.
+    """
+    sizes = np.array([(width, height) for width in WIDTHS])  # (W, 2)
+    centers = np.array([(mark.x, mark.y) for mark in marks]).reshape(-1, 1, 2) * sizes  # (M, W, 2)
+    boxes = {
+        index: np.tile(centers[index], 2) + _candidates(mark.text, mark.is_minor)[:, None]
+        for index, mark in enumerate(marks)
+        if mark.text
+    }
+    solid = np.concatenate([centers - MARK, centers + MARK], axis=2)  # (M, W, 4)
+    arms = np.concatenate([_arms(mark, sizes) for mark in marks]) if marks else np.empty((0, 1, 4))
+    chosen: dict[int, int] = {}  # a candidate of each name
+
+    def covered(index: int) -> np.ndarray:
+        """Return the other marks and the other names, (O, W, 4)."""
+        names = [boxes[other][place] for other, place in chosen.items() if other != index]
+        return np.concatenate([np.delete(solid, index, axis=0), *np.array(names)[:, None]])
+
+    for is_minor in (False, True):
+        group = [index for index in boxes if marks[index].is_minor is is_minor]
+        for _ in range(PASSES):
+            for index in group:
+                box = boxes[index]
+                outside = np.maximum(-box[..., :2], 0) + np.maximum(box[..., 2:] - sizes, 0)
+                cost = ON_MARK_OR_NAME * _overlap(box, covered(index))
+                cost += ON_ARM * _overlap(box, arms) + OUTSIDE * outside.sum(axis=(1, 2))
+                chosen[index] = int((cost + _order(len(box))).argmin())
+        for index in reversed(group):
+            box = boxes[index][chosen[index]]
+            is_inside = (box[:, :2] >= -2).all() and (box[:, 2:] <= sizes + 2).all()
+            if not is_inside or _overlap(box[None], covered(index))[0] > 2:
+                del chosen[index]
+    return [
+        _place(boxes[index][chosen[index]][0] - np.tile(centers[index][0], 2), chosen[index])
+        if index in chosen
+        else None
+        for index in range(len(marks))
+    ]
+
+
+def _order(n_places: int) -> np.ndarray:
+    """Return a small cost of each candidate: near ones first, then those to the right."""
+    return np.array([3 * gap + way for gap in GAPS for way in range(len(WAYS))])[:n_places]
+
+
+def _place(box: np.ndarray, candidate: int) -> Place:
+    """Return the middle of a box that is relative to its mark."""
+    right, up = (box[:2] + box[2:]) / 2
+    return Place(float(right), float(up), GAPS[candidate // len(WAYS)] > LEADER)
+
+
+def _candidates(text: str, is_minor: bool) -> np.ndarray:
+    """Return the boxes of a name around its mark, shape (places, 4): left, bottom, right, top in pixels."""
+    wide, high = LETTER * len(text) / 2, LINE / 2
+    boxes = []
+    for gap in GAPS:
+        if is_minor and gap > LEADER:
+            break
+        for right, up in WAYS:
+            reach = MARK - 2 + gap * (0.7 if right and up else 1.0)
+            x = right * (reach + wide)
+            y = up * (reach * 0.6 + high if right else reach + high)
+            boxes.append((x - wide, y - high, x + wide, y + high))
+    return np.array(boxes)
+
+
+def _arms(mark: NamedMark, sizes: np.ndarray) -> np.ndarray:
+    """Return the boxes of both intervals of a mark, shape (2, W, 4)."""
+    across = np.array([mark.across[0], mark.y, mark.across[1], mark.y])
+    along = np.array([mark.x, mark.along[0], mark.x, mark.along[1]])
+    thick = np.array([-2.0, -2.0, 2.0, 2.0])
+    return np.stack([ends * np.tile(sizes, 2) + thick for ends in (across, along)])
+
+
+def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return how many square pixels of each box (B, W, 4) the others (O, W, 4) cover, over all widths: (B,)."""
+    left_bottom = np.maximum(boxes[:, None, :, :2], others[None, :, :, :2])
+    right_top = np.minimum(boxes[:, None, :, 2:], others[None, :, :, 2:])
+    return np.maximum(right_top - left_bottom, 0).prod(axis=3).sum(axis=(1, 2))
