@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from vlprobe import views
 from vlprobe.registry import is_control
-from vlprobe.render import steadiest
+from vlprobe.render import steadiest as findings
 from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
@@ -89,10 +89,10 @@ class TradeOffData:
         """Return the models with values on both sides."""
         return [point for point in self.points if not math.isnan(point.x + point.y)]
 
-    def finding(self, names: Mapping[str, str]) -> steadiest.Finding:
+    def finding(self, names: Mapping[str, str]) -> findings.Finding:
         """Return the heading of the page, and the model to look at first."""
-        return steadiest.finding(
-            steadiest.Sides(
+        return findings.finding(
+            findings.Sides(
                 self.points,
                 self.steadiest,
                 self.most_alert,

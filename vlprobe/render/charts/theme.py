@@ -49,7 +49,7 @@ def page_values(figure: go.Figure) -> dict[str, object]:
     """
     figure.layout.template = go.layout.Template()
     return {
-        name: json.loads(inked(go.Figure(figure), is_dark).to_json())
+        name: json.loads(str(inked(go.Figure(figure), is_dark).to_json()))
         for name, is_dark in (("light", False), ("dark", True))
     }
 
