@@ -8,7 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import plotly.graph_objects as go
+
 from vlprobe.render.charts.styles import Looks
+from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.marks import mark_values
 from vlprobe.render.numbers import TOO_FEW
 from vlprobe.render.sentences import sentence_names, shortened
@@ -21,6 +24,10 @@ MINUS = "−"
 PADDING = 0.05  # of the width, on both sides
 LEAST_WIDTH = 0.01  # of a frame, in shares; all marks may lie on zero
 MOST_TICKS = 8
+LANE = 24  # pixels of a row
+MARGINS = {"l": 134, "r": 88, "t": 66, "b": 72}  # pixels
+NO_ARROW = {"showarrow": False}
+TOTALS = "totals"  # the group of published totals; no type of edit has the name
 TOTALS_SOURCE = "mteb, CC0"
 TONES = {"fewer": "true", "more": "lie", "tied": "quiet", "unknown": "quiet"}
 
@@ -143,6 +150,216 @@ def rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
     if row.n_left_out:
         lines.append(f"{row.n_left_out:,} were answered by one of the two alone.")
     return " ".join(lines)
+
+
+def forest_figure(
+    comparison: Comparison,
+    kind: KindPresentation,
+    looks: Looks,
+    renamed: Mapping[str, str],
+    totals: Sequence[Total] = (),
+) -> go.Figure:
+    """Draw a group of rows per kind of edit, in it a row per model: its difference from the baseline and the 95 %
+    interval. A mark is filled where the difference is clear, and its `customdata` is [subtype, model].
+
+    Args:
+        comparison: Two or more models.
+        kind: Presentation of its kind of case.
+        looks: Looks of the models.
+        renamed: New names of models, by their stored names.
+        totals: Published totals that mean the same as the first group; they do not stretch the frame.
+    """
+    names = sentence_names([contestant.model for contestant in comparison.contestants], renamed)
+    figure, limits = go.Figure(), frame(comparison)
+    scale = 100 if comparison.unit == "rate" else 1
+    lanes = _lanes(comparison, bool(totals))
+    for rival in comparison.rivals:
+        rows = [row for row in comparison.rows if row.model == rival.model]
+        heights = [lanes[row.subtype, row.model] for row in rows]
+        color, symbol = looks[rival.model]
+        name = safe(names[rival.model])
+        figure.add_scatter(
+            x=[scale * row.difference for row in rows],
+            y=heights,
+            error_x=arms(
+                [scale * row.difference for row in rows],
+                [math.nan if only_uncorrected(row) else scale * row.low for row in rows],
+                [math.nan if only_uncorrected(row) else scale * row.high for row in rows],
+                color,
+            ),
+            mode="markers",
+            marker={
+                "color": color,
+                "symbol": [symbol if _is_clear(row) else f"{symbol}-open" for row in rows],
+                "size": 12,
+                "line": {"width": 2, "color": color},
+            },
+            name=name,
+            customdata=[[row.subtype, row.model] for row in rows],
+            text=[
+                safe(row_in_full(row, comparison, names, kind)).replace(": ", "<br>", 1)
+                for row in rows
+            ],
+            hovertemplate="%{text}<extra></extra>",
+            unselected={"marker": {"opacity": 1}},
+        )
+        dashed = [(row, y) for row, y in zip(rows, heights, strict=True) if only_uncorrected(row)]
+        figure.add_scatter(
+            x=[end for row, _ in dashed for end in (scale * row.low, scale * row.high, None)],
+            y=[end for _, y in dashed for end in (y, y, None)],
+            mode="lines",
+            line={"color": color, "width": 1.8, "dash": "dash"},
+            hoverinfo="skip",
+            showlegend=False,
+            visible=bool(dashed),
+        )
+        for row, y in zip(rows, heights, strict=True):
+            text = _short(row, comparison.unit)
+            side = limits.beyond(row.difference)
+            text = f"{'‹ ' if side == 'left' else '› ' if side == 'right' else ''}{text}"
+            text = f"<b>{text}</b>" if _is_clear(row) else text
+            figure.add_annotation(
+                **NO_ARROW, xref="paper", x=1, xanchor="left", xshift=10, y=y, text=text
+            )
+    titles = {
+        subtype: f"<b>{wrapped(row_title(subtype, kind), 18)}</b><br>{_count(comparison, subtype, kind)}"
+        for subtype in comparison.subtypes
+    }
+    if totals:
+        n_drawn = _draw_totals(figure, totals, comparison, lanes[TOTALS, ""])
+        titles[TOTALS] = f"<b>Published totals</b><br>{n_drawn} of {len(totals)} in view"
+    _draw_axes(figure, comparison, limits, names[comparison.baseline.model], lanes, titles)
+    return figure
+
+
+def _short(row: BelievedRow, unit: str) -> str:
+    """A row's difference at the right edge of the figure."""
+    if row.verdict == "unknown":
+        return "not known"
+    return f"{signed(row.difference, unit)}{'' if _is_clear(row) else ', tied'}"
+
+
+def _is_clear(row: BelievedRow) -> bool:
+    return row.verdict in ("fewer", "more")
+
+
+def _lanes(comparison: Comparison, has_totals: bool) -> dict[tuple[str, str], float]:
+    """Return the y position of each row by subtype and model: from 0 down, in lanes of LANE pixels."""
+    lanes: dict[tuple[str, str], float] = {}
+    models = [rival.model for rival in comparison.rivals]
+    top = 0.0
+    for subtype in comparison.subtypes:
+        height = max(len(models), 2) + 0.8
+        for index, model in enumerate(models):
+            lanes[subtype, model] = top + height / 2 + index - (len(models) - 1) / 2
+        top += height
+    if has_totals:
+        lanes[TOTALS, ""] = top + 1.4
+    return lanes
+
+
+def _draw_totals(
+    figure: go.Figure,
+    totals: Sequence[Total],
+    comparison: Comparison,
+    height: float,
+) -> int:
+    """Draw rings at the differences of published totals from the baseline, and return how many are in the frame."""
+    limits = frame(comparison)
+    differences = {total: total.fooled - comparison.baseline.share for total in totals}
+    drawn = {total: value for total, value in differences.items() if not limits.beyond(value)}
+    figure.add_scatter(
+        x=[100 * value for value in drawn.values()],
+        y=[height] * len(drawn),
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 1.5}},
+        name=f"published totals ({TOTALS_SOURCE})",
+        text=[
+            f"<b>{safe(total.model)}</b><br>fooled by {100 * total.fooled:.1f} %, published total ({TOTALS_SOURCE})"
+            for total in drawn
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        unselected={"marker": {"opacity": 1}},
+    )
+    return len(drawn)
+
+
+def _draw_axes(
+    figure: go.Figure,
+    comparison: Comparison,
+    limits: Frame,
+    base: str,
+    lanes: Mapping[tuple[str, str], float],
+    titles: Mapping[str, str],
+) -> None:
+    """The differences below, a title per group at the left, and a band behind each group."""
+    unit = comparison.unit
+    of_group: dict[str, list[float]] = {}
+    for (subtype, _), height in lanes.items():
+        of_group.setdefault(subtype, []).append(height)
+    middles = {subtype: sum(values) / len(values) for subtype, values in of_group.items()}
+    n_models = len(comparison.rivals)
+    half = (max(n_models, 2) + 0.8) / 2
+    bottom = max(middles.values()) + half
+    finished(figure, round(LANE * bottom) + MARGINS["t"] + MARGINS["b"])
+    line = {"color": QUIET, "width": 0.5}
+    figure.update_layout(
+        margin=MARGINS | {"autoexpand": False},
+        hoverdistance=80,
+        legend={"y": 0, "yanchor": "top", "x": 0, "xref": "container"},
+        shapes=[
+            {
+                "type": "rect",
+                "xref": "paper",
+                "x0": -2,
+                "x1": 3,
+                "y0": middle - half,
+                "y1": middle + half,
+            }
+            | {"line": line, "layer": "below", "fillcolor": "rgba(0,0,0,0)"}
+            for middle in middles.values()
+        ],
+    )
+    word = "moves" if comparison.is_movement else "fooled"
+    top = NO_ARROW | {"yref": "paper", "y": 1, "yanchor": "bottom"}
+    figure.add_annotation(**top, x=0, yshift=42, text=f"<b>← {word} less | {word} more →</b>")
+    in_unit = "Points" if unit == "rate" else "Difference"
+    corner = {
+        "xref": "paper",
+        "x": 0,
+        "xanchor": "right",
+        "xshift": -8,
+        "align": "right",
+        "yshift": 4,
+    }
+    figure.add_annotation(**top, **corner, text=f"{in_unit} against<br>{wrapped(base, 18)}")
+    scale = 100 if unit == "rate" else 1
+    figure.update_xaxes(
+        range=[scale * limits.low, scale * limits.high],
+        side="top",
+        tickformat="+~g",
+        zeroline=True,
+        zerolinecolor=QUIET,
+        zerolinewidth=1.5,
+        automargin=False,
+    )
+    figure.update_yaxes(
+        range=[bottom, 0],
+        tickvals=list(middles.values()),
+        ticktext=list(titles.values()),
+        showgrid=False,
+        zeroline=False,
+        automargin=False,
+        fixedrange=True,
+    )
+
+
+def row_in_full(
+    row: BelievedRow, comparison: Comparison, names: Mapping[str, str], kind: KindPresentation
+) -> str:
+    """Return a row in words: verdict, difference, interval, both shares, and what they rest on."""
+    counts = f"; {row.n_lies:,} {kind.lies}, {row.n_pictures:,} pictures"
+    return accessible_row(row, comparison, names, kind) + counts
 
 
 def values(
