@@ -1,6 +1,7 @@
 """Pages over sixty question sets that three models were asked each: any of them is a press away, the newest first."""
 
 import functools
+import inspect
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -154,9 +155,17 @@ def test_what_a_run_that_ends_meanwhile_may_be_in_is_not_kept(
         answered.append(len(asked.runs()))
         return answered[-1]
 
-    with state.glance():
+    with state.fix_store_version():
         assert state.view(n_runs) == state.view(n_runs)
     assert len(answered) == 2
+
+
+def test_a_view_with_another_named_option_is_another_answer_and_keeps_its_type(shown):
+    def double(asked: Store, number: int, *, plus: int = 0) -> int:
+        return 2 * number + plus
+
+    assert (state.view(double, 4), state.view(double, 4, plus=1)) == (8, 9)
+    assert "Any" not in str(inspect.signature(state.view))
 
 
 @pytest.mark.parametrize("page", ["home", "explore", "compare", "tradeoff"])

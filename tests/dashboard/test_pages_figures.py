@@ -134,8 +134,8 @@ def test_who_only_looks_loads_no_model(shown, key, monkeypatch):
     def refuse(name: str):
         raise AssertionError(f"{name} was loaded")
 
-    monkeypatch.setattr(dashboard_influence, "loaded", refuse)
-    monkeypatch.setattr(consensus_panel, "loaded", refuse)
+    monkeypatch.setattr(dashboard_influence, "load_player", refuse)
+    monkeypatch.setattr(consensus_panel, "load_player", refuse)
     monkeypatch.setattr("vlprobe.registry.load_model", refuse)
     at = shown("retrieval", set=key["rococo"])
     assert not at.exception and {"severity"} <= drawn(at)
@@ -165,7 +165,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_off
     def missing(name: str):
         raise InvalidInput(f"The weights of {name} are gone.")
 
-    monkeypatch.setattr(dashboard_influence, "loaded", missing)
+    monkeypatch.setattr(dashboard_influence, "load_player", missing)
     monkeypatch.setattr(access, "read_only", lambda: True)
     at = shown(
         "retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM
@@ -243,7 +243,7 @@ def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
 
 
 def test_models_that_are_left_out_are_named_as_they_are_called(shown, key, monkeypatch):
-    monkeypatch.setattr(consensus_panel, "at_hand", lambda name: name != RANDOM)
+    monkeypatch.setattr(consensus_panel, "loads_at_once", lambda name: name != RANDOM)
     monkeypatch.setattr(consensus_panel, "model_name", lambda name: "ViT-B-32")
     at = shown("retrieval", set=key["rococo"])
     assert "Left out until loaded above: ViT-B-32." in bodies(at)

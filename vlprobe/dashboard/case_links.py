@@ -59,8 +59,8 @@ def slice_filter(
         slicing, value = "subtype", views.comparisons.SETTINGS.get(value, value)
     choices = view(views.estimates.choices, stored.question_set)
     if slicing in ("subtype", "rule"):
-        choices = choices[choices[slicing] == value]
-    kind = next((kind for kind in kinds if (choices["kind"] == kind).any()), "")
+        choices = choices.loc[choices[slicing] == value]
+    kind = next((kind for kind in kinds if kind in set(choices["kind"])), "")
     if not kind or model not in stored.models:
         return None
     outcome = "all" if kind in movement_kinds() else "fooled"

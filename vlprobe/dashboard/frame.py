@@ -14,9 +14,8 @@ from vlprobe.dashboard.run import bar, notices
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
     PageSubject,
-    arrival,
     choose,
-    glance,
+    fix_store_version,
     model_name,
     pick_question_set,
     plain,
@@ -24,6 +23,7 @@ from vlprobe.dashboard.state import (
     renamed,
     store,
     view,
+    warn_of_missing,
 )
 from vlprobe.errors import VlprobeError, plugin_errors
 from vlprobe.render import fitness
@@ -52,7 +52,7 @@ def main() -> None:
     try:
         if problem := st.session_state.pop("problem", ""):
             st.error(plain(problem), icon=":material/error:")
-        with plugin_errors(), glance():
+        with plugin_errors(), fix_store_version():
             if unreached := store().connection_error:
                 st.warning(
                     f"Shown is what this machine has. {plain(unreached)}",
@@ -60,7 +60,7 @@ def main() -> None:
                 )
             left_out()
             navigation.draw_way_back(page)
-            with arrival():
+            with warn_of_missing():
                 page.run()
             bar.draw()
             notices.draw()
@@ -88,7 +88,7 @@ def begin(probe: str, says_sentence: bool = True) -> PageSubject:
         probe: Whose questions.
         says_sentence: Whether to draw the probe's description here; if it never ran, it is always drawn.
     """
-    exists = (view(views.runs.question_sets)["probe"] == probe).any()
+    exists = probe in set(view(views.runs.question_sets)["probe"])
     if says_sentence or not exists:
         st.markdown(presentations()[probe].sentence)
     job = watched()

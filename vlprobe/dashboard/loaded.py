@@ -17,14 +17,14 @@ _small_models = SingleFlightCache(16)  # so that a page can ask all of them
 _large_models = SingleFlightCache(6)
 
 
-def at_hand(name: str) -> bool:
+def loads_at_once(name: str) -> bool:
     """Return whether a model loads in a moment and from no file that a link can name, so that no click is required."""
     return name.startswith(("demo:", "control:")) and "@" not in name
 
 
-def loaded(name: str) -> Player:
+def load_player(name: str) -> Player:
     """The model of this name. Raises NotFound or InvalidInput."""
-    if at_hand(name):
+    if loads_at_once(name):
         return _small_models.get(name, lambda: _load(name))
     is_loaded = name in _large_models
     with contextlib.nullcontext() if is_loaded else st.spinner("Loading the model"):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -46,26 +46,30 @@ RESULTS = (  # parameters of the URL that name results; the others only change h
 )
 CARRIED = ("set", "model", "kind", "with")  # choices that are kept from page to page
 NAMED = 80  # characters of an unknown name that are repeated
+Arguments = ParamSpec("Arguments")  # of a view, after the store
+Result = TypeVar("Result")
 _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
     "unknown", default=None
 )
 
 
-class Glance(NamedTuple):
-    """Values that are looked up once for a page: each access to a file lets all other threads go first."""
+class PageStore(NamedTuple):
+    """The store of a page, looked up once: each access to a file lets all other threads go first."""
 
     store: Store
     version: str  # of the store
     renamed: Mapping[str, str]  # what models and datasets are called here, by their stored names
 
 
-_glance: contextvars.ContextVar[Glance | None] = contextvars.ContextVar("glance", default=None)
+_page_store: contextvars.ContextVar[PageStore | None] = contextvars.ContextVar(
+    "page_store", default=None
+)
 
 
 def store() -> Store:
     """The cache folder that this dashboard shows and writes to, the shipped results below it."""
-    if page_glance := _glance.get():
-        return page_glance.store
+    if page_store := _page_store.get():
+        return page_store.store
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folders())
 
 
@@ -76,19 +80,19 @@ def _opened(root: Path | str, folder: str, shipped_roots: tuple[Path, ...]) -> S
 
 
 @contextlib.contextmanager
-def glance() -> Iterator[None]:
+def fix_store_version() -> Iterator[None]:
     """Use one version of the store, looked up once, for everything that a page draws."""
     current = store()
-    token = _glance.set(Glance(current, current.version(), renamed()))
+    token = _page_store.set(PageStore(current, current.version(), renamed()))
     try:
         yield
     finally:
-        _glance.reset(token)
+        _page_store.reset(token)
 
 
 @contextlib.contextmanager
-def arrival() -> Iterator[None]:
-    """Above all that a page shows: which results its link names that are not stored here.
+def warn_of_missing() -> Iterator[None]:
+    """Warn above a page if its link names results that are not stored here.
 
     A choice that a changed picker leaves behind, such as the model of another question set, is not an error of a link.
     """
@@ -118,46 +122,52 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
     return add
 
 
-def not_here(label: str, name: str, value: str) -> None:
-    """Report that the URL names a result that is not stored; a reload, or the next link, no longer
-    asks for it.
-    """
+def report_missing(label: str, name: str, value: str) -> None:
+    """Add a result to the warning that the URL names and that is not stored."""
     if (add := _unknown.get()) and name in RESULTS:
         add(label, value)
 
 
-def picked() -> None:
-    """Record that a picker changed: the URL's values for the others were not set by a link."""
+def mark_picked() -> None:
+    """Record that a picker changed the URL, so that its other values count as left over and not as a link's."""
     st.session_state["picked"] = True
 
 
-def view(query: Callable[..., Any], *arguments: Any) -> Any:
+def view(
+    query: Callable[Concatenate[Store, Arguments], Result],
+    *arguments: Arguments.args,
+    **options: Arguments.kwargs,
+) -> Result:
     """Return the result of a function of `vlprobe.views`, cached until a run is completed or removed or its cases are
     tagged.
     """
     current = store()
-    tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
-    page_glance = _glance.get()
-    version = page_glance.version if page_glance else current.version()
-    annotated = annotations.version(current, arguments[0].key) if tagged else ""
-    key, moment = (current.address, version, annotated, query, arguments), (current, version)
+    page_store = _page_store.get()
+    version = page_store.version if page_store else current.version()
+    is_tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
+    question_sets = [value for value in arguments if isinstance(value, QuestionSet) and is_tagged]
+    annotated = tuple(annotations.version(current, each.key) for each in question_sets)
+    moment = (current, version)
+    key = (current.address, version, annotated, query, arguments, tuple(options.items()))
 
     @plugin_errors()
-    def answer() -> Any:
+    def answer() -> Result:
         snapshot = _snapshots.get(moment, current.snapshot, lambda: current.version() == version)
-        return query(snapshot, *arguments)
+        return query(snapshot, *arguments, **options)
 
     # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
     return _unshared(_answers.get(key, answer, lambda: moment in _snapshots))
 
 
-def _unshared(answer: Any) -> Any:
+def _unshared(answer: Result) -> Result:
     """Return a copy that a page can change without affecting others: a table's numbers are copied only when they
     change.
     """
     if isinstance(answer, pd.DataFrame):
-        return answer.copy(deep=False)
-    return tuple(map(_unshared, answer)) if type(answer) is tuple else copy.copy(answer)
+        return cast(Result, answer.copy(deep=False))
+    if type(answer) is tuple:
+        return cast(Result, tuple(map(_unshared, answer)))
+    return copy.copy(answer)
 
 
 def model_name(name: str) -> str:
@@ -167,8 +177,8 @@ def model_name(name: str) -> str:
 
 def renamed() -> Mapping[str, str]:
     """Return the new names of models and datasets that were renamed here, by their stored names."""
-    if page_glance := _glance.get():
-        return page_glance.renamed
+    if page_store := _page_store.get():
+        return page_store.renamed
     return display_names.read(store())
 
 
@@ -268,7 +278,7 @@ def pick_question_set(probe: str = "") -> PageSubject:
     so and stops.
     """
     table = view(views.runs.question_sets)
-    table = table[table["probe"] == probe] if probe else table
+    table = table.loc[table["probe"] == probe] if probe else table
     if table.empty:
         st.info(
             "Nothing has been run yet, so there is nothing to see here.", icon=":material/info:"
@@ -328,7 +338,7 @@ def choose(
         always, default = True, carried(name, options, default)
     value = linked if linked in options else default
     if linked and linked not in options:
-        not_here(label, name, linked)
+        report_missing(label, name, linked)
         del st.query_params[name]
     st.session_state[key] = value
     if name in CARRIED:
@@ -380,17 +390,17 @@ def search(label: str, name: str, placeholder: str) -> str:
     ).strip()
 
 
-def turn(total: int, size: int, name: str = "page") -> int:
-    """Page numbers that the URL names; returns the page, 1 or more."""
-    page = turned(total, size, name)
+def paginate(total: int, size: int, name: str = "page") -> int:
+    """Draw page numbers, and return the page that the URL names, 1 or more."""
+    page = page_number(total, size, name)
     if st.session_state.get(name, page) != page:  # the address changed, or there are fewer now
         st.session_state[name] = page
     n_pages = max(1, -(-total // size))
     return st.pagination(n_pages, default=page, key=name, on_change=_write, args=(name, 1))
 
 
-def turned(total: int, size: int, name: str = "page") -> int:
-    """The page that the URL names, within those that there are."""
+def page_number(total: int, size: int, name: str = "page") -> int:
+    """Return the page that the URL names, limited to existing ones."""
     linked = st.query_params.get(name, "1")
     number = int(linked) if linked.isdecimal() and len(linked) < 9 else 1
     return min(max(number, 1), max(1, -(-total // size)))
@@ -406,7 +416,7 @@ def _write(
     if on_change is not None:
         on_change()
     value = st.session_state[name + suffix]
-    picked()
+    mark_picked()
     if name != "page":
         st.query_params.pop("page", None)
     if value == default:

@@ -33,9 +33,7 @@ READING = (
 
 def all_numbers(stored: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
     """Every metric of every model, with its interval, pictures and ties; returns what is shown."""
-    estimates: pd.DataFrame = view(
-        views.estimates.estimates, stored.question_set, "all", averaging, unit
-    )
+    estimates = view(views.estimates.estimates, stored.question_set, "all", averaging, unit)
     leaders = view(views.leaders.leaders, stored.question_set, averaging, unit)
     names = sentence_names(stored.models, renamed())
     body, unasked = tables.headline(

@@ -17,10 +17,10 @@ from vlprobe.dashboard.state import (
     carry,
     choose,
     dataset_name,
+    mark_picked,
     model_labels,
     model_name,
     page_subject,
-    picked,
     plain,
     view,
 )
@@ -28,7 +28,6 @@ from vlprobe.registry import is_control, model_order
 from vlprobe.render.charts.styles import Look
 from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.words import distinct, presentations
-from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
@@ -53,7 +52,7 @@ class StoredSet:
 
 def stored_sets() -> list[StoredSet]:
     """All question sets, most complete first; labels tell apart those that look alike."""
-    rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
+    rows = view(views.runs.question_set_rows)
     labels = [row.label for row in rows]
     return [
         StoredSet(
@@ -170,7 +169,7 @@ def shortened(text: str, length: int = 80) -> str:
 
 
 def _forget_link() -> None:
-    picked()
+    mark_picked()
     st.query_params.clear()
 
 
@@ -323,6 +322,6 @@ def _change_dataset(probe: str, suffix: str) -> None:
 
 def _leave(names: Sequence[str]) -> None:
     """Remove parameters from the URL that do not apply to another choice; the others were not set by a link."""
-    picked()
+    mark_picked()
     for name in (*names, "page", "case"):
         st.query_params.pop(name, None)

@@ -117,9 +117,10 @@ def _annotated(stored: PageSubject) -> None:
     quiet(f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}, latest first.{limit}")
     listed = written.current[:LISTED]
     numbers = tuple(sorted(annotation.case for annotation in listed))
-    texts = view(views.cases.questions, stored.question_set, numbers).set_index("case")["texts"]
+    table = view(views.cases.questions, stored.question_set, numbers)
+    texts = dict(zip(table["case"], table["texts"], strict=True))
     for annotation in listed:
-        if annotation.case in texts.index:  # else the file names a case that was never asked
+        if annotation.case in texts:  # else the file names a case that was never asked
             _annotated_case(annotation, texts[annotation.case])
 
 

@@ -19,11 +19,11 @@ from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
+    mark_picked,
     n_passing,
-    picked,
+    page_number,
+    paginate,
     quiet,
-    turn,
-    turned,
     view,
 )
 from vlprobe.render import charts
@@ -129,7 +129,7 @@ def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
     if not n_cases:
         quiet("No case is here. Choose others above, or take the area away.")
         return
-    page = turned(n_cases, CARDS)
+    page = page_number(n_cases, CARDS)
     cards, _, _ = view(views.wall.wall, contest.question_set, case_filter, page, CARDS, False)
     values = columns.card_values(
         contest, case_filter, cards, "The cases of this choice", badge=False
@@ -140,7 +140,7 @@ def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
         on_open_change=functools.partial(columns.open_case, "map_cards"),
     )
     if n_cases > CARDS:
-        turn(n_cases, CARDS)
+        paginate(n_cases, CARDS)
 
 
 def _mark(key: str) -> None:
@@ -155,13 +155,13 @@ def _mark(key: str) -> None:
         drawn = [(x, y), (to_x, y), (to_x, to_y), (x, to_y)]
     else:
         return
-    picked()
+    mark_picked()
     st.query_params["area"] = ";".join(f"{x:.5f},{y:.5f}" for x, y in drawn)
     for name in ("bucket", "page"):
         st.query_params.pop(name, None)
 
 
 def _unmark() -> None:
-    picked()
+    mark_picked()
     for name in ("area", "page"):
         st.query_params.pop(name, None)

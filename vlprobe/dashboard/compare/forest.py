@@ -8,7 +8,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.state import PageSubject, model_name, picked, quiet, view
+from vlprobe.dashboard.state import PageSubject, mark_picked, model_name, quiet, view
 from vlprobe.render import forest
 from vlprobe.views.believed import BelievedRow, Comparison
 
@@ -67,7 +67,7 @@ def _choose(comparison: Comparison) -> None:
     group, index = (int(number) for number in position)
     subtype = comparison.subtypes[group]
     row = [row for row in comparison.rows if row.subtype == subtype][index]
-    picked()
+    mark_picked()
     st.query_params["type"] = row.subtype
     st.query_params["other"] = row.model
     for name in ("page", "case"):

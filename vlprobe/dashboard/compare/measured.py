@@ -65,7 +65,7 @@ def _draw_numbers(contest: PageSubject, comparison: Comparison, rival: str) -> N
     table = view(views.compare.compare, contest.question_set, contest.compared, averaging, unit)
     st.subheader("The numbers", anchor=False)
     quiet(AVERAGED[averaging])
-    if table["verdict"].eq("").all():
+    if not any(table["verdict"]):
         st.info("Nothing is known of these models on the same questions.")
         return
     main = contest.presentation.main_metrics

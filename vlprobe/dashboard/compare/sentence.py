@@ -14,10 +14,10 @@ from vlprobe.dashboard.cases import sentence
 from vlprobe.dashboard.state import (
     PageSubject,
     carry,
+    mark_picked,
     model_labels,
     model_name,
-    not_here,
-    picked,
+    report_missing,
     view,
 )
 from vlprobe.registry import is_control
@@ -70,7 +70,7 @@ def _rivals(about: PageSubject) -> list[str]:
     listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
     if linked is not None:
         if gone := [model for model in listed if model not in about.models]:
-            not_here("Compared with it", "with", ", ".join(gone))
+            report_missing("Compared with it", "with", ", ".join(gone))
         if not listed:
             return []
     rivals = [model for model in listed if model in candidates]
@@ -139,7 +139,7 @@ def _draw_marks(models: Sequence[str], stored: PageSubject) -> None:
 
 
 def _change_rivals() -> None:
-    picked()
+    mark_picked()
     st.query_params["with"] = BETWEEN.join(st.session_state["with"])
     _leave()
 
@@ -174,7 +174,7 @@ def draw_nobody(subject: PageSubject) -> None:
 
 
 def _offer(model: str) -> None:
-    picked()
+    mark_picked()
     st.query_params["with"] = model
 
 

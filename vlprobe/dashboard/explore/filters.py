@@ -15,10 +15,10 @@ from vlprobe.dashboard.state import (
     carry,
     choose,
     counts,
+    mark_picked,
     model_labels,
     model_name,
     n_passing,
-    picked,
     quiet,
     search,
     set_labels,
@@ -88,7 +88,7 @@ PARAMETERS = (  # what the button "Clear all filters" takes from the URL
 
 def clear_filters() -> None:
     """Take every filter from the URL; model, kind and pictures stay."""
-    picked()
+    mark_picked()
     for name in (*PARAMETERS, "page", "case"):
         st.query_params.pop(name, None)
     _keep_wall()
@@ -316,7 +316,7 @@ def _pair_label(case_filter: Filter) -> str:
 
 def drop(parameter: str) -> None:
     """Take one filter from the URL."""
-    picked()
+    mark_picked()
     for name in (parameter, "page", "case"):
         st.query_params.pop(name, None)
     _keep_wall()

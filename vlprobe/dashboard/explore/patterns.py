@@ -8,7 +8,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.state import PageSubject, picked, view
+from vlprobe.dashboard.state import PageSubject, mark_picked, view
 from vlprobe.render.wall import lift_words, pattern_words
 from vlprobe.render.words import movement_kinds
 from vlprobe.views.filter import MOST_PAIRS, Filter
@@ -88,7 +88,7 @@ def _toggle() -> None:
     key = st.session_state["patterns"].get("toggle")
     if not isinstance(key, str) or not key:
         return
-    picked()
+    mark_picked()
     pairs = [pair for pair in chosen_pairs() if pair != key]
     if key not in chosen_pairs():
         pairs.append(key)

@@ -14,13 +14,13 @@ from vlprobe.dashboard.state import (
     PageSubject,
     counts,
     dataset_name,
+    mark_picked,
     model_name,
     n_passing,
-    picked,
+    page_number,
+    paginate,
     renamed,
     store,
-    turn,
-    turned,
     view,
 )
 from vlprobe.render import wall as render_wall
@@ -50,13 +50,13 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
     kind = stored.presentation.kind(case_filter.kind)
     size = page_size(stored, case_filter.kind)
     n_cases = n_passing(stored, case_filter)
-    page = turned(n_cases, size)
+    page = page_number(n_cases, size)
     cards, n_pictures, _ = view(
         views.wall.wall, stored.question_set, case_filter, page, size, is_grouped()
     )
     n_cards = n_pictures if is_grouped() else n_cases
     if n_cards and not cards:  # a link to a page beyond the last
-        page = turned(n_cards, size)
+        page = page_number(n_cards, size)
         cards, n_pictures, _ = view(
             views.wall.wall, stored.question_set, case_filter, page, size, is_grouped()
         )
@@ -70,7 +70,7 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
     )
     _draw_cards(stored, case_filter, cards, heading)
     if n_cards > size:
-        turn(n_cards, size)
+        paginate(n_cards, size)
 
 
 def _note(stored: PageSubject, case_filter: Filter) -> str:
@@ -153,7 +153,7 @@ def _offer_pictures(stored: PageSubject, case_filter: Filter) -> None:
 
 
 def _only_pictured() -> None:
-    picked()
+    mark_picked()
     for name in ("page", "case"):
         st.query_params.pop(name, None)
     st.query_params["pictured"] = "here"
@@ -201,5 +201,5 @@ def _nothing(case_filter: Filter, is_movement: bool) -> str:
 
 def _show_all() -> None:
     filters.clear_filters()
-    picked()
+    mark_picked()
     st.query_params["outcome"] = "all"

@@ -11,7 +11,6 @@ from vlprobe.render import mixed as words
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.mixed.outcomes import KIND
-from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.runs import QuestionSet
 
 PROBE = "rococo"
@@ -46,7 +45,7 @@ def _searched(about: PageSubject) -> QuestionSet | None:
     same pictures, else of any.
     """
     home_set = about.question_set
-    rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
+    rows = view(views.runs.question_set_rows)
     candidates = [row for row in rows if row.probe == PROBE]
     datasets = {row.case_key: row.dataset for row in rows}
     candidates.sort(
@@ -66,7 +65,9 @@ def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
     if not first_id:
         return None
     number = view(views.cases.case_number, question_set, first_id)
-    return view(views.mixed.case.mixed_case, question_set, number, model)
+    return (
+        None if number is None else view(views.mixed.case.mixed_case, question_set, number, model)
+    )
 
 
 def _pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:

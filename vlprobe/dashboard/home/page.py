@@ -12,8 +12,8 @@ from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
     PageSubject,
     dataset_name,
+    mark_picked,
     pick_question_set,
-    picked,
     quiet,
     store,
     view,
@@ -61,7 +61,7 @@ def _show_new_results() -> None:
     leading = next(iter(view(views.runs.question_sets)["case_key"]), "")
     earlier = st.session_state.get(LEADING, leading)
     if leading != earlier and st.query_params.get("set", earlier) == earlier:
-        picked()
+        mark_picked()
         st.query_params.clear()
         st.query_params["set"] = leading
     st.session_state[LEADING] = leading

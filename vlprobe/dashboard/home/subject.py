@@ -1,5 +1,6 @@
 """The subject of Home: a question set, a kind of lie that can be seen, and the selected model."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -46,5 +47,5 @@ def home_subject(subject: PageSubject) -> PageSubject:
 
 def first_model(models: tuple[str, ...]) -> str:
     """Return the model with most results; of several the first as pages list them."""
-    runs = view(views.runs.runs)["model"].value_counts()
-    return min(models, key=lambda name: (-int(runs.get(name, 0)), model_order(name)))
+    n_runs = Counter(view(views.runs.runs)["model"])
+    return min(models, key=lambda name: (-n_runs[name], model_order(name)))

@@ -168,7 +168,7 @@ def _sliced(
     page.
     """
     table = view(views.estimates.estimates, stored.question_set, slicing, averaging, unit)
-    table = table[table["metric"] == metric.name]
+    table = table.loc[table["metric"] == metric.name]
     if table.empty:
         st.info(f"{metric.label} does not come in these parts. Take it apart by something else.")
         st.stop()

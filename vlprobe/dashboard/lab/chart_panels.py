@@ -121,12 +121,12 @@ def mentioned(stored: PageSubject, model: str, remark: str = "") -> None:
 def by_subtype(stored: PageSubject, metric: Metric) -> None:
     """One metric, a row for each kind of question; nothing where it was not asked."""
     table = view(views.estimates.estimates, stored.question_set, "subtype")
-    table = table[table["metric"] == metric.name].dropna(subset=["value"])
+    table = table.loc[table["metric"] == metric.name].dropna(subset=["value"])
     if table.empty:
         quiet(f"{metric.label}: not asked here.")
         return
     names = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
-    chance: float = view(views.papers.chances, stored.question_set)[metric.name]
+    chance = view(views.papers.chances, stored.question_set)[metric.name]
 
     def make() -> go.Figure:
         chances = dict.fromkeys(names, chance)

@@ -44,7 +44,7 @@ def ten_rows(stored: PageSubject) -> None:
     rows = {name: value_label(name) for name in sorted(set(table["slice"]), key=slice_order)}
     paper = published_comparisons(metric.name)
     paper = paper.loc[paper["slice"].isin(list(rows))]
-    chance: float = view(views.papers.chances, stored.question_set)[metric.name]
+    chance = view(views.papers.chances, stored.question_set)[metric.name]
 
     def make() -> go.Figure:
         chances = dict.fromkeys(rows, chance)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.chart import chart
-from vlprobe.dashboard.loaded import at_hand, loaded
+from vlprobe.dashboard.loaded import load_player, loads_at_once
 from vlprobe.dashboard.state import PageSubject, model_name, quiet, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts, numbers
@@ -24,7 +24,7 @@ FEWEST = 2
 def draw(stored: PageSubject) -> None:
     """Draw the button that runs the models, and both halves of the figure after the run."""
     loaded_above = st.session_state.get("figures_loaded", set())
-    ready = [name for name in stored.models if at_hand(name) or name in loaded_above]
+    ready = [name for name in stored.models if loads_at_once(name) or name in loaded_above]
     absent = [model_name(name) for name in stored.models if name not in ready]
     if absent:
         quiet(f"Left out until loaded above: {listed(absent)}.")
@@ -85,6 +85,6 @@ def _consensus(
     names: tuple[str, ...], captions: Mapping[str, tuple[str, ...]], all_words: bool
 ) -> Consensus:
     """Return the models that embed texts."""
-    players = [loaded(name) for name in names]
+    players = [load_player(name) for name in names]
     readers = [player for player in players if player.model.capabilities.embeds_texts]
     return consensus(captions, [player.texts for player in readers], all_words=all_words)

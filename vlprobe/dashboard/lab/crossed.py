@@ -30,8 +30,10 @@ def both_sides(stored: PageSubject) -> None:
         return
     st.header("Both answers to one triplet")
     counts = {
-        (row.model, row.slice, row.texts, row.pictures): (row.n_cases, row.share, row.low, row.high)
-        for row in table.itertuples()
+        (model, subset, texts, pictures): (n_cases, share, low, high)
+        for model, subset, texts, pictures, n_cases, share, low, high, _ in table.itertuples(
+            index=False
+        )
     }
     subsets = sorted(table["slice"].unique())
     lines = []

@@ -56,7 +56,7 @@ def severity(stored: PageSubject) -> None:
     metric = stored.metrics[f"{'t2i' if edit in PICTURES else 'i2t'}_{measure}"]
     steps = severity_steps(edit)
     table = view(views.figures.severity, stored.question_set, metric.name)
-    table = table[table["slice"].isin(steps)]
+    table = table.loc[table["slice"].isin(steps)]
     paper = published_severity(edit, metric.name)
     across = (
         "Share of the picture taken from another"
@@ -132,10 +132,10 @@ def deviations(stored: PageSubject, unit: str) -> None:
         f"{metric.label}, shares of the pairs.",
     )
     scores = view(views.estimates.estimates, stored.question_set, "subtype" if subset else "all")
-    scores = scores[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
+    scores = scores.loc[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
     group_scores = ", ".join(
-        f"{model_name(row.model)} {numbers.number(row.value, 'rate')}"
-        for row in scores.head(MOST_NAMED).itertuples()
+        f"{model_name(model)} {numbers.number(value, 'rate')}"
+        for model, value in scores[["model", "value"]].head(MOST_NAMED).itertuples(index=False)
     )
     if len(scores) > MOST_NAMED:
         group_scores += f", and of {len(scores) - MOST_NAMED} more in the paper's table below"
@@ -165,7 +165,7 @@ def subsets(stored: PageSubject) -> None:
     is_choice = len(names) > 1
     score = choose("Measured by", "score", names, default, segments=True) if is_choice else default
     metric = stored.metrics[score]
-    table = table[table["metric"] == metric.name]
+    table = table.loc[table["metric"] == metric.name]
     rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC.get))
@@ -199,7 +199,7 @@ def lexical(stored: PageSubject, model: str) -> None:
         for name in choices.loc[choices["kind"] == "t2t", "subtype"].unique()
         if name
     }
-    if not (choices["kind"] == "t2t").any():
+    if "t2t" not in set(choices["kind"]):
         return  # no triplet was tested by only its texts
     left, right = st.columns(2, gap="medium")
     with left:
@@ -229,7 +229,7 @@ def lexical(stored: PageSubject, model: str) -> None:
     with right:
         st.markdown("**What shared words do to accuracy**")
         lures = view(views.figures.lures, stored.question_set)
-        lures = lures[lures["n_cases"] >= FEW]
+        lures = lures.loc[lures["n_cases"] >= FEW]
         metric = stored.metrics["t2t_accuracy"]
         steps = {name: words for name, words in lure_bins().items() if name in set(lures["slice"])}
         across = "How much shared words mislead (lure)"
@@ -269,7 +269,7 @@ def depths(stored: PageSubject, model: str) -> None:
     )
     mentioned(stored, model, "hollow: published")
     for column, setting in zip(st.columns(len(settings)), settings, strict=True):
-        curve = table[table["setting"] == setting]
+        curve = table.loc[table["setting"] == setting]
         paper = papers[setting]
         steps = {
             depth: f"{int(depth):,}"
@@ -349,8 +349,8 @@ def edited_orders(stored: PageSubject) -> None:
         quiet("No query here has an edit.")
         return
     moved = ", ".join(
-        f"{model_name(row.model)} {numbers.number(row.moved, 'rate')}"
-        for row in table.head(MOST_NAMED).itertuples()
+        f"{model_name(model)} {numbers.number(moved, 'rate')}"
+        for model, moved in table[["model", "moved"]].head(MOST_NAMED).itertuples(index=False)
     )
     people = table["people"].iloc[0]
     theirs = (

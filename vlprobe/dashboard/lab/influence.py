@@ -10,16 +10,16 @@ from PIL import ImageOps
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.loaded import at_hand, loaded
+from vlprobe.dashboard.loaded import load_player, loads_at_once
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,
     model_labels,
     model_name,
+    paginate,
     plain,
     quiet,
-    turn,
     view,
 )
 from vlprobe.errors import VlprobeError
@@ -31,6 +31,7 @@ from vlprobe.runs.playground import Player
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
+from vlprobe.views.records import FailureRow, records
 
 CAPTIONS = 5  # coloured at once
 SIDE = 480  # pixels of a picture with its parts
@@ -46,7 +47,7 @@ def word_influence(stored: PageSubject) -> None:
         return
     total = view(views.figures.captions, stored.question_set, 1, CAPTIONS)[1]
     captions, _ = view(
-        views.figures.captions, stored.question_set, turn(total, CAPTIONS, "captions"), CAPTIONS
+        views.figures.captions, stored.question_set, paginate(total, CAPTIONS, "captions"), CAPTIONS
     )
     try:
         with st.spinner("Reading the captions"):
@@ -79,13 +80,11 @@ def occlusion(stored: PageSubject) -> None:
         quiet(f"{model_name(name)} was not fooled here, so there is no failure to look into.")
         return
     table, _ = view(
-        views.cases.failures, stored.question_set, failures, turn(total, 1, "failure"), 1
+        views.cases.failures, stored.question_set, failures, paginate(total, 1, "failure"), 1
     )
-    row = next(table.itertuples())
+    row = records(FailureRow, table)[0]
     answer = (
-        view(views.cases.answers, stored.question_set, (int(row.case),))
-        .set_index("model")
-        .loc[name]
+        view(views.cases.answers, stored.question_set, (row.case,)).set_index("model").loc[name]
     )
     named_pictures = {"The right picture": row.images[0]} | (
         {"What came first instead": answer["top"]} if row.kind == "t2i" else {}
@@ -152,20 +151,20 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
     ready = st.session_state.setdefault("figures_loaded", set())
     called = model_name(name)
     if name not in ready:
-        if not at_hand(name) and not changes(f"{called} cannot be loaded here."):
+        if not loads_at_once(name) and not changes(f"{called} cannot be loaded here."):
             return None
-        verb, icon = ("Ask", "play_arrow") if at_hand(name) else ("Load", "download")
+        verb, icon = ("Ask", "play_arrow") if loads_at_once(name) else ("Load", "download")
         label = f"{verb} {plain(called)}"
         if not st.button(label, icon=f":material/{icon}:", key=f"load_{does}"):
             takes = "It is asked anew, which takes a moment."
-            if not at_hand(name):
+            if not loads_at_once(name):
                 takes = (
                     "Loading may take a while, and fetches weights that are not on this machine."
                 )
             quiet(takes)
             return None
     try:
-        player = loaded(name)
+        player = load_player(name)
     except VlprobeError as error:
         quiet(str(error))
         return None
@@ -192,7 +191,7 @@ def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, fl
         [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions
     ]
     by_word, by_noun = (
-        influence.influence(captions, spans, [loaded(name).texts]) for spans in (words, nouns)
+        influence.influence(captions, spans, [load_player(name).texts]) for spans in (words, nouns)
     )
     least = [
         min(((by_start[start], caption[start:end]) for start, end in spans), default=((), ""))[1]
@@ -206,7 +205,7 @@ def _occlusion(name: str, picture: str, changed: tuple[int, ...]) -> np.ndarray:
     """Compute how far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is
     its files' times.
     """
-    player = loaded(name)
+    player = load_player(name)
 
     def encode(images):
         rows = player.embed_uncached(images)

@@ -54,7 +54,7 @@ def pick(probe: str = "") -> PageSubject:
     """
     stored = view(views.runs.question_sets)
     if probe:
-        if not (stored["probe"] == probe).any():
+        if probe not in set(stored["probe"]):
             st.title(presentations()[probe].name, anchor=False)
         return frame.begin(probe, says_sentence=False)
     if stored.empty:

@@ -11,11 +11,11 @@ from vlprobe.dashboard.state import (
     choose,
     model_name,
     page_subject,
+    paginate,
     plain,
     quiet,
     search,
     set_labels,
-    turn,
     view,
 )
 from vlprobe.render.html import printed as render_printed
@@ -55,7 +55,7 @@ def draw_page() -> None:
     if cells.empty:
         st.info("No printed number has these words and remarks.", icon=":material/info:")
         return
-    page = turn(len(cells), PAGE_SIZE)
+    page = paginate(len(cells), PAGE_SIZE)
     page_cells = cells.iloc[PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
     st.html(
         render_printed.printed(records(PrintedCell, page_cells), f"What {papers[paper]} prints")
@@ -68,7 +68,7 @@ def draw_page() -> None:
 def _stored(paper: str) -> PageSubject | None:
     """The picker of question sets whose runs fill cells of the paper; None if none are stored."""
     sets = view(views.runs.question_sets)
-    sets = sets[sets["probe"].isin(views.printed.probes_of(paper))]
+    sets = sets.loc[sets["probe"].isin(views.printed.probes_of(paper))]
     if sets.empty:
         return None
     labels = set_labels(sets.sort_values("probe", key=lambda probe: probe != paper, kind="stable"))

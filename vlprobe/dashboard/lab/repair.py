@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -169,7 +170,7 @@ def changed(models: Three) -> None:
     )
     body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, styles)
     st.html(body)
-    tests = int(moves["p"].notna().sum())
+    tests = len(moves["p"].dropna())
     quiet(
         "Differences of rates are in points, those of cosines in spreads: how much a model's "
         "similarity varies over pictures and captions that do not belong together, because "
@@ -339,19 +340,18 @@ def probe_tuned(tuned: str, loss: str) -> None:
 
 def _work(models: Three, missing: list[str]) -> str:
     """Return an estimate of the duration, from the stored runs of the demo models on the same questions."""
-    stored = view(views.runs.runs)
+    runs = view(views.runs.run_rows)
     total = 0.0
     for probe in missing:
-        earlier = stored[
-            (stored["probe"] == probe) & (stored["dataset"] == registry.load_probe(probe).dataset)
+        dataset = registry.load_probe(probe).dataset
+        earlier = [
+            run
+            for run in runs
+            if run.probe == probe and run.dataset == dataset and run.model.startswith("demo:")
         ]
-        earlier = earlier[earlier["model"].str.startswith("demo:")]
-        is_answered = earlier["model"].isin(models).groupby(earlier["model"]).any()
-        total += (
-            earlier["seconds"].median() * (len(models) - int(is_answered.sum()))
-            if len(earlier)
-            else math.nan
-        )
+        n_answered = len({run.model for run in earlier} & set(models))
+        seconds = np.nanmedian([run.seconds for run in earlier]) if earlier else math.nan
+        total += float(seconds) * (len(models) - n_answered)
     if math.isnan(total):
         return (
             "How long it takes is unknown until the first of them runs: nobody was asked these "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 from PIL import Image
 
-from vlprobe.dashboard.loaded import at_hand, loaded
+from vlprobe.dashboard.loaded import load_player, loads_at_once
 from vlprobe.datasets import drawn
 from vlprobe.errors import VlprobeError
 from vlprobe.scoring import mixtures, pictures
@@ -54,7 +54,9 @@ def shares_at_hand(
         return Shares({}, (), ())
     ordered = [model, *(name for name in question_set.ordered_models if name != model)]
     ready = [
-        name for name in ordered if (at_hand(name) or name in loaded_names) and name not in _refused
+        name
+        for name in ordered
+        if (loads_at_once(name) or name in loaded_names) and name not in _refused
     ]
     scores: dict[str, ShareScores] = {}
     waiting: list[str] = []
@@ -70,7 +72,7 @@ def shares_at_hand(
     others = tuple(
         name
         for name in ordered
-        if not at_hand(name) and name not in loaded_names and name not in _refused
+        if not loads_at_once(name) and name not in loaded_names and name not in _refused
     )
     return Shares(scores, tuple(waiting), others)
 
@@ -89,7 +91,7 @@ def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:
     key = _key(case, digest)
     if key is None or case.edit is None:
         return
-    asked_model = loaded(name)
+    asked_model = load_player(name)
     if asked_model.model.digest != digest or not mixtures.can_ask(asked_model.model):
         _refused[name] = "other weights, or it looks at pairs"
         return

@@ -17,7 +17,7 @@ from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.mixed import asking, sources
 from vlprobe.dashboard.pictures import ahead
-from vlprobe.dashboard.state import PageSubject, model_name, picked, plain, quiet, view
+from vlprobe.dashboard.state import PageSubject, mark_picked, model_name, plain, quiet, view
 from vlprobe.render import mixed as render_mixed
 from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.elements import tag
@@ -140,7 +140,7 @@ def _wall_query(about: MixedCasePosition, **more: str) -> dict[str, str]:
 
 
 def _change_mixture() -> None:
-    picked()
+    mark_picked()
     st.query_params.pop("case", None)
     st.query_params["mixture"] = st.session_state["mixture"]
 
@@ -271,6 +271,8 @@ def _prepare(about: MixedCasePosition) -> None:
 def make_ready(question_set: QuestionSet, model: str, subtype: str, case_id: str) -> None:
     """Cache the content of a case: answers about it, large and small pictures. For any thread."""
     number = view(views.cases.case_number, question_set, case_id)
+    if number is None:
+        return
     view(views.cases.questions, question_set, (number,))
     view(views.mixed.searches.place, question_set, model, subtype, number)
     case = view(views.mixed.case.mixed_case, question_set, number, model)

@@ -13,7 +13,7 @@ import streamlit as st
 
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.loaded import at_hand, loaded
+from vlprobe.dashboard.loaded import load_player, loads_at_once
 from vlprobe.dashboard.play.playground_tools import keeping, link, mixing, opened, photo, why
 from vlprobe.dashboard.play.shelf import (
     DEMO,
@@ -334,7 +334,7 @@ def _players() -> list[Player]:
     }
     players = []
     for name in names:
-        if name not in ready and not at_hand(name):
+        if name not in ready and not loads_at_once(name):
             if access.read_only():
                 quiet(f"{name} is not at hand here.")
                 continue
@@ -342,7 +342,7 @@ def _players() -> list[Player]:
                 quiet("Loading may take a while, and fetches weights that are not on this machine.")
                 continue
         try:
-            players.append(_apart(name, loaded(name)))
+            players.append(_apart(name, load_player(name)))
             ready.add(name)
         except VlprobeError as error:
             ready.discard(name)

@@ -15,8 +15,8 @@ from vlprobe.dashboard.state import (
     PageSubject,
     choose,
     dataset_name,
+    mark_picked,
     page_subject,
-    picked,
     renamed,
     view,
 )
@@ -26,7 +26,6 @@ from vlprobe.render.slides import deck, ranking, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.report import slides as slides_file
-from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.story import Story, opener, story
 
@@ -59,7 +58,7 @@ def draw_page() -> None:
 
 def _pick_set() -> PageSubject:
     """Pick the question set of the talk; without any, report it and stop."""
-    rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
+    rows = view(views.runs.question_set_rows)
     if not rows:
         st.html(
             tag("h1", "Nothing was asked yet, so there is nothing to tell.", class_="vp-nothing")
@@ -97,7 +96,7 @@ def _story(stored: PageSubject, kind: str) -> Story:
 
 
 def _open_next(case_id: str) -> None:
-    picked()
+    mark_picked()
     st.query_params["case"] = case_id
 
 

@@ -4,7 +4,7 @@ They are in folds and are drawn while theirs is open. Values set in them, and in
 is closed and when the page is left.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -166,7 +166,7 @@ def names(folder: str) -> list[str]:
     """
     if folder == "files":
         return []
-    earlier: Iterable[str] = view(views.runs.runs)[folder.removesuffix("s")].tolist()
+    earlier = view(views.runs.runs)[folder.removesuffix("s")].tolist()
     complete = [name for name in registry.names(folder) if not registry.is_form(name)]
     return sorted(
         dict.fromkeys([*earlier, *complete]), key=lambda name: not name.startswith("demo")

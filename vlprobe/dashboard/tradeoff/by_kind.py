@@ -82,7 +82,7 @@ def _draw_panels(about: PageSubject, measured: Measured, names: Mapping[str, str
         quiet("These models were not asked about rewordings and flips both.")
         return
     paper = published_by_type(measured.up.name) if measured.shows_printed else None
-    real = points[~points["model"].map(is_control).astype(bool)]
+    real = points.loc[~points["model"].map(is_control).astype(bool)]
     ranges = charts.tradeoff.shared(real if len(real) else points, measured.up)
     legend = " &emsp; ".join(
         f"{mark(about.looks[model])} {charts.theme.safe(names[model])}" for model in about.models
@@ -151,7 +151,7 @@ def _draw_strength(about: PageSubject, measured: Measured, names: Mapping[str, s
     table = view(
         views.estimates.estimates, stored, "strength_bin", measured.averaging, measured.unit
     )
-    table = table[table["metric"] == measured.up.name].replace({"model": dict(names)})
+    table = table.loc[table["metric"] == measured.up.name].replace({"model": dict(names)})
     paper = published_values("lgip", 5, measured.up.name) if measured.shows_printed else None
     steps = {name: value_label(name) for name in STRENGTHS}
     figure = charts.tradeoff.curves(
@@ -186,14 +186,14 @@ def _draw_wordings(about: PageSubject, measured: Measured, names: Mapping[str, s
         measured.averaging,
         measured.unit,
     )
-    table = table[table["metric"] == down.name].dropna(subset=["value"])
+    table = table.loc[table["metric"] == down.name].dropna(subset=["value"])
     rows = {name: words for name, words in WORDINGS.items() if name in set(table["slice"])}
     if not rows:
         quiet("No rewording was asked.")
         return
     controls = [model for model in about.models if is_control(model)]
     left_out = controls if len(controls) < len(about.models) else []
-    table = table[~table["model"].isin(left_out)].replace({"model": dict(names)})
+    table = table.loc[~table["model"].isin(left_out)].replace({"model": dict(names)})
     figure = charts.dots.dots(table, down, measured.unit, rows, _looks(about, names))
     if measured.shows_printed:
         unit = numbers.unit_of(down, measured.unit)

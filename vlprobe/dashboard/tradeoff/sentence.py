@@ -17,12 +17,12 @@ from vlprobe.dashboard.state import (
     carry,
     choose,
     dataset_name,
+    mark_picked,
     model_labels,
     model_name,
-    not_here,
     page_subject,
-    picked,
     quiet,
+    report_missing,
     set_labels,
     view,
 )
@@ -141,7 +141,7 @@ def _pick_models(about: PageSubject) -> None:
 
 def _change_models(everyone: Sequence[str]) -> None:
     """Write the chosen models into the URL; all, and none, do not count as a choice."""
-    picked()
+    mark_picked()
     picked_models = st.session_state["shown"]
     if len(picked_models) in (0, len(everyone)):
         st.query_params.pop("shown", None)
@@ -150,7 +150,7 @@ def _change_models(everyone: Sequence[str]) -> None:
 
 
 def _show_all() -> None:
-    picked()
+    mark_picked()
     st.query_params.pop("shown", None)
 
 
@@ -161,13 +161,13 @@ def pinned(about: PageSubject, default: str) -> str:
         carry("model", linked)
         return linked
     if linked and linked not in page_subject(about.key).models:
-        not_here("Model", "model", linked)
+        report_missing("Model", "model", linked)
         del st.query_params["model"]
     return carried("model", about.models, default or about.models[0])
 
 
 def pin(model: str) -> None:
     """Put a model that was pressed into the URL."""
-    picked()
+    mark_picked()
     carry("model", model)
     st.query_params["model"] = model
