@@ -53,7 +53,7 @@ def test_compare_prints_the_words_of_the_page_and_the_paired_differences(cache):
     )
     store = Store(cache)
     question_set = views.selection.select(store, names)
-    comparison = views.believed.comparison(store, question_set, tuple(names), "flip")
+    comparison = views.paired_tests.compare_models(store, question_set, tuple(names), "flip")
     finding = verdict(comparison, presentations()["lgip"].kind("flip"))
     words = call(cache, "compare", *names, "--kind", "flip", "--probe", "lgip")
     assert words.stdout.splitlines()[:2] == [finding.heading, finding.detail]

@@ -68,7 +68,7 @@ def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
 
 def test_the_heading_is_the_finding(shown, filled: Store, key: str):  # noqa: F811
     at = shown(**ALL)
-    compared = views.believed.comparison(
+    compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
     told = verdict(compared, presentations()["lgip"].kind("flip"))
@@ -79,7 +79,7 @@ def test_the_heading_is_the_finding(shown, filled: Store, key: str):  # noqa: F8
 
 def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):  # noqa: F811
     values = values_of(shown(**ALL), "forest")
-    compared = views.believed.comparison(
+    compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
     rows = [row for group in values["groups"] for row in group["rows"]]
@@ -151,7 +151,7 @@ def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
     assert (one(at, "type"), one(at, "other")) == (subtype, MODELS[2])
     pressed = values_of(at, "forest")["groups"][place]["rows"]
     assert [row["pressed"] for row in pressed] == [False, True]
-    compared = views.believed.comparison(
+    compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
     row = compared.row(MODELS[2], subtype)

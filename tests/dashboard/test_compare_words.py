@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_compare import IN_URL
 from tests.dashboard.test_pages import words
+from tests.views.believed_scenes import scene
 from vlprobe import views
 from vlprobe.dashboard.compare.case_map import corners
 from vlprobe.dashboard.compare.measured import parted_in_words
@@ -114,18 +116,13 @@ def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: 
 def test_who_is_fooled_more_often_is_told_against_the_other_model(
     only_first: int, only_second: int, p: float, told
 ):
-    counts = {
-        "both_fooled": 1,
-        "only_first": only_first,
-        "only_second": only_second,
-        "both_held": 80,
-    }
-    sentence = parted_in_words(
-        views.paired_outcomes.PairedOutcomes(
-            counts, 0, 0, 0, (counts["only_first"] - counts["only_second"]) / 100, p, True
-        ),
-        "m_one",
-        "two",
+    cases = {("", "xx"): 1, ("", "xo"): only_first, ("", "ox"): only_second, ("", "oo"): 80}
+    tests = scene(cases, ("one", "two"))
+    tests = replace(tests, rows=(replace(tests.rows[0], p=p),))
+    sentence = parted_in_words(tests, "two", {"one": "m_one", "two": "two"})
+    assert (
+        f"{only_first} cases fool only m_one, {only_second} only two, 1 both and 80 neither."
+        in sentence
     )
     assert told in sentence
     assert "than by chance" not in sentence

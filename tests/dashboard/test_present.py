@@ -195,7 +195,7 @@ def test_a_model_that_failed_its_checks_is_not_counted_in_a_talk(
     everyone = story(mixed_store, question_set, "i2t").models
     failed = question_set.run(everyone[0])
     digests = {(failed.model_digest, failed.dataset_digest)}
-    monkeypatch.setattr(views.leaders.examine, "models_at_chance", lambda store: digests)
+    monkeypatch.setattr(views.paired_tests.examine, "models_at_chance", lambda store: digests)
     told = story(mixed_store, question_set, "i2t")
     assert told.models == everyone[1:] and len(everyone) == 3
     fooled = [

@@ -121,17 +121,17 @@ def test_the_same_answers_have_the_same_interval_in_pairs_and_in_triplets(foils)
 
 def test_the_same_answers_have_the_same_chance_in_pairs_and_in_triplets(foils):
     store, keys = foils
-    pairs = views.paired_outcomes.paired_outcomes(
-        store, views.runs.question_set(store, keys["eqben"]), RANDOM, CONSTANT, "foil"
+    pairs, triplets = (
+        views.paired_tests.compare_models(
+            store, views.runs.question_set(store, keys[probe]), (RANDOM, CONSTANT), kind
+        ).rows[0]
+        for probe, kind in (("eqben", "foil"), ("visla", "i2t-pair"))
     )
-    triplets = views.paired_outcomes.paired_outcomes(
-        store, views.runs.question_set(store, keys["visla"]), RANDOM, CONSTANT, "i2t-pair"
-    )
-    assert pairs.counts == triplets.counts
-    assert pairs.p == pytest.approx(
-        triplets.p, abs=0.005
-    )  # of other draws: the clusters have other names
-    assert not pairs.independent
+    for name in ("only_base", "only_model", "both", "neither", "n_pictures"):
+        assert getattr(pairs, name) == getattr(triplets, name)
+    assert pairs.n_pictures < pairs.n_lies
+    # of other draws: the clusters have other names
+    assert pairs.p == pytest.approx(triplets.p, abs=0.005)
 
 
 def test_pairs_that_share_a_picture_are_joined_along_every_chain(tmp_path: Path):

@@ -13,7 +13,7 @@ from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render.charts.names import LETTER, LINE, WIDTHS
 from vlprobe.render.charts.styles import DARK, styles
 from vlprobe.render.charts.theme import page_values
-from vlprobe.views.leaders import Leader
+from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import PointRow, PrintedRow
 
 NAN = math.nan

@@ -9,10 +9,8 @@ from tests.views.believed_scenes import scene
 from vlprobe import registry
 from vlprobe.render.sentences import END_ISOLATE, ISOLATE
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import Comparison, Contestant
-from vlprobe.views.leaders import Leader
+from vlprobe.views.paired_tests import Leader, ModelShare, PairedTest, PairedTests
 from vlprobe.views.records import PointRow
-from vlprobe.views.standings import PairedModels, Standings
 
 A, B, C, D = "demo:softmax", "demo:eqsim", "demo:sigmoid", "demo:weak"
 CONTROL, CONSTANT = "control:random", "control:constant"
@@ -495,13 +493,13 @@ SCENES = {
 
 
 @functools.cache
-def compared(name: str) -> Comparison:
+def compared(name: str) -> PairedTests:
     """The comparison of a scene."""
     pattern, models, options, *_ = SCENES[name]
     return scene(pattern, models, **options)
 
 
-def contestant(model: str, share: float = 0.2, **changes: object) -> Contestant:
+def contestant(model: str, share: float = 0.2, **changes: object) -> ModelShare:
     n_believed = 0 if math.isnan(share) else round(1000 * share)
     known = {
         "model": model,
@@ -514,11 +512,22 @@ def contestant(model: str, share: float = 0.2, **changes: object) -> Contestant:
         "standing": "above",
         "is_control": registry.is_control(model),
     }
-    return Contestant(**known | changes)
+    return ModelShare(**known | changes)
 
 
-def held_against(contestants: list[Contestant], tied: str = "", unknown: str = "", **changes):
-    """Standings in which every pair is clear by its shares, but for those named: "AB,BC"."""
+def paired(baseline: str, model: str, difference: float, verdict: str) -> PairedTest:
+    """A test of two models on all cases."""
+    counts = dict.fromkeys(("n_lies", "n_left_out", "n_pictures"), 9)
+    counts |= dict.fromkeys(("only_base", "only_model", "both", "neither"), 0)
+    numbers = dict.fromkeys(("base", "value", "low", "high", "p", "p_holm"), 0.01)
+    known = {"subtype": "", "standing": "above", "base_standing": "above", "verdict": verdict}
+    return PairedTest(
+        model=model, baseline=baseline, difference=difference, **counts, **numbers, **known
+    )
+
+
+def held_against(contestants: list[ModelShare], tied: str = "", unknown: str = "", **changes):
+    """PairedTests in which every pair is clear by its shares, but for those named: "AB,BC"."""
     fit = [one for one in contestants if one.is_fit]
     pairs = []
     for base, one in itertools.combinations(fit, 2):
@@ -529,10 +538,10 @@ def held_against(contestants: list[Contestant], tied: str = "", unknown: str = "
             if any({base.model, one.model} <= group for group in groups):
                 verdict = word
         difference = one.share - base.share
-        pairs.append(PairedModels(base.model, one.model, difference, 0.0, 0.0, 0.01, 0.01, verdict))
-    known = {"kind": "flip", "unit": "rate", "is_movement": False, "subtypes": ()}
-    known |= {"n_cases": 1000, "n_units": 100}
-    return Standings(contestants=tuple(contestants), pairs=tuple(pairs), **known | changes)
+        pairs.append(paired(base.model, one.model, difference, verdict))
+    known = {"kind": "flip", "unit": "rate", "is_movement": False, "guess": 0.5}
+    known |= {"n_cases": 1000}
+    return PairedTests(contestants=tuple(contestants), rows=tuple(pairs), **known | changes)
 
 
 FOUR = [contestant(B, 0.1), contestant(A, 0.2), contestant(C, 0.21), contestant(D, 0.4)]

@@ -27,8 +27,7 @@ from vlprobe.render.sentences import END_ISOLATE, ISOLATE, sentence_names
 from vlprobe.render.slides import ranking
 from vlprobe.render.verdict import verdict
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import Comparison, from_counts
-from vlprobe.views.leaders import Leader
+from vlprobe.views.paired_tests import Leader, PairedTests, from_counts
 from vlprobe.views.records import PointRow
 
 NAN = math.nan
@@ -55,7 +54,7 @@ def test_the_heading_says_what_is_known(name: str):
     )
 
 
-def never_more_than_is_known(heading: str, comparison: Comparison) -> None:
+def never_more_than_is_known(heading: str, comparison: PairedTests) -> None:
     """Whoever a heading calls better is fit, above guessing, and clearly ahead after the correction."""
     names = sentence_names([one.model for one in comparison.contestants], {})
     if " fooled less often than " not in heading:

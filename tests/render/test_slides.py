@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import pytest
 
-from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against
+from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against, paired
 from vlprobe.dashboard import components
 from vlprobe.render import charts
 from vlprobe.render.sentences import sentence_names
@@ -21,7 +21,7 @@ from vlprobe.render.slides import deck, ranking, values
 from vlprobe.render.slides.case import case_slides, segments
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.report.slides import json_text, slides_file
-from vlprobe.views.standings import PairedModels, Standings, SubtypeShare
+from vlprobe.views.paired_tests import PairedTests, SubtypeShare
 from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
 
@@ -32,12 +32,9 @@ NAMES = {A: "Pair-tuned", B: "Tiny CLIP", C: "Tiny SigLIP", D: "Half-trained", C
 
 def test_of_43_tied_models_none_is_named():
     models = [f"open:model-{number}" for number in range(43)]
-    pairs = [
-        PairedModels(base, model, 0.0, -0.1, 0.1, 0.5, 1.0, "tied")
-        for base, model in itertools.combinations(models, 2)
-    ]
+    pairs = [paired(base, model, 0.0, "tied") for base, model in itertools.combinations(models, 2)]
     everyone = replace(
-        held_against([]), contestants=tuple(map(contestant, models)), pairs=tuple(pairs)
+        held_against([]), contestants=tuple(map(contestant, models)), rows=tuple(pairs)
     )
     assert ranking.ranking(everyone, sentence_names(models, {})) == "All 43 are tied."
     (slide,) = deck._who_is_better(
@@ -63,7 +60,7 @@ def card(
     return WallCard(true_text=true, wrong_text=wrong, verdicts=answers, **known)
 
 
-def told(everyone: Standings, opener: WallCard | None = None) -> Story:
+def told(everyone: PairedTests, opener: WallCard | None = None) -> Story:
     models = tuple(one.model for one in everyone.contestants if not one.is_control)
     begins = Opener(opener, 1, 1, "a/b", 7) if opener else None
     return Story("lgip", "demo", 500, models or (COIN,), begins, everyone, None)
@@ -127,7 +124,7 @@ def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
         SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
         for subtype, share in zip(("color", "number", "object"), shares, strict=True)
     )
-    everyone = held_against(FOUR, subtypes=rows)
+    everyone = held_against(FOUR, shares=rows)
     slide = next(one for one in deck.slides(told(everyone)) if one.id == "often")
     assert slide.title == expected
     assert [one.label for one in slide.figures] == [
@@ -143,7 +140,7 @@ def test_several_things_fool_and_all_shares_have_one_format():
         for subtype, share in (("existence", 0.055), ("plurals", 0.33), ("actant-swap", 0.38))
     )
     slide = next(
-        one for one in deck.slides(told(held_against(FOUR, subtypes=rows))) if one.id == "often"
+        one for one in deck.slides(told(held_against(FOUR, shares=rows))) if one.id == "often"
     )
     assert slide.title == "Swapped roles fool most often."
     assert [one.figure for one in slide.figures] == ["5.5 %", "33.0 %", "38.0 %"]
@@ -154,7 +151,7 @@ def test_nothing_is_said_of_a_few_answers_or_one_type():
         SubtypeShare("color", 1000, 10, 0.01, 0.0, 0.02),
         SubtypeShare("number", 29, 9, 0.3, 0, 1),
     )
-    ids = [one.id for one in deck.slides(told(held_against(FOUR, subtypes=rows)))]
+    ids = [one.id for one in deck.slides(told(held_against(FOUR, shares=rows)))]
     assert ids == ["title", "better", "next"]
 
 

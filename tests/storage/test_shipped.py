@@ -76,7 +76,7 @@ def test_own_runs_come_first_and_stand_beside_shipped_ones_of_the_same_questions
     assert not question_set.shipped
     answers = views.cases.answers(empty, question_set, range(5))
     assert set(answers["model"]) == {RANDOM, WEAK}
-    differences = views.compare.compare(empty, question_set, (RANDOM, WEAK))
+    differences = views.paired_tests.compare_metrics(empty, question_set, (RANDOM, WEAK))
     assert len(differences)
 
 

@@ -113,7 +113,7 @@ def test_columns_of_compare_are_the_cases_that_one_model_alone_believes(drawn):
 def test_a_verdict_on_a_site_is_that_of_the_dashboard(drawn):
     compare = tables(drawn.files)["f48bdd99-compare-0"]
     first, second, third = few().ordered_models
-    comparison = views.believed.comparison(
+    comparison = views.paired_tests.compare_models(
         Store(shipped.FOLDER), few(), (second, first, third), "pair"
     )
     finding = verdict(comparison, presentations()["eqben"].kind("pair"))

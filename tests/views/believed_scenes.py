@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import Comparison, from_counts
+from vlprobe.views.paired_tests import PairedTests, from_counts
 from vlprobe.views.records import RunRow
 
 LIES = KindPresentation(label="A wrong word", lie="a wrong word", guess_held=0.5)
@@ -83,7 +83,7 @@ def scene(
     pictures: int = 0,
     kind: KindPresentation = LIES,
     unfit: Sequence[str] = (),
-) -> Comparison:
+) -> PairedTests:
     """The comparison of these models."""
     table = cases(pattern, pictures)
     runs = [run_row(model) for model in models]

@@ -15,7 +15,7 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.metrics import estimate
 from vlprobe.storage.store import Store
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import MOST_SUBTYPES, Comparison, comparison, from_counts
+from vlprobe.views.paired_tests import MOST_SUBTYPES, PairedTests, compare_models, from_counts
 
 PARTED = {
     **{("number", "xoo"): 60, ("number", "oxo"): 20, ("number", "xxx"): 90, ("number", "ooo"): 130},
@@ -51,7 +51,7 @@ def exhaustive_p(table: pd.DataFrame, place: int) -> float:
     return sum(way >= observed for way in ways) / len(ways)
 
 
-def check_by_second_route(compared: Comparison, table: pd.DataFrame) -> None:
+def check_by_second_route(compared: PairedTests, table: pd.DataFrame) -> None:
     """Counts by loops; p by scipy's binomial, or by all exchanges; Holm's by loops."""
     for row in compared.rows:
         place = [contestant.model for contestant in compared.contestants].index(row.model)
@@ -170,7 +170,7 @@ def test_movements_are_compared_in_their_own_unit():
 def test_the_store_is_counted_as_loops_count_it(filled: Store, key: str, rows: pd.DataFrame):
     question_set = views.runs.question_set(filled, key)
     for kind in ("flip", "combined", "paraphrase"):
-        compared = comparison(filled, question_set, MODELS, kind)
+        compared = compare_models(filled, question_set, MODELS, kind)
         own = rows[rows["kind"] == kind]
         named = {model: f"margin_{place}" for place, model in enumerate(MODELS)}
         numbers = own.index
@@ -185,16 +185,6 @@ def test_the_store_is_counted_as_loops_count_it(filled: Store, key: str, rows: p
                 assert row.value == pytest.approx(own[f"margin_{place}"].abs().mean(), rel=1e-5)
         else:
             check_by_second_route(compared, table)
-
-
-def test_the_row_of_all_lies_has_the_numbers_of_paired_outcomes(filled: Store, key: str):
-    question_set = views.runs.question_set(filled, key)
-    row = comparison(filled, question_set, MODELS[:2], "flip").rows[0]
-    paired = views.paired_outcomes.paired_outcomes(filled, question_set, *MODELS[:2], "flip")
-    assert row.p == paired.p
-    assert (row.only_base, row.only_model, row.both, row.neither) == tuple(
-        paired.counts[name] for name in ("only_first", "only_second", "both_fooled", "both_held")
-    )
 
 
 def test_the_interval_is_that_of_resampled_pictures():
@@ -217,7 +207,7 @@ def test_every_kind_of_every_probe_is_compared(every_probe: Store):
     for probe, key in sets.items():
         question_set = views.runs.question_set(every_probe, key)
         for kind in views.runs.kinds(str(probe)):
-            compared = comparison(
+            compared = compare_models(
                 every_probe, question_set, ("control:random", "control:constant"), kind
             )
             assert compared.rows[0].subtype == ""
@@ -248,12 +238,12 @@ def test_what_guessing_holds_is_what_a_metric_of_the_kind_says():
 def test_two_models_are_needed_and_units_have_names(filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
     with pytest.raises(InvalidInput, match="two models"):
-        comparison(filled, question_set, MODELS[:1], "flip")
+        compare_models(filled, question_set, MODELS[:1], "flip")
     with pytest.raises(InvalidInput, match="Unit"):
-        comparison(filled, question_set, MODELS, "flip", "inch")
+        compare_models(filled, question_set, MODELS, "flip", "inch")
     with pytest.raises(NotFound):
-        comparison(filled, question_set, ("x", *MODELS), "flip")
-    nothing = comparison(filled, question_set, MODELS, "not asked")
+        compare_models(filled, question_set, ("x", *MODELS), "flip")
+    nothing = compare_models(filled, question_set, MODELS, "not asked")
     assert {row.verdict for row in nothing.rows} == {"unknown"}
     assert nothing.baseline.n_lies == 0
     assert LIES.guess_held == 0.5

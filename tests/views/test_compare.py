@@ -14,14 +14,14 @@ from vlprobe.metrics import estimate
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
-from vlprobe.views.compare import compare
+from vlprobe.views.paired_tests import compare_metrics
 from vlprobe.views.runs import QuestionSet
 
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_the_values_are_those_of_the_overview(filled: Store, key: str, averaging: str, unit: str):
-    table = compare(filled, views.runs.question_set(filled, key), MODELS, averaging, unit)
+    table = compare_metrics(filled, views.runs.question_set(filled, key), MODELS, averaging, unit)
     known = views.estimates.estimates(
         filled, views.runs.question_set(filled, key), "all", averaging, unit
     ).set_index(["model", "metric"])["value"]
@@ -44,9 +44,9 @@ def test_the_differences_are_those_of_the_cases_themselves(
         for model in MODELS[1::-1]
     ]
     expected = estimate.differences([tuple(sides)], 6)[0]
-    table = compare(filled, views.runs.question_set(filled, key), MODELS, "micro").set_index(
-        ["metric", "model"]
-    )
+    table = compare_metrics(
+        filled, views.runs.question_set(filled, key), MODELS, "micro"
+    ).set_index(["metric", "model"])
     found = table.loc[("positive_rate", MODELS[1])]
     for name in ("low", "high", "p", "n_items"):
         assert found[name] == pytest.approx(getattr(expected, name))
@@ -54,12 +54,12 @@ def test_the_differences_are_those_of_the_cases_themselves(
 
 
 def test_p_is_raised_for_all_that_is_shown_and_decides_the_words(filled: Store, key: str):
-    table = compare(filled, views.runs.question_set(filled, key), MODELS)
+    table = compare_metrics(filled, views.runs.question_set(filled, key), MODELS)
     assert table["p_holm"].to_numpy() == pytest.approx(estimate.holm(table["p"]), nan_ok=True)
     assert set(table["verdict"]) <= {"better", "worse", "tied", ""}
     for row in table.itertuples():
         assert (row.verdict == "tied") == (row.p_holm >= 0.05)
-    alone = compare(filled, views.runs.question_set(filled, key), MODELS[:2])
+    alone = compare_metrics(filled, views.runs.question_set(filled, key), MODELS[:2])
     assert (
         alone["p_holm"].to_numpy() <= table[table["model"] == MODELS[1]]["p_holm"].to_numpy()
     ).all()
@@ -77,22 +77,24 @@ def test_p_is_raised_for_all_that_is_shown_and_decides_the_words(filled: Store, 
     ],
 )
 def test_a_verdict_minds_which_way_is_better(metric: str, difference: float, p: float, word: str):
-    assert views.compare.verdict(views.runs.metrics("lgip")[metric], difference, p) == word
+    assert views.paired_tests.verdict(views.runs.metrics("lgip")[metric], difference, p) == word
 
 
 def test_where_no_direction_is_better_models_only_differ():
     neither = views.runs.metrics("prsm")["prsm_global_idlist"]
-    assert views.compare.verdict(neither, 0.3, 0.001) == "differs"
+    assert views.paired_tests.verdict(neither, 0.3, 0.001) == "differs"
 
 
 def test_what_no_model_has_a_part_in_is_not_compared(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     models = ("control:random", "control:constant")
     assert "words_t2t_accuracy" not in set(
-        compare(every_probe, views.runs.question_set(every_probe, key["visla"]), models)["metric"]
+        compare_metrics(every_probe, views.runs.question_set(every_probe, key["visla"]), models)[
+            "metric"
+        ]
     )
     unknown = (
-        compare(every_probe, views.runs.question_set(every_probe, key["eqben"]), models)
+        compare_metrics(every_probe, views.runs.question_set(every_probe, key["eqben"]), models)
         .set_index("metric")
         .loc["matched_both"]
     )
@@ -134,7 +136,7 @@ def partial_answers(filled: Store, key: str, tmp_path_factory: pytest.TempPathFa
 def test_a_model_that_leaves_out_pictures_is_tied_with_itself(
     partial_answers: Store, key: str, averaging: str
 ):
-    table = compare(
+    table = compare_metrics(
         partial_answers,
         views.runs.question_set(partial_answers, key),
         (MODELS[0], "partial"),
@@ -154,7 +156,7 @@ def test_drop_rates_are_compared_on_the_pictures_of_which_both_have_a_clean_hit(
     store, models = Store(shipped.FOLDER), ("demo:softmax", "demo:sigmoid")
     key = views.runs.question_sets(store).set_index("probe")["case_key"]["rococo"]
     question_set = views.runs.question_set(store, key)
-    row = compare(store, question_set, models).set_index("metric").loc[f"{kind}_drop_rate"]
+    row = compare_metrics(store, question_set, models).set_index("metric").loc[f"{kind}_drop_rate"]
     base, value = (_clean_hits(store, question_set, model, kind) for model in models)
     both, either = base.index.intersection(value.index), base.index.union(value.index)
     assert 100 < len(both) < len(either)
@@ -183,7 +185,7 @@ def _lost_share(hits: pd.DataFrame) -> float:
 
 def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["lgip"]
-    table = compare(
+    table = compare_metrics(
         every_probe,
         views.runs.question_set(every_probe, key),
         ("control:random", "control:constant"),
@@ -198,7 +200,7 @@ def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
 @pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])
 def test_every_probe_can_be_compared(every_probe: Store, probe: str):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"][probe]
-    table = compare(
+    table = compare_metrics(
         every_probe,
         views.runs.question_set(every_probe, key),
         ("control:random", "control:constant"),
@@ -212,8 +214,8 @@ def test_every_probe_can_be_compared(every_probe: Store, probe: str):
 
 def test_two_different_models_are_needed_and_they_must_be_known(filled: Store, key: str):
     with pytest.raises(InvalidInput, match="two models"):
-        compare(filled, views.runs.question_set(filled, key), (MODELS[1], MODELS[1]))
+        compare_metrics(filled, views.runs.question_set(filled, key), (MODELS[1], MODELS[1]))
     with pytest.raises(NotFound, match="dealt:2"):
-        compare(filled, views.runs.question_set(filled, key), (MODELS[0], "dealt 2"))
+        compare_metrics(filled, views.runs.question_set(filled, key), (MODELS[0], "dealt 2"))
     with pytest.raises(InvalidInput, match="Unit"):
-        compare(filled, views.runs.question_set(filled, key), MODELS, unit="metre")
+        compare_metrics(filled, views.runs.question_set(filled, key), MODELS, unit="metre")

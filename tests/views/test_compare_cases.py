@@ -15,7 +15,20 @@ from vlprobe.errors import NotFound
 from vlprobe.metrics import estimate
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
-from vlprobe.views.paired_outcomes import BUCKETS, bucket, buckets, paired_outcomes, scatter
+from vlprobe.views.paired_outcomes import BUCKETS, bucket, buckets, scatter
+from vlprobe.views.paired_tests import PairedTest, PairedTests, compare_models
+
+CONTROLS = ("control:random", "control:constant")
+
+
+def compared(store: Store, key: str, models: tuple[str, str], kind: str) -> PairedTests:
+    return compare_models(store, views.runs.question_set(store, key), models, kind)
+
+
+def counts_of(row: PairedTest) -> dict[str, int]:
+    """The buckets of a test."""
+    counts = (row.both, row.only_base, row.only_model, row.neither)
+    return dict(zip(BUCKETS, counts, strict=True))
 
 
 def loops(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:
@@ -36,12 +49,9 @@ def test_who_is_fooled_is_what_a_loop_counts(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
     own = rows[rows["kind"] == kind]
-    found = paired_outcomes(
-        filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], kind
-    )
-    assert found.counts == loops(own, MODELS[0], MODELS[2])
-    assert min(found.counts.values()) > 0
-    assert not found.independent
+    found = compared(filled, key, (MODELS[0], MODELS[2]), kind).rows[0]
+    assert counts_of(found) == loops(own, MODELS[0], MODELS[2])
+    assert min(counts_of(found).values()) > 0
     codes = pd.factorize(own["item"])[0]
     sides = tuple(
         Measure((own[m] > 0).to_numpy(float), np.ones(len(own)), codes)
@@ -52,19 +62,13 @@ def test_who_is_fooled_is_what_a_loop_counts(
 
 def test_one_case_a_picture_is_put_to_mcnemars_test(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["eqben"]
-    found = paired_outcomes(
-        every_probe,
-        views.runs.question_set(every_probe, key),
-        "control:random",
-        "control:constant",
-        "pair",
-    )
-    assert found.independent
-    split = (found.counts["only_first"], found.counts["only_second"])
+    tests = compared(every_probe, key, CONTROLS, "pair")
+    found = tests.rows[0]
+    split = (found.only_base, found.only_model)
     assert found.p == pytest.approx(
         stats.binomtest(split[0], sum(split)).pvalue if sum(split) else 1.0
     )
-    assert found.tied_second == sum(found.counts.values())
+    assert tests.rivals[0].n_tied == found.n_lies == sum(counts_of(found).values())
 
 
 @pytest.mark.parametrize(
@@ -74,14 +78,8 @@ def test_triplets_that_share_a_picture_are_not_independent(
     every_probe: Store, tmp_path: Path, column: str
 ):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["visla"]
-    alone = paired_outcomes(
-        every_probe,
-        views.runs.question_set(every_probe, key),
-        "control:random",
-        "control:constant",
-        "t2t",
-    )
-    assert alone.independent
+    alone = compared(every_probe, key, CONTROLS, "t2t").rows[0]
+    assert alone.n_pictures == alone.n_lies
     runs = pd.DataFrame(views.runs.question_set(every_probe, key).runs)
     shared = Store(tmp_path / "cache")
     cases = every_probe.cases(key)
@@ -102,11 +100,9 @@ def test_triplets_that_share_a_picture_are_not_independent(
         shared.run(run).finish(
             {name: entry.table(name) for name in ("scores", "estimates", "sums")}, facts
         )
-    found = paired_outcomes(
-        shared, views.runs.question_set(shared, key), "control:random", "control:constant", "t2t"
-    )
-    assert not found.independent
-    assert found.counts == alone.counts
+    found = compared(shared, key, CONTROLS, "t2t").rows[0]
+    assert found.n_pictures == -(-alone.n_pictures // 2)
+    assert counts_of(found) == counts_of(alone)
 
 
 def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
@@ -119,27 +115,15 @@ def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
         for model in ("control:random", "control:constant")
     ]
     unknown = int((margins[0].isna() | margins[1].isna()).sum())
-    found = paired_outcomes(
-        every_probe,
-        views.runs.question_set(every_probe, key),
-        "control:random",
-        "control:constant",
-        "ranking",
-    )
-    assert found.unknown == unknown
-    assert sum(found.counts.values()) == len(margins[0]) - unknown
+    tests = compared(every_probe, key, CONTROLS, "ranking")
+    assert tests.n_cases == len(margins[0])
+    assert tests.rows[0].n_lies == len(margins[0]) - unknown
 
 
 def test_a_kind_without_cases_is_unknown(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["eqben"]
-    found = paired_outcomes(
-        every_probe,
-        views.runs.question_set(every_probe, key),
-        "control:random",
-        "control:constant",
-        "foil",
-    )
-    assert sum(found.counts.values()) == 0
+    found = compared(every_probe, key, CONTROLS, "foil").rows[0]
+    assert sum(counts_of(found).values()) == 0
     assert math.isnan(found.p)
 
 

@@ -4,7 +4,9 @@ import html
 import math
 import re
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
@@ -21,9 +23,21 @@ from vlprobe.render.words import model_name
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
-from vlprobe.views.leaders import Contender, Leader, leader
+from vlprobe.views.paired_tests import Leader, leader
 
 NAN = math.nan
+
+
+class Contender(NamedTuple):
+    """What `leader` reads of an estimate, and whether the model is fit."""
+
+    model: str
+    value: float
+    low: float
+    high: float
+    credible: bool = True
+
+
 A, B, C = (
     Contender("a", 0.90, 0.85, 0.95),
     Contender("b", 0.70, 0.62, 0.78),
@@ -45,6 +59,18 @@ A_FIRST, B_FIRST = ordered_by("a", "b", "c"), ordered_by("b", "a")
 
 def untested(model: str, rival: str) -> bool:
     return False
+
+
+def decided(
+    contenders: Sequence[Contender],
+    direction: str,
+    chance: float,
+    is_better: Callable[[str, str], bool],
+) -> Leader:
+    """The leader of the fit models, once the paired tests are made."""
+    fit = [contender for contender in contenders if contender.credible]
+    first = leader(fit, direction, chance)  # type: ignore[arg-type]
+    return first.after({rival for rival in first.models[1:] if is_better(first.models[0], rival)})
 
 
 @pytest.mark.parametrize(
@@ -97,7 +123,7 @@ def untested(model: str, rival: str) -> bool:
 def test_who_is_named_best(
     contenders: list[Contender], direction: str, chance: float, is_better, expected: Leader
 ):
-    assert leader(contenders, direction, chance, is_better) == expected
+    assert decided(contenders, direction, chance, is_better) == expected
 
 
 intervals = st.tuples(*[st.floats(0, 1)] * 3).map(sorted)
@@ -116,7 +142,7 @@ def test_who_leads_is_credible_above_chance_and_better_than_every_credible_other
         Contender(str(place), value, low, high, credible)
         for place, ((low, value, high), credible) in enumerate(values)
     ]
-    found = leader(
+    found = decided(
         contenders,
         direction,
         chance,
@@ -153,14 +179,14 @@ def test_the_front_holds_who_is_better_than_every_credible_other_on_one_side():
     lower, higher = ordered_by("steady", "alert", "beaten"), ordered_by("alert", "beaten", "steady")
 
     def front(chance: float, on_x=lower, on_y=higher) -> set[str]:
-        is_front = views.leaders.pareto_front(points, trusted, chance, on_x, on_y)
+        is_front = views.paired_tests.pareto_front(points, trusted, chance, on_x, on_y)
         return set(points["model"][is_front])
 
     assert front(0.5) == {"steady", "alert"}
     assert front(0.8) == {"alert"}
     assert front(NAN, untested, untested) == set()
     assert front(0.5, lower, untested) == {"steady"}
-    assert list(views.leaders.pareto_front(points[:0], trusted, 0.5, lower, higher)) == []
+    assert list(views.paired_tests.pareto_front(points[:0], trusted, 0.5, lower, higher)) == []
 
 
 def test_on_two_pictures_no_model_leads_and_none_is_on_the_front(tmp_path: Path):
@@ -171,9 +197,9 @@ def test_on_two_pictures_no_model_leads_and_none_is_on_the_front(tmp_path: Path)
     key = views.runs.question_sets(store)["case_key"].iloc[0]
     question_set = views.runs.question_set(store, key)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (views.leaders, views.tradeoff):
-            patch.setattr(module, "credible_models", lambda *given: {steady, alert})
-        leaders = views.leaders.leaders(store, question_set)
+        for module in (views.paired_tests, views.tradeoff):
+            patch.setattr(module, "fit_models", lambda *given: {steady, alert})
+        leaders = views.paired_tests.leaders(store, question_set)
         front = views.tradeoff.trade_off(store, question_set, "positive_rate")["front"]
     table = views.estimates.estimates(store, question_set).set_index(["metric", "model"])
     errors = table.loc["invariance_error"]
@@ -187,7 +213,7 @@ def test_on_two_pictures_no_model_leads_and_none_is_on_the_front(tmp_path: Path)
 def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(
     tmp_path: Path, filled: Store, key: str
 ):
-    assert views.leaders.credible_models(filled, views.runs.question_set(filled, key)) == set(
+    assert views.paired_tests.fit_models(filled, views.runs.question_set(filled, key)) == set(
         MODELS[:2]
     )
     store = Store(shutil.copytree(filled.root, tmp_path / "cache"))
@@ -201,7 +227,7 @@ def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(
         examine(store, run["model_digest"], digest, name)
         guessing = name == "r1_back" and digest == run["dataset_digest"]
         assert (
-            MODELS[0] in views.leaders.credible_models(store, views.runs.question_set(store, key))
+            MODELS[0] in views.paired_tests.fit_models(store, views.runs.question_set(store, key))
         ) is not guessing
 
 
@@ -214,7 +240,7 @@ def examine(store: Store, model: str, dataset: str, failed: str) -> None:
 
 
 def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: str):
-    found = views.leaders.leaders(filled, views.runs.question_set(filled, key))
+    found = views.paired_tests.leaders(filled, views.runs.question_set(filled, key))
     metrics = views.runs.metrics("lgip")
     assert set(found) == set(metrics)
     table = views.estimates.estimates(filled, views.runs.question_set(filled, key)).set_index(
@@ -225,7 +251,7 @@ def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: st
             best, *rivals = own.models
             assert set(own.models) <= set(MODELS[:2])
             values = {model: table.loc[(name, model), "value"] for model in MODELS[:2]}
-            paired = views.compare.compare(
+            paired = views.paired_tests.compare_metrics(
                 filled,
                 views.runs.question_set(filled, key),
                 (best, *(set(MODELS[:2]) - {best})),
@@ -244,10 +270,10 @@ def test_leaders_of_a_store_are_those_of_its_paired_tests(filled: Store, key: st
 
 
 def test_only_the_metrics_that_are_asked_for_are_compared(filled: Store, key: str):
-    whole = views.compare.compare(
+    whole = views.paired_tests.compare_metrics(
         filled, views.runs.question_set(filled, key), MODELS[:2]
     ).set_index("metric")
-    only = views.compare.compare(
+    only = views.paired_tests.compare_metrics(
         filled, views.runs.question_set(filled, key), MODELS[:2], only=("positive_rate",)
     ).set_index("metric")
     assert list(only.index) == ["positive_rate"]
@@ -256,7 +282,7 @@ def test_only_the_metrics_that_are_asked_for_are_compared(filled: Store, key: st
 
 def test_an_untrained_model_and_controls_are_crowned_nowhere(monkeypatch, filled: Store, key: str):
     question_set = views.runs.question_set(filled, key)
-    leaders = views.leaders.leaders(filled, question_set)
+    leaders = views.paired_tests.leaders(filled, question_set)
     numbers = bodies(open_page(monkeypatch, filled, "breakdown", set=key))
     bold = len(re.findall('<strong class="value">', numbers))
     assert bold == sum(leader.state == "leads" for leader in leaders.values())

@@ -48,7 +48,7 @@ def test_each_step_is_what_the_two_models_alone_would_give(
 ):
     found = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS, unit)
     found = found[found["step"] == step].set_index("metric")
-    alone = views.compare.compare(
+    alone = views.paired_tests.compare_metrics(
         filled, views.runs.question_set(filled, key), (base, model), "micro", unit
     ).set_index("metric")
     assert tuple(found.index) == NUMBERS[0][1]

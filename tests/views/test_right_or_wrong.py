@@ -145,7 +145,7 @@ def test_the_headline_of_a_model_asked_twice_is_the_mean_of_both_orders(store, q
 
 
 def test_shares_of_a_comparison_count_both_answers_and_its_cases_either(store, question_set, names):
-    compared = views.believed.comparison(
+    compared = views.paired_tests.compare_models(
         store, question_set, (names["twice"], names["once"]), "foil"
     )
     row = compared.row(names["once"])
@@ -160,16 +160,11 @@ def test_shares_of_a_comparison_count_both_answers_and_its_cases_either(store, q
     buckets = Counter(zip(fooled_either.tolist(), (~ONCE).tolist(), strict=True))
     assert (row.only_base, row.only_model) == (buckets[True, False], buckets[False, True])
     assert (row.both, row.neither) == (buckets[True, True], buckets[False, False])
-    turned = views.believed.comparison(
+    turned = views.paired_tests.compare_models(
         store, question_set, (names["once"], names["twice"]), "foil"
     ).row(names["twice"])
     assert (turned.base, turned.value) == (row.value, row.base)
     assert turned.difference == pytest.approx(-row.difference)
-    outcomes = views.paired_outcomes.paired_outcomes(
-        store, question_set, names["twice"], names["once"], "foil"
-    )
-    assert outcomes.difference == pytest.approx(row.base - row.value)
-    assert not outcomes.independent  # a mean of two answers is no yes or no
     numbers = verdict(compared, presentations()["eqben"].kind("foil"))
     assert f"{100 * row.base:.1f} %" in numbers.detail
     (count,) = [

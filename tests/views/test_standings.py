@@ -10,8 +10,8 @@ import pytest
 from vlprobe import views
 from vlprobe.registry import is_control
 from vlprobe.storage.store import Store
-from vlprobe.views import believed, story
-from vlprobe.views.standings import standings
+from vlprobe.views import story
+from vlprobe.views.paired_tests import compare_models, rank_models
 
 KINDS = ("flip", "combined", "paraphrase")
 
@@ -21,7 +21,7 @@ def test_shares_are_those_of_a_loop_and_pairs_those_of_compare(
     filled: Store, key: str, rows: pd.DataFrame, kind: str
 ):
     question_set = views.runs.question_set(filled, key)
-    everyone = standings(filled, question_set, kind)
+    everyone = rank_models(filled, question_set, kind)
     of_kind = rows[rows["kind"] == kind]
     assert [one.model for one in everyone.contestants] == list(question_set.ordered_models)
     for one in everyone.contestants:
@@ -30,9 +30,9 @@ def test_shares_are_those_of_a_loop_and_pairs_those_of_compare(
         assert one.share == pytest.approx(moved, rel=1e-6)
     fit = [one.model for one in everyone.contestants if not is_control(one.model)]
     pairs = list(itertools.combinations(fit, 2))
-    assert [(pair.base, pair.model) for pair in everyone.pairs] == pairs
-    for pair in everyone.pairs:
-        row = believed.comparison(filled, question_set, (pair.base, pair.model), kind).rows[0]
+    assert [(pair.baseline, pair.model) for pair in everyone.rows] == pairs
+    for pair in everyone.rows:
+        row = compare_models(filled, question_set, (pair.baseline, pair.model), kind).rows[0]
         assert pair.p == pytest.approx(row.p, abs=1e-12)
         assert (pair.difference, pair.low, pair.high) == pytest.approx(
             (row.difference, row.low, row.high)
@@ -42,14 +42,14 @@ def test_shares_are_those_of_a_loop_and_pairs_those_of_compare(
 def test_pairs_are_corrected_together(mixed_store: Store):
     key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
     question_set = views.runs.question_set(mixed_store, key)
-    everyone = standings(mixed_store, question_set, "t2i")
-    p = sorted(pair.p for pair in everyone.pairs)
+    everyone = rank_models(mixed_store, question_set, "t2i")
+    p = sorted(pair.p for pair in everyone.rows)
     assert len(p) == 3
     raised = list(itertools.accumulate((min(1, (3 - i) * value) for i, value in enumerate(p)), max))
-    assert sorted(pair.p_holm for pair in everyone.pairs) == pytest.approx(raised)
-    for pair in everyone.pairs:
-        forth = everyone.verdict(pair.model, pair.base)
-        back = everyone.verdict(pair.base, pair.model)
+    assert sorted(pair.p_holm for pair in everyone.rows) == pytest.approx(raised)
+    for pair in everyone.rows:
+        forth = everyone.verdict(pair.model, pair.baseline)
+        back = everyone.verdict(pair.baseline, pair.model)
         assert {forth, back} in ({"fewer", "more"}, {"tied"}, {"unknown"})
     assert everyone.verdict("control:random", "hue:1") == "unknown"
 
@@ -58,11 +58,11 @@ def test_types_are_counted_over_the_models_that_are_fit(
     filled: Store, key: str, rows: pd.DataFrame
 ):
     question_set = views.runs.question_set(filled, key)
-    everyone = standings(filled, question_set, "flip")
+    everyone = rank_models(filled, question_set, "flip")
     fit = [one.model for one in everyone.contestants if one.is_fit]
-    total = sum(row.n_believed for row in everyone.subtypes)
+    total = sum(row.n_believed for row in everyone.shares)
     assert total == sum((rows.loc[rows["kind"] == "flip", name] <= 0).sum() for name in fit)
-    for row in everyone.subtypes:
+    for row in everyone.shares:
         assert row.share == pytest.approx(row.n_believed / row.n_answers)
         is_few = rows.query("kind == 'flip' and subtype == @row.subtype")["item"].nunique() < 5
         assert math.isnan(row.low) if is_few else row.low <= row.share <= row.high

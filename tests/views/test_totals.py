@@ -213,7 +213,7 @@ def test_compare_marks_published_totals_where_they_are_on_its_axis(bundled_set):
     store, question_set = bundled_set
     models = ("published:CLIP ViT-B/32", "published:CLIP_COCO", "published:CLIP_TROHN-Text")
     stored = question_set("bundled:SugarCrepe")
-    comparison = views.believed.comparison(store, stored, models, "foil")
+    comparison = views.paired_tests.compare_models(store, stored, models, "foil")
     rows = totals.of_questions(store, stored, "foil", models[0])
     kind = presentations()["eqben"].kind("foil")
     looks = styles.styles(list(models))

@@ -107,14 +107,14 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
 def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
     key = key_of(mixed)
     for call in (
-        views.compare.compare,
+        views.paired_tests.compare_metrics,
         lambda *given: views.paired_outcomes.scatter(*given[:2], *given[2], "flip"),
     ):
         with pytest.raises(NotFound, match="veteran"):
             call(mixed, views.runs.question_set(mixed, key), (TODAY[0], "veteran"))
     with pytest.raises(NotFound, match="veteran"):
-        views.paired_outcomes.paired_outcomes(
-            mixed, views.runs.question_set(mixed, key), TODAY[0], "veteran", "flip"
+        views.paired_tests.compare_models(
+            mixed, views.runs.question_set(mixed, key), (TODAY[0], "veteran"), "flip"
         )
     assert views.repair.repair_sets(mixed, (TODAY[0], "veteran")) == {}
     assert views.repair.repair_sets(mixed, TODAY).keys() == {"lgip", "rococo"}
@@ -182,7 +182,7 @@ def test_where_all_are_older_they_are_shown_and_marked(only_older: Store):
         ]
     ) == set(VETERANS)
     assert len(
-        views.compare.compare(
+        views.paired_tests.compare_metrics(
             only_older, views.runs.question_set(only_older, row.case_key), VETERANS
         )
     )

@@ -18,9 +18,7 @@ from vlprobe.cli.results import results_store
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from vlprobe.views.believed import Comparison
+    pass
 
 MOST = 4  # runs in one comparison, as on the page Compare
 
@@ -79,15 +77,19 @@ def compare(
     names = [find_model(store, name) for name in names]
     question_set = views.selection.select(store, names, [probe] if probe else None)
     kind = views.kinds.choose_kind(store, question_set, kind)
-    comparison = views.believed.comparison(store, question_set, question_set.models, kind, unit)
+    comparison = views.paired_tests.compare_models(
+        store, question_set, question_set.models, kind, unit
+    )
     finding = verdict(
         comparison, presentations()[question_set.probe].kind(kind), display_names.read(store)
     )
     print_words([finding.heading, finding.detail], how)
     if rows == "edit":
-        table = believed_table(comparison)
+        table = comparison.table().replace({"subtype": {"": "all"}})
     else:
-        table = views.compare.compare(store, question_set, question_set.models, averaging, unit)
+        table = views.paired_tests.compare_metrics(
+            store, question_set, question_set.models, averaging, unit
+        )
     if how in ("table", "markdown"):
         order = [
             "metric",
@@ -104,17 +106,6 @@ def compare(
         table = table.loc[:, columns]
     print_metrics(table, how)
     print_notes(question_set.runs)
-
-
-def believed_table(comparison: "Comparison") -> "pd.DataFrame":
-    """Return the rows of a comparison as a table; "all" means all kinds of edit together."""
-    from dataclasses import asdict
-
-    import pandas as pd
-
-    rows = [asdict(row) for row in comparison.rows]
-    table = pd.DataFrame(rows)
-    return table.assign(subtype=[name or "all" for name in table["subtype"]])
 
 
 @click.command()

@@ -34,7 +34,7 @@ READING = (
 def all_numbers(stored: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
     """Every metric of every model, with its interval, pictures and ties; returns what is shown."""
     estimates = view(views.estimates.estimates, stored.question_set, "all", averaging, unit)
-    leaders = view(views.leaders.leaders, stored.question_set, averaging, unit)
+    leaders = view(views.paired_tests.leaders, stored.question_set, averaging, unit)
     names = sentence_names(stored.models, renamed())
     body, unasked = tables.headline(
         estimates.replace({"model": names}),

@@ -17,7 +17,7 @@ from vlprobe.render.numbers import TOO_FEW
 from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import BelievedRow, Comparison
+from vlprobe.views.paired_tests import PairedTest, PairedTests
 from vlprobe.views.totals import Total
 
 MINUS = "−"
@@ -49,7 +49,7 @@ class Frame:
         return "left" if value < self.low else "right" if value > self.high else ""
 
 
-def frame(comparison: Comparison) -> Frame:
+def frame(comparison: PairedTests) -> Frame:
     """Return the range that contains zero and all intervals of models that passed their checks."""
     fit = {contestant.model for contestant in comparison.rivals if contestant.is_fit}
     rows = [row for row in comparison.rows if row.model in fit] or list(comparison.rows)
@@ -99,7 +99,7 @@ def magnitude(value: float, unit: str) -> str:
     return f"{100 * abs(value):.1f}" if unit == "rate" else f"{abs(value):.4f}"
 
 
-def in_words(row: BelievedRow, comparison: Comparison) -> str:
+def in_words(row: PairedTest, comparison: PairedTests) -> str:
     """A row in two or three words: "1.7 points fewer", "tied"."""
     if row.verdict == "unknown":
         return "not known"
@@ -112,7 +112,7 @@ def in_words(row: BelievedRow, comparison: Comparison) -> str:
     return f"{magnitude(row.difference, comparison.unit)}{points} {'fewer' if less else 'more'}"
 
 
-def only_uncorrected(row: BelievedRow) -> bool:
+def only_uncorrected(row: PairedTest) -> bool:
     """Return whether the row's own interval excludes 0, though its models are tied once p is corrected for all rows."""
     return row.verdict == "tied" and (row.low > 0 or row.high < 0)
 
@@ -133,7 +133,7 @@ def part_title(subtype: str, kind: KindPresentation) -> str:
     return f"any {rest}" if article in ("a", "an", "another") and rest else f"any: {lie}"
 
 
-def first_row(comparison: Comparison, rival: str) -> BelievedRow:
+def first_row(comparison: PairedTests, rival: str) -> PairedTest:
     """The row of a rival that is open at first: of its types of edit the one at which it is clearly
     furthest from the baseline, else all types together.
     """
@@ -142,7 +142,7 @@ def first_row(comparison: Comparison, rival: str) -> BelievedRow:
     return max(clear, key=lambda row: abs(row.difference), default=rows[0])
 
 
-def rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
+def rest(row: PairedTest, comparison: PairedTests, lies: str) -> str:
     """The results that both models share, and those in no column."""
     if comparison.is_movement:
         return ""
@@ -153,7 +153,7 @@ def rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
 
 
 def forest_figure(
-    comparison: Comparison,
+    comparison: PairedTests,
     kind: KindPresentation,
     looks: Looks,
     renamed: Mapping[str, str],
@@ -232,18 +232,18 @@ def forest_figure(
     return figure
 
 
-def _short(row: BelievedRow, unit: str) -> str:
+def _short(row: PairedTest, unit: str) -> str:
     """A row's difference at the right edge of the figure."""
     if row.verdict == "unknown":
         return "not known"
     return f"{signed(row.difference, unit)}{'' if _is_clear(row) else ', tied'}"
 
 
-def _is_clear(row: BelievedRow) -> bool:
+def _is_clear(row: PairedTest) -> bool:
     return row.verdict in ("fewer", "more")
 
 
-def _lanes(comparison: Comparison, has_totals: bool) -> dict[tuple[str, str], float]:
+def _lanes(comparison: PairedTests, has_totals: bool) -> dict[tuple[str, str], float]:
     """Return the y position of each row by subtype and model: from 0 down, in lanes of LANE pixels."""
     lanes: dict[tuple[str, str], float] = {}
     models = [rival.model for rival in comparison.rivals]
@@ -261,7 +261,7 @@ def _lanes(comparison: Comparison, has_totals: bool) -> dict[tuple[str, str], fl
 def _draw_totals(
     figure: go.Figure,
     totals: Sequence[Total],
-    comparison: Comparison,
+    comparison: PairedTests,
     height: float,
 ) -> int:
     """Draw rings at the differences of published totals from the baseline, and return how many are in the frame."""
@@ -286,7 +286,7 @@ def _draw_totals(
 
 def _draw_axes(
     figure: go.Figure,
-    comparison: Comparison,
+    comparison: PairedTests,
     limits: Frame,
     base: str,
     lanes: Mapping[tuple[str, str], float],
@@ -355,7 +355,7 @@ def _draw_axes(
 
 
 def row_in_full(
-    row: BelievedRow, comparison: Comparison, names: Mapping[str, str], kind: KindPresentation
+    row: PairedTest, comparison: PairedTests, names: Mapping[str, str], kind: KindPresentation
 ) -> str:
     """Return a row in words: verdict, difference, interval, both shares, and what they rest on."""
     counts = f"; {row.n_lies:,} {kind.lies}, {row.n_pictures:,} pictures"
@@ -363,7 +363,7 @@ def row_in_full(
 
 
 def values(
-    comparison: Comparison,
+    comparison: PairedTests,
     kind: KindPresentation,
     styles: Looks,
     renamed: Mapping[str, str],
@@ -416,7 +416,7 @@ def values(
 
 
 def _totals(
-    totals: Sequence[Total], comparison: Comparison, limits: Frame, kind: KindPresentation
+    totals: Sequence[Total], comparison: PairedTests, limits: Frame, kind: KindPresentation
 ) -> dict[str, object]:
     """Hollow marks at the differences of published totals from the baseline."""
     differences = {total: total.fooled - comparison.baseline.share for total in totals}
@@ -446,7 +446,7 @@ def _tick(value: float, unit: str) -> str:
     return f"{MINUS if number < 0 else '+'}{abs(number):.4g}"
 
 
-def _count(comparison: Comparison, subtype: str, kind: KindPresentation) -> str:
+def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str:
     """Count how many lies the rows of a subtype rest on: one figure, or from the least to the most."""
     counts = {row.n_lies for row in comparison.rows if row.subtype == subtype}
     fewest, largest = min(counts), max(counts)
@@ -456,8 +456,8 @@ def _count(comparison: Comparison, subtype: str, kind: KindPresentation) -> str:
 
 
 def _row(
-    row: BelievedRow,
-    comparison: Comparison,
+    row: PairedTest,
+    comparison: PairedTests,
     limits: Frame,
     names: Mapping[str, str],
     styles: Looks,
@@ -484,7 +484,7 @@ def _row(
 
 
 def accessible_row(
-    row: BelievedRow, comparison: Comparison, names: Mapping[str, str], kind: KindPresentation
+    row: PairedTest, comparison: PairedTests, names: Mapping[str, str], kind: KindPresentation
 ) -> str:
     """A row for those who do not see it, and its tooltip."""
     unit = comparison.unit
@@ -504,7 +504,7 @@ def accessible_row(
     return f"{about}{between} ({written[0]}, {base} {written[1]})"
 
 
-def how_to_read(comparison: Comparison) -> str:
+def how_to_read(comparison: PairedTests) -> str:
     """The line below the plot."""
     n_rows = sum(not math.isnan(row.p) for row in comparison.rows)
     corrected = f", corrected for {n_rows:,} comparisons" if n_rows > 1 else ""

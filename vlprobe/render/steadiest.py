@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from vlprobe.registry import is_control
 from vlprobe.render.numbers import number
 from vlprobe.render.sentences import count_word, listed
-from vlprobe.views.leaders import Leader
+from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import PointRow
 
 MOST_TIED = 3  # models that a heading names as tied

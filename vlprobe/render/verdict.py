@@ -22,7 +22,7 @@ from vlprobe.render.sentences import (
     share,
 )
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import BelievedRow, Comparison, Contestant
+from vlprobe.views.paired_tests import ModelShare, PairedTest, PairedTests
 
 MOST_SKILLS = 3  # types of edit that are named one by one
 UNFIT = "fails a basic check here (matching pictures with their captions)"
@@ -35,11 +35,11 @@ class Verdict:
 
     heading: str
     detail: str
-    row: BelievedRow  # that proves the heading
+    row: PairedTest  # that proves the heading
 
 
 def verdict(
-    comparison: Comparison, kind: KindPresentation, renamed: Mapping[str, str] | None = None
+    comparison: PairedTests, kind: KindPresentation, renamed: Mapping[str, str] | None = None
 ) -> Verdict:
     """The heading, and the text below it.
 
@@ -55,7 +55,7 @@ class _Speaker:
     """Sentences about one comparison."""
 
     def __init__(
-        self, comparison: Comparison, kind: KindPresentation, renamed: Mapping[str, str]
+        self, comparison: PairedTests, kind: KindPresentation, renamed: Mapping[str, str]
     ) -> None:
         self.comparison, self.kind = comparison, kind
         contestants = comparison.contestants
@@ -75,22 +75,22 @@ class _Speaker:
         detail = joined(self.shares(winners), *self.remarks(heading, winners))
         return Verdict(heading, detail, row)
 
-    def name(self, contestant: Contestant) -> str:
+    def name(self, contestant: ModelShare) -> str:
         """The name of a model, and what it is where it is not fit to be called better."""
         if contestant.is_control:
             return f"{self.names[contestant.model]}, a control"
         unfit = ", which failed its checks"
         return self.names[contestant.model] + (unfit if contestant.is_unfit else "")
 
-    def named(self, contestants: Iterable[Contestant]) -> str:
+    def named(self, contestants: Iterable[ModelShare]) -> str:
         """Their names in a list."""
         return listed([self.names[contestant.model] for contestant in contestants])
 
-    def row(self, contestant: Contestant, subtype: str = "") -> BelievedRow:
+    def row(self, contestant: ModelShare, subtype: str = "") -> PairedTest:
         """The row of a rival."""
         return self.comparison.row(contestant.model, subtype)
 
-    def having(self, verdict: str) -> list[Contestant]:
+    def having(self, verdict: str) -> list[ModelShare]:
         """Rivals whose row of all lies has this verdict."""
         return [rival for rival in self.rivals if self.row(rival).verdict == verdict]
 
@@ -155,7 +155,7 @@ class _Speaker:
             return f"{self.named(below)} {_be(below)} worse than guessing, the rest as good"
         return f"{subject} as good as guessing"
 
-    def heading(self) -> tuple[str, list[Contestant], BelievedRow]:
+    def heading(self) -> tuple[str, list[ModelShare], PairedTest]:
         """The heading, the models that it calls better (rivals, or the baseline), and the row that proves it."""
         fewer = [rival for rival in self.having("fewer") if rival.may_win]
         if fewer:
@@ -184,7 +184,7 @@ class _Speaker:
             return joined(less, self.skills([self.base], behind)), [self.base], proof
         return f"Nobody here is known to be better than {base}.", [], self.row(self.rivals[0])
 
-    def proof(self, pairs: Sequence[tuple[Contestant, Contestant]]) -> BelievedRow:
+    def proof(self, pairs: Sequence[tuple[ModelShare, ModelShare]]) -> PairedTest:
         """The row with the largest difference among those that make each first model better than the second:
         the kinds of the heading that they do better on, else all lies.
         """
@@ -193,7 +193,7 @@ class _Speaker:
         rows = [self.row(rival, subtype) for rival in rivals for subtype in at]
         return max(rows, key=lambda row: abs(row.difference))
 
-    def proof_of_tie(self, tied: Sequence[Contestant], behind: Sequence[Contestant]) -> BelievedRow:
+    def proof_of_tie(self, tied: Sequence[ModelShare], behind: Sequence[ModelShare]) -> PairedTest:
         """The row of a tie: of two tied models that at which one of them is better, if there is one."""
         if behind:
             return self.proof([(self.base, loser) for loser in behind])
@@ -211,7 +211,7 @@ class _Speaker:
         do = "does" if len(rivals) == 1 else "do"
         return f"{self.named(rivals)} {do} no better than {self.name(self.base)}."
 
-    def tied(self, tied: Sequence[Contestant], behind: Sequence[Contestant]) -> str:
+    def tied(self, tied: Sequence[ModelShare], behind: Sequence[ModelShare]) -> str:
         """Rivals that are tied with the baseline, and those that are fooled more often."""
         base = self.names[self.base.model]
         if behind:
@@ -221,13 +221,13 @@ class _Speaker:
             return joined(f"{base} and {self.named(tied)} are tied.", self.opposed(tied[0]))
         return f"{base} is tied with {self.named(tied)}."
 
-    def be_less(self, contestants: Sequence[Contestant]) -> str:
+    def be_less(self, contestants: Sequence[ModelShare]) -> str:
         """Return the statement that models are fooled less often, or move less."""
         if self.comparison.is_movement:
             return "moves less" if len(contestants) == 1 else "move less"
         return f"{_be(contestants)} fooled less often"
 
-    def better_at(self, winner: Contestant, loser: Contestant) -> list[str]:
+    def better_at(self, winner: ModelShare, loser: ModelShare) -> list[str]:
         """Subtypes at which one of the two, one of them the baseline, is clearly better."""
         is_base = winner is self.base
         rival = loser if is_base else winner
@@ -242,7 +242,7 @@ class _Speaker:
         ]
 
     def skills(
-        self, winners: Sequence[Contestant], losers: Sequence[Contestant] | None = None
+        self, winners: Sequence[ModelShare], losers: Sequence[ModelShare] | None = None
     ) -> str:
         """Return the strengths of all winners over all losers; with two models, also those of the loser."""
         against = [self.base] if losers is None else losers
@@ -256,7 +256,7 @@ class _Speaker:
         other_clause = self.clause(self.names[loser.model], self.better_at(loser, winner), True)
         return ", ".join(filter(None, [clause, other_clause])) + "." * bool(clause or other_clause)
 
-    def opposed(self, rival: Contestant) -> str:
+    def opposed(self, rival: ModelShare) -> str:
         """Return the strengths of each of two tied models."""
         clauses = [
             self.clause(self.names[winner.model], self.better_at(winner, loser), True)
@@ -277,7 +277,7 @@ class _Speaker:
             return f"{subject} {'moves' if is_one else 'move'} less on {nouns(subtypes)}"
         return f"{subject} {does_better(subtypes, is_one)}"
 
-    def shares(self, winners: Sequence[Contestant]) -> str:
+    def shares(self, winners: Sequence[ModelShare]) -> str:
         """Compute how often each model is fooled, or how far it moves."""
         if self.comparison.is_movement:
             return self.movements(winners)
@@ -290,7 +290,7 @@ class _Speaker:
             values = {self.base.model: row.base, self.rivals[0].model: row.value}
         return self.listed_values(winners, values, verb, rest, share, believes)
 
-    def movements(self, winners: Sequence[Contestant]) -> str:
+    def movements(self, winners: Sequence[ModelShare]) -> str:
         """Compute how far each model moves."""
         unit = self.comparison.unit
 
@@ -303,7 +303,7 @@ class _Speaker:
 
     def listed_values(
         self,
-        winners: Sequence[Contestant],
+        winners: Sequence[ModelShare],
         values: Mapping[str, float],
         verb: str,
         rest: str,
@@ -330,7 +330,7 @@ class _Speaker:
                 figures.append(f"{self.names[contestant.model]}{between}{figure}")
         return ", ".join(figures) + "."
 
-    def remarks(self, heading: str, winners: Sequence[Contestant]) -> list[str]:
+    def remarks(self, heading: str, winners: Sequence[ModelShare]) -> list[str]:
         """Kinds of edit on which two are tied, the results of the other rivals, and the models that failed their
         checks."""
         lines = []
@@ -344,7 +344,7 @@ class _Speaker:
         )
         return [*lines, *self.notes("a control" not in heading)]
 
-    def ties(self, rival: Contestant) -> str:
+    def ties(self, rival: ModelShare) -> str:
         """Return the types of edit on which a rival and the baseline are tied."""
         rows = [self.row(rival, subtype) for subtype in self.subtypes]
         tied = [row.subtype for row in rows if row.verdict == "tied"]
@@ -355,11 +355,11 @@ class _Speaker:
             return f"On {len(tied)} of {len(self.subtypes)} kinds of edit {two}."
         return f"On {nouns(tied)} {two}."
 
-    def others(self, rivals: Sequence[Contestant], heading: str) -> list[str]:
+    def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
         """Return the results of rivals that the heading omits; equal ones in one sentence."""
         if self.is_pair:
             return []
-        groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[Contestant]] = {}
+        groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[ModelShare]] = {}
         for rival in rivals:
             better, worse = self.better_at(rival, self.base), self.better_at(self.base, rival)
             verdict = self.row(rival).verdict
@@ -373,7 +373,7 @@ class _Speaker:
 
     def group(
         self,
-        rivals: Sequence[Contestant],
+        rivals: Sequence[ModelShare],
         verdict: str,
         better: tuple[str, ...],
         worse: tuple[str, ...],
@@ -422,5 +422,5 @@ class _Speaker:
         return lines
 
 
-def _be(contestants: Sequence[Contestant]) -> str:
+def _be(contestants: Sequence[ModelShare]) -> str:
     return "is" if len(contestants) == 1 else "are"

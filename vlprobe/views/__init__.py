@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vlprobe.views import (
-        believed,
         bins,
         cases,
         changes,
-        compare,
         comparisons,
         crossed,
         estimates,
@@ -25,9 +23,9 @@ if TYPE_CHECKING:
         fitness,
         gate,
         kinds,
-        leaders,
         mixed,
         paired_outcomes,
+        paired_tests,
         paper_tables,
         papers,
         pattern_groups,
@@ -52,11 +50,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "believed",
     "bins",
     "cases",
     "changes",
-    "compare",
     "comparisons",
     "crossed",
     "estimates",
@@ -68,9 +64,9 @@ __all__ = [
     "fitness",
     "gate",
     "kinds",
-    "leaders",
     "mixed",
     "paired_outcomes",
+    "paired_tests",
     "paper_tables",
     "papers",
     "pattern_groups",

@@ -10,7 +10,7 @@ from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.views import runs
-from vlprobe.views.compare import NOT_OF_MODELS, compare
+from vlprobe.views.paired_tests import NOT_OF_MODELS, compare_metrics
 from vlprobe.views.records import DifferenceRow, records
 from vlprobe.views.runs import QuestionSet
 
@@ -85,7 +85,9 @@ def promises(
             )
         if not (math.isfinite(limit) and limit >= 0):
             raise InvalidInput(f"'{name}={limit}' is no limit. Expected a number of 0 or more.")
-    table = compare(store, question_set, question_set.models, averaging, only=tuple(max_drops))
+    table = compare_metrics(
+        store, question_set, question_set.models, averaging, only=tuple(max_drops)
+    )
     rows = {row.metric: row for row in records(DifferenceRow, table)}
     return [
         _promise(rows[name], metrics[name].direction == "up", limit, is_strict)

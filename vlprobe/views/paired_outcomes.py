@@ -1,43 +1,18 @@
-"""Outcomes of two models on the same cases: which of the two is fooled, with a p-value, and their
-margins.
+"""The cases that fool both, one or none of two models, and both margins of each."""
 
-They come from the scores that each run stores, case by case; `views.compare` compares metrics.
-"""
+from dataclasses import replace
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
 import pandas as pd
 
 from vlprobe.errors import NotFound
-from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.storage.store import Store
-from vlprobe.types import Measure
 from vlprobe.views.cases import outcomes
-from vlprobe.views.compare import select_runs
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_tests import select_runs
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.unit_counts import BUCKETS, unit_counts
+from vlprobe.views.unit_counts import BUCKETS
 
 POINTS = 3000  # of a scatter: more take long to send and cover each other
-
-
-@dataclass(frozen=True)
-class PairedOutcomes:
-    """Outcomes of two models on the cases of one kind, and whether one is fooled more often than
-    the other.
-    """
-
-    counts: dict[str, int]  # by the names of BUCKETS
-    tied_first: int  # ties, which are among the fooled
-    tied_second: int
-    unknown: int  # cases that a model could not answer: in no bucket
-    difference: float  # of the shares of wrong answers, first minus second
-    p: float
-    # One answer of each model to an item, so that McNemar's exact test holds; else items are
-    # exchanged.
-    independent: bool
 
 
 def bucket(case_filter: Filter, name: str) -> Filter:
@@ -77,88 +52,6 @@ def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dic
         name: counts[second_outcome][outcome] for name, (outcome, second_outcome) in BUCKETS.items()
     }
     return by_bucket | {"all": counts[""]["all"]}
-
-
-def paired_outcomes(
-    store: Store, question_set: QuestionSet, first_model: str, second_model: str, kind: str
-) -> PairedOutcomes:
-    """Two models' outcomes on the cases of one kind, and whether they differ by more than chance.
-
-    Cases of one picture are not independent. So McNemar's exact test is for sets in which every
-    item has one case of this kind; else the p-value is that of `estimate.differences`, in which
-    items exchange all their answers at once.
-    """
-    runs = select_runs(question_set, (first_model, second_model))
-    table = unit_counts(store, question_set.key, runs, kind)
-    unit_codes, _ = pd.factorize(table["unit"], sort=True)
-    by_unit = {name: np.bincount(unit_codes, table[f"{name}_1"]) for name in BUCKETS}
-    counts = {name: int(values.sum()) for name, values in by_unit.items()}
-    answered = np.sum(list(by_unit.values()), axis=0)
-    has_answers = answered > 0
-    answered = answered[has_answers]
-    asked_once = all(run.n_orders == 1 for run in runs)
-    independent = _is_independent(answered) and asked_once
-    wrong = [float(np.sum(table[f"{name}_1"])) for name in ("base_believes", "model_believes")]
-    if independent:
-        p = (
-            estimate.mcnemar(
-                counts["only_first"],
-                counts["only_second"],
-            )
-            if len(answered)
-            else np.nan
-        )
-    else:
-        first, second = (
-            Measure(
-                np.bincount(unit_codes, table[f"{name}_1"])[has_answers] / answered,
-                answered,
-                np.arange(len(answered)),
-            )
-            for name in ("base_believes", "model_believes")
-        )
-        p = estimate_cache.differences([(first, second)], len(answered))[0].p
-    n_cases, tied_first, tied_second = (
-        int(np.sum(table[name])) for name in ("n_cases", "tied_0", "tied_1")
-    )
-    return PairedOutcomes(
-        counts,
-        tied_first=tied_first,
-        tied_second=tied_second,
-        unknown=n_cases - sum(counts.values()),
-        difference=(wrong[0] - wrong[1]) / max(sum(counts.values()), 1),
-        p=p,
-        independent=independent,
-    )
-
-
-def _is_independent(answered: np.ndarray) -> bool:
-    """Return whether no item has two cases: then McNemar's exact test holds."""
-    return bool((answered == 1).all())
-
-
-def paired_differences(
-    pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: bool
-) -> list[estimate.Difference]:
-    """`estimate.differences` with McNemar's exact p where it holds, as in `paired_outcomes`.
-
-    Args:
-        pairs: Two models' shares of lies believed, or movements, a row an item that both answered;
-            the weight is the number of its cases.
-        n_items: Number of items in the question set.
-        are_rates: Whether the values are shares.
-    """
-    if not n_items:
-        return [estimate.Difference() for _ in pairs]
-    differences = estimate_cache.differences(pairs, n_items, [are_rates] * len(pairs))
-    for index, (measure, second_measure) in enumerate(pairs):
-        values = np.concatenate([measure.value, second_measure.value])
-        is_binary = are_rates and bool(np.isin(values, (0.0, 1.0)).all())
-        if is_binary and differences[index].n_items > 1 and _is_independent(measure.weight):
-            difference = measure.value - second_measure.value
-            p = estimate.mcnemar(int((difference > 0).sum()), int((difference < 0).sum()))
-            differences[index] = replace(differences[index], p=p)
-    return differences
 
 
 def scatter(

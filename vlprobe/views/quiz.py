@@ -20,7 +20,7 @@ from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views.changes import in_step
-from vlprobe.views.compare import SIGNIFICANCE
+from vlprobe.views.paired_tests import SIGNIFICANCE
 from vlprobe.views.records import CaseRow, records
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import ModelVerdict, model_verdict

@@ -224,7 +224,7 @@ class SeedsRow:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceRow:
-    """A model's difference from the baseline in one metric, as `views.compare.compare` tells it."""
+    """A model's difference from the baseline in one metric, as `views.paired_tests.compare_metrics` tells it."""
 
     metric: str
     averaging: str

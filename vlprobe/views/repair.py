@@ -18,8 +18,8 @@ from vlprobe.metrics import estimate
 from vlprobe.models.demo_weights import FOLDER
 from vlprobe.storage.store import Store
 from vlprobe.training import outputs
-from vlprobe.views.compare import COMPARED, compare, verdict
 from vlprobe.views.estimates import estimates
+from vlprobe.views.paired_tests import COMPARED, compare_metrics, verdict
 from vlprobe.views.records import DifferenceRow, records
 from vlprobe.views.runs import metrics, question_set, question_set_rows
 
@@ -100,7 +100,7 @@ def repair_moves(
         A row a metric and step: probe, metric, step ("loss": after minus control; "training":
         control minus before), base, value, difference (value minus base), low, high (95 %), p
         (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as of
-        `compare`).
+        `compare_metrics`).
 
     Raises:
         InvalidInput: the three are not three.
@@ -113,7 +113,7 @@ def repair_moves(
     tables = []
     for probe, names in numbers:
         if probe in keys:
-            compared = compare(
+            compared = compare_metrics(
                 store,
                 question_set(store, keys[probe]),
                 (control, after, before),

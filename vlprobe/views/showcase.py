@@ -19,7 +19,7 @@ from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
-from vlprobe.views.leaders import credible_models
+from vlprobe.views.paired_tests import fit_models
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
@@ -60,7 +60,7 @@ def rated_models(question_set: QuestionSet) -> tuple[str, ...]:
 
 def headline_models(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
     """The rated models that failed no check of being better than chance on these pictures; without any, all of them."""
-    rated, credible = rated_models(question_set), credible_models(store, question_set)
+    rated, credible = rated_models(question_set), fit_models(store, question_set)
     return tuple(name for name in rated if name in credible) or rated
 
 
@@ -214,7 +214,7 @@ def furthest_models(
     counts = lie_counts(store, question_set, kind)
     shares = {(count.model, count.subtype): count.share for count in counts}
     answers = {count.subtype: count.n_lies for count in counts if count.model == model}
-    credible = credible_models(store, question_set)
+    credible = fit_models(store, question_set)
 
     def distance(other: str) -> float:
         return sum(

@@ -15,11 +15,11 @@ from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.mixed.case import MixedCase, mixed_case
+from vlprobe.views.paired_tests import PairedTests, rank_models
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet, question_sets
 from vlprobe.views.runs import question_set as open_set
 from vlprobe.views.showcase import headline_models
-from vlprobe.views.standings import Standings, standings
 from vlprobe.views.wall import WallCard
 
 MOST_OPENERS = 200
@@ -66,7 +66,7 @@ class Story:
         str, ...
     ]  # headline models: no controls, none that failed its checks, if there are others
     opener: Opener | None
-    standings: Standings
+    standings: PairedTests
     mixture: MixedStory | None
     runs: tuple[RunRow, ...] = ()  # of all models
 
@@ -90,7 +90,7 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
         n_items=newest.n_items,
         models=models,
         opener=opener(store, question_set, kind, case_id),
-        standings=standings(store, question_set, kind),
+        standings=rank_models(store, question_set, kind),
         mixture=None if is_search else mixture(store, newest.dataset, models),
         runs=question_set.runs,
     )

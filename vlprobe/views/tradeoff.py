@@ -11,7 +11,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.types.presentation import TradeOff
 from vlprobe.views import estimates, runs
-from vlprobe.views.leaders import credible_models, pareto_front, wins
+from vlprobe.views.paired_tests import fit_models, pareto_front, wins
 from vlprobe.views.papers import chances, rescaled
 from vlprobe.views.runs import QuestionSet
 
@@ -36,7 +36,7 @@ def trade_off(
         unit: "cosine" or "spread".
 
     Returns:
-        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as `leaders.pareto_front`), by
+        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as `paired_tests.pareto_front`), by
         model.
     """
     sides = trade_off_sides(question_set.probe)
@@ -44,7 +44,7 @@ def trade_off(
         raise NotFound("trade-off metric", up, sides.ups)
     table = estimates.estimates(store, question_set, "all", averaging, unit)
     points = _points(table.loc[table["metric"] == sides.down], table.loc[table["metric"] == up])
-    credible, chance = credible_models(store, question_set), chances(store, question_set)[up]
+    credible, chance = fit_models(store, question_set), chances(store, question_set)[up]
     models = [model for model in points["model"] if model in credible]
     won: set[tuple[str, str, str]] = set()
     for model in models:

@@ -98,7 +98,7 @@ def test_failures_are_the_lowest_margins(asked: Results):
 
 def test_compare_is_paired_and_says_no_more_than_is_known(asked: Results):
     compared = vlprobe.compare(asked, *CONTROLS)
-    expected = views.compare.compare(asked.store, asked.question_set, tuple(CONTROLS))
+    expected = views.paired_tests.compare_metrics(asked.store, asked.question_set, tuple(CONTROLS))
     assert compared.table.equals(expected)
     assert "better" not in compared.sentence.lower()  # neither control may be called so
     assert compared.only.keys() == set(CONTROLS)

@@ -20,8 +20,8 @@ from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.html.embed import embed
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring import thumbnails
-from vlprobe.views.believed import Comparison
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_tests import PairedTests
 from vlprobe.views.records import answer_records
 from vlprobe.views.wall import WallCard
 
@@ -37,7 +37,7 @@ class Side:
     n_cases: int
 
 
-def draw_columns(contest: PageSubject, comparison: Comparison, parting: Parting) -> Filter:
+def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting) -> Filter:
     """Heading, both columns, and what both do; returns the filter of the left one."""
     kind = contest.kind_presentation
     row = comparison.row(parting.rival, parting.subtype)
@@ -55,7 +55,7 @@ def draw_columns(contest: PageSubject, comparison: Comparison, parting: Parting)
     return sides[0].case_filter
 
 
-def _sides(contest: PageSubject, comparison: Comparison, parting: Parting) -> tuple[Side, Side]:
+def _sides(contest: PageSubject, comparison: PairedTests, parting: Parting) -> tuple[Side, Side]:
     """The left column, of what the baseline alone believes, and the right one."""
     row = comparison.row(parting.rival, parting.subtype)
     base, rival = contest.model, parting.rival

@@ -10,7 +10,7 @@ from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.state import PageSubject, mark_picked, model_name, quiet, view
 from vlprobe.render import forest
-from vlprobe.views.believed import BelievedRow, Comparison
+from vlprobe.views.paired_tests import PairedTest, PairedTests
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Parting:
     rival: str
 
 
-def parting(contest: PageSubject, comparison: Comparison, proof: BelievedRow) -> Parting:
+def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
     """The row that the URL names, else the one that proves the heading; of another model that the URL names, the
     type of edit at which it is clearly furthest from the baseline.
     """
@@ -34,7 +34,7 @@ def parting(contest: PageSubject, comparison: Comparison, proof: BelievedRow) ->
     return Parting(row.subtype, rival)
 
 
-def draw_forest(contest: PageSubject, comparison: Comparison, proof: BelievedRow) -> Parting:
+def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
     """The plot, with the row open that proves the heading; returns the row whose pictures are shown."""
     open_row = parting(contest, comparison, proof)
     kind = contest.kind_presentation
@@ -59,7 +59,7 @@ def draw_forest(contest: PageSubject, comparison: Comparison, proof: BelievedRow
     return open_row
 
 
-def _choose(comparison: Comparison) -> None:
+def _choose(comparison: PairedTests) -> None:
     """The row that was pressed goes into the URL."""
     position = st.session_state["forest"].get("row")
     if not position:

@@ -4,9 +4,8 @@ and p, and the question set.
 
 import functools
 import math
-from dataclasses import asdict
+from collections.abc import Mapping
 
-import pandas as pd
 import streamlit as st
 
 from vlprobe import views
@@ -18,26 +17,23 @@ from vlprobe.render.html import compare
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.surfaces.report.selection import defused
 from vlprobe.types import AS_PAPER, POOLED
-from vlprobe.views.believed import Comparison
-from vlprobe.views.compare import SIGNIFICANCE
-from vlprobe.views.paired_outcomes import PairedOutcomes
+from vlprobe.views.paired_tests import SIGNIFICANCE, PairedTests
 
 MEASURED = (
-    "Every lie counts once in the plot above: a model's share is what it believes of the lies that "
-    "both models answered. Pictures are resampled as a whole, and p asks how often a difference as "
-    "large comes about when the two models' answers to each picture are exchanged by a fair coin. "
-    "It is raised for all rows of the plot (Holm's method)."
+    "Each wrong caption counts once in the plot above; a model's share is of those that both models answered. "
+    "Intervals resample pictures. p-values: paired permutation test by picture (McNemar's exact test where each "
+    "picture has one answer), Holm-corrected for all rows."
 )
 
 
-def draw_measured(contest: PageSubject, comparison: Comparison, rival: str) -> None:
+def draw_measured(contest: PageSubject, comparison: PairedTests, rival: str) -> None:
     """The fold with units, averaging, every number with its interval and p."""
     with fold("measured", "How it is measured", ":material/function:") as is_open:
         if is_open:
             _draw_numbers(contest, comparison, rival)
 
 
-def draw_details(contest: PageSubject, comparison: Comparison) -> None:
+def draw_details(contest: PageSubject, comparison: PairedTests) -> None:
     """The fold with notes, the questions and the files."""
     with fold("details", "Details", ":material/data_object:") as is_open:
         if is_open:
@@ -46,23 +42,17 @@ def draw_details(contest: PageSubject, comparison: Comparison) -> None:
             _draw_downloads(contest, comparison)
 
 
-def _draw_numbers(contest: PageSubject, comparison: Comparison, rival: str) -> None:
+def _draw_numbers(contest: PageSubject, comparison: PairedTests, rival: str) -> None:
     with st.container(horizontal=True):
         unit = frame.unit(contest)
         averaging = frame.averaging(contest)
     quiet(MEASURED)
-    _draw_rows(contest, comparison)
+    st.html(compare.rows_table(comparison, contest.names))
     if contest.kind not in movement_kinds():
-        outcomes = view(
-            views.paired_outcomes.paired_outcomes,
-            contest.question_set,
-            contest.model,
-            rival,
-            contest.kind,
-        )
-        names = contest.names
-        quiet(parted_in_words(outcomes, names[contest.model], names[rival]))
-    table = view(views.compare.compare, contest.question_set, contest.compared, averaging, unit)
+        quiet(parted_in_words(comparison, rival, contest.names))
+    table = view(
+        views.paired_tests.compare_metrics, contest.question_set, contest.compared, averaging, unit
+    )
     st.subheader("The numbers", anchor=False)
     quiet(AVERAGED[averaging])
     if not any(table["verdict"]):
@@ -80,39 +70,33 @@ def _draw_numbers(contest: PageSubject, comparison: Comparison, rival: str) -> N
         quiet(f"Not asked here, or unknown for these models: {', '.join(unknown)}.")
 
 
-def _draw_rows(contest: PageSubject, comparison: Comparison) -> None:
-    """The rows of the plot as a table, with p."""
-    st.html(compare.rows_table(comparison, contest.names))
-
-
-def parted_in_words(outcomes: PairedOutcomes, baseline: str, rival: str) -> str:
+def parted_in_words(comparison: PairedTests, rival: str, names: Mapping[str, str]) -> str:
     """Compute how often only one of the two is fooled, and whether that may be chance."""
-    only_first, only_second = outcomes.counts["only_first"], outcomes.counts["only_second"]
-    if math.isnan(outcomes.p):
+    row, baseline = comparison.row(rival), comparison.baseline.model
+    if math.isnan(row.p):
         return ""
-    worse, better = (rival, baseline) if outcomes.difference < 0 else (baseline, rival)
-    split = f"{worse} is fooled more often than {better}, by more than chance explains"
-    if outcomes.p >= SIGNIFICANCE:
+    better, worse = (baseline, rival) if row.difference > 0 else (rival, baseline)
+    split = (
+        f"{names[worse]} is fooled more often than {names[better]}, by more than chance explains"
+    )
+    if row.p >= SIGNIFICANCE:
         split = "These are tied: a split as uneven may be chance"
-    how = "each case decided by a fair coin (McNemar's exact test)"
-    if not outcomes.independent:
-        how = "each picture's answers exchanged as a whole by a fair coin (randomization test)"
     ties = [
-        f"{name} {count:,}"
-        for name, count in ((baseline, outcomes.tied_first), (rival, outcomes.tied_second))
-        if count
+        f"{names[each.model]} {each.n_tied:,}"
+        for each in comparison.contestants
+        if each.n_tied and each.model in (baseline, rival)
     ]
     remarks = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
-    if outcomes.unknown:
-        remarks += f" Unknown, and in none of these counts: {outcomes.unknown:,}."
+    if unknown := comparison.n_cases - row.n_lies:
+        remarks += f" Unknown, and in none of these counts: {unknown:,}."
     return (
-        f"{only_first:,} cases fool only {baseline}, {only_second:,} only {rival}, "
-        f"{outcomes.counts['both_fooled']:,} both and {outcomes.counts['both_held']:,} neither. "
-        f"{split} ({charts.compare.chance(outcomes.p)} for this comparison alone; {how}).{remarks}"
+        f"{row.only_base:,} cases fool only {names[baseline]}, {row.only_model:,} only {names[rival]}, "
+        f"{row.both:,} both and {row.neither:,} neither. {split} ({charts.compare.chance(row.p)} for this comparison "
+        f"without correction).{remarks}"
     )
 
 
-def _draw_downloads(contest: PageSubject, comparison: Comparison) -> None:
+def _draw_downloads(contest: PageSubject, comparison: PairedTests) -> None:
     """The numbers as CSV: those of the plot, and every metric."""
     with st.container(horizontal=True):
         st.download_button(
@@ -138,16 +122,15 @@ def _draw_downloads(contest: PageSubject, comparison: Comparison) -> None:
 def _metrics_csv(contest: PageSubject) -> str:
     unit = "spread" if st.query_params.get("unit") == "spread" else "cosine"
     averaging = AS_PAPER if st.query_params.get("average") == AS_PAPER else POOLED
-    table = views.compare.compare(store(), contest.question_set, contest.compared, averaging, unit)
+    table = views.paired_tests.compare_metrics(
+        store(), contest.question_set, contest.compared, averaging, unit
+    )
     return table.map(defused).to_csv(index=False)
 
 
-def rows_csv(comparison: Comparison) -> str:
+def rows_csv(comparison: PairedTests) -> str:
     """The rows of the plot, a column a field."""
-    table = pd.DataFrame(
-        [
-            {"baseline": comparison.baseline.model, "kind": comparison.kind} | asdict(row)
-            for row in comparison.rows
-        ]
-    )
+    table = comparison.table()
+    table.insert(0, "baseline", comparison.baseline.model)
+    table.insert(1, "kind", comparison.kind)
     return table.map(defused).to_csv(index=False)

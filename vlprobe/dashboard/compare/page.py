@@ -16,7 +16,7 @@ from vlprobe.dashboard.state import PageSubject, model_name, n_passing, quiet, v
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.sentences import unbroken
 from vlprobe.render.verdict import Verdict, verdict
-from vlprobe.views.believed import Comparison
+from vlprobe.views.paired_tests import PairedTests
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -54,10 +54,10 @@ def draw_page() -> None:
         drawer.draw_case(contest, drawer_filter, sentence.CARDS, is_grouped)
 
 
-def compared(contest: PageSubject) -> Comparison:
+def compared(contest: PageSubject) -> PairedTests:
     """The comparison that the whole page is about."""
     return view(
-        views.believed.comparison,
+        views.paired_tests.compare_models,
         contest.question_set,
         contest.compared,
         contest.kind,
@@ -65,7 +65,7 @@ def compared(contest: PageSubject) -> Comparison:
     )
 
 
-def _draw_finding(contest: PageSubject, comparison: Comparison) -> Verdict:
+def _draw_finding(contest: PageSubject, comparison: PairedTests) -> Verdict:
     """The finding as the heading, and the text below it."""
     kind = contest.kind_presentation
     finding = verdict(comparison, kind, {model: model_name(model) for model in contest.compared})

@@ -48,7 +48,7 @@ def _strip(
     kind = about.kind_presentation
     rated = views.showcase.rated_models(about.question_set)
     names = {name: model_name(name) for name in rated}
-    credible = view(views.leaders.credible_models, about.question_set)
+    credible = view(views.paired_tests.fit_models, about.question_set)
     strip = home.strip(counts, names, credible, kind, about.looks, address)
     n_more = len(rated) - home.MOST_MODELS
     if n_more <= 0:

@@ -86,7 +86,7 @@ def _case(about: PageSubject, showcase: Showcase) -> dict[str, object]:
         kind,
         about.model,
         {name: model_name(name) for name in view(views.showcase.headline_models, question_set)},
-        view(views.leaders.credible_models, question_set),
+        view(views.paired_tests.fit_models, question_set),
         about.looks,
         picture_source,
         _link(about, showcase).href,

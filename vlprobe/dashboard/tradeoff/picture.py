@@ -50,12 +50,12 @@ def points_of(about: PageSubject, measured: Measured) -> pd.DataFrame:
 def draw_finding(about: PageSubject, measured: Measured) -> steadiest.Finding:
     """The finding as the heading, and the numbers that it rests on."""
     stored = about.question_set
-    leaders = view(views.leaders.leaders, stored, measured.averaging, measured.unit)
+    leaders = view(views.paired_tests.leaders, stored, measured.averaging, measured.unit)
     sides = steadiest.Sides(
         _ordered(about, measured),
         leaders[measured.down.name],
         leaders[measured.up.name],
-        view(views.leaders.credible_models, stored),
+        view(views.paired_tests.fit_models, stored),
         about.names,
         _unit(measured.down, measured),
         _unit(measured.up, measured),
@@ -86,7 +86,7 @@ def draw_picture(about: PageSubject, measured: Measured, best: str) -> None:
     stored = about.question_set
     plane = tradeoff.plane(
         [point for point in points if point.x == point.x and point.y == point.y],
-        view(views.leaders.credible_models, stored),
+        view(views.paired_tests.fit_models, stored),
         _unit(measured.down, measured),
         _unit(measured.up, measured),
     )

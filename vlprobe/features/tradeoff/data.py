@@ -22,7 +22,7 @@ from vlprobe.render.sentences import listed
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views.filter import Filter
-from vlprobe.views.leaders import Leader
+from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import PointRow, PrintedRow, records
 from vlprobe.views.runs import QuestionSet
 
@@ -157,7 +157,7 @@ def trade_off_data(
     sides = views.tradeoff.trade_off_sides(question_set.probe)
     up = up or sides.ups[0]
     table = views.tradeoff.trade_off(store, question_set, up, averaging, unit)
-    leaders = views.leaders.leaders(store, question_set, averaging, unit)
+    leaders = views.paired_tests.leaders(store, question_set, averaging, unit)
     is_printed = unit == "cosine" and question_set.probe == "lgip"
     points = sorted(
         records(PointRow, table),
@@ -169,7 +169,7 @@ def trade_off_data(
         unit,
         tuple(points),
         frozenset(table.loc[table["front"].astype(bool), "model"]),
-        frozenset(views.leaders.credible_models(store, question_set)),
+        frozenset(views.paired_tests.fit_models(store, question_set)),
         tuple(records(PrintedRow, views.tradeoff.published_trade_off(up)) if is_printed else ()),
         views.papers.chances(store, question_set)[up],
         leaders[sides.down],

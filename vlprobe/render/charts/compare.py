@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import QUIET, finished, safe
 from vlprobe.render.numbers import interval, number
-from vlprobe.views.compare import SIGNIFICANCE
+from vlprobe.views.paired_tests import SIGNIFICANCE
 from vlprobe.views.records import ScatterRow, records
 
 BOTH_FOOLED = "#D13B4A"  # red on white and on near-black

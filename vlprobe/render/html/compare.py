@@ -17,7 +17,7 @@ from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import TOO_FEW, number, unit_of
 from vlprobe.render.words import INTERVALS, value_label
 from vlprobe.types import Metric
-from vlprobe.views.believed import Comparison
+from vlprobe.views.paired_tests import PairedTests
 from vlprobe.views.records import DifferenceRow, records
 
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
@@ -72,7 +72,7 @@ def in_words(
     """Return the result of the comparison for each model, as sentences.
 
     Args:
-        compared: What `views.compare.compare` returns.
+        compared: What `views.paired_tests.compare_metrics` returns.
         metrics: The probe's metrics by name.
         unit: "cosine" or "spread".
         styles: What `charts.styles` returns.
@@ -143,7 +143,7 @@ def differences(
     """One row per metric, one column per model: its value, its distance from the baseline, and its p.
 
     Args:
-        compared: What `views.compare.compare` returns.
+        compared: What `views.paired_tests.compare_metrics` returns.
         metrics: The probe's metrics by name, in order.
         unit: "cosine" or "spread".
         styles: What `charts.styles` returns.
@@ -175,7 +175,7 @@ def differences(
     return table("Each model against the baseline", head, lines), unknown
 
 
-def rows_table(comparison: Comparison, names: Mapping[str, str]) -> str:
+def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
     """The rows of the forest plot as a table: shares, differences, intervals and p.
 
     Args:

@@ -12,7 +12,7 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import column_heads, metric_row, model_label, table, tag
 from vlprobe.render.words import movement_kinds
 from vlprobe.types import Metric
-from vlprobe.views.leaders import Leader
+from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts
 
@@ -89,7 +89,7 @@ def headline(
         models: Columns, in order.
         styles: What `charts.styles` returns.
         chances: What guessing gets on each metric.
-        leaders: What `views.leaders.leaders` returns; who leads is set in bold.
+        leaders: What `views.paired_tests.leaders` returns; who leads is set in bold.
 
     Returns:
         The table; and the labels of metrics that no model has.

@@ -12,9 +12,8 @@ from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
 from vlprobe.render.wall import BELIEVED
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import Contestant
+from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
 from vlprobe.views.showcase import LEAST_ANSWERS
-from vlprobe.views.standings import Standings, SubtypeShare
 from vlprobe.views.story import MixedStory, Story
 
 MOST_FIGURES = 4
@@ -70,11 +69,11 @@ def _title(story: Story, kind: KindPresentation, renamed: Mapping[str, str]) -> 
 # How often.
 
 
-def _how_often(standings: Standings, kind: KindPresentation) -> list[Slide]:
+def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
     """The types of edit, the one that fools least first."""
     rows = [
         row
-        for row in standings.subtypes
+        for row in standings.shares
         if row.n_answers >= LEAST_ANSWERS and not math.isnan(row.share)
     ][:MOST_FIGURES]
     if len(rows) < 2:
@@ -92,7 +91,7 @@ def _how_often(standings: Standings, kind: KindPresentation) -> list[Slide]:
     n_models = len(standings.fit)
     whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
     lines = [f"{_upper(wrong(row.subtype))}: {_share(row)}." for row in reversed(rows)]
-    left_out = len(standings.subtypes) - len(rows)
+    left_out = len(standings.shares) - len(rows)
     remainder = f" {_upper(counted(left_out, 'more type'))} not shown." if left_out else ""
     return [
         Slide(
@@ -130,7 +129,7 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _share(row: SubtypeShare | Contestant) -> str:
+def _share(row: SubtypeShare | ModelShare) -> str:
     """A share with its interval in words."""
     ends = interval(row.low, row.high, "rate")
     between = f", with 95 % confidence between {ends.replace(' to ', ' % and ')}" if ends else ""
@@ -174,7 +173,7 @@ def _who_is_better(
 
 
 def _apart(
-    contestants: Sequence[Contestant], standings: Standings, names: Mapping[str, str]
+    contestants: Sequence[ModelShare], standings: PairedTests, names: Mapping[str, str]
 ) -> list[str]:
     """Controls and models that failed their checks: named, but not drawn with the others."""
     return [
@@ -185,7 +184,7 @@ def _apart(
 
 
 def _headline(
-    contestants: Sequence[Contestant], standings: Standings, kind: KindPresentation
+    contestants: Sequence[ModelShare], standings: PairedTests, kind: KindPresentation
 ) -> str:
     """Compute how often the models together are fooled."""
     if standings.is_movement:
@@ -201,7 +200,7 @@ def _headline(
     return ranking.frequency_sentence(n_believed, n_lies, kind.lies, happened)
 
 
-def _bars(contestants: Sequence[Contestant], standings: Standings) -> tuple[Bar, ...]:
+def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[Bar, ...]:
     best, _ = ranking.best_and_worst(standings)
     ends = [
         max(filter(math.isfinite, (contestant.share, contestant.high)), default=0.0)
@@ -226,7 +225,7 @@ def _bars(contestants: Sequence[Contestant], standings: Standings) -> tuple[Bar,
     )
 
 
-def _measured(standings: Standings, kind: KindPresentation, dataset: str) -> str:
+def _measured(standings: PairedTests, kind: KindPresentation, dataset: str) -> str:
     about = f"{standings.n_cases:,} {kind.lies}. {dataset}."
     if standings.is_movement:
         return f"How far each model moves: {about} Lines: 95 % intervals."
@@ -235,7 +234,7 @@ def _measured(standings: Standings, kind: KindPresentation, dataset: str) -> str
 
 
 def _ranking_notes(
-    contestants: Sequence[Contestant], standings: Standings, names: Mapping[str, str]
+    contestants: Sequence[ModelShare], standings: PairedTests, names: Mapping[str, str]
 ) -> tuple[str, ...]:
     lines = []
     for contestant in contestants:
@@ -255,9 +254,9 @@ def _ranking_notes(
         remark = remark or (" It failed its checks." if contestant.is_unfit else "")
         value = number(contestant.share, standings.unit)
         lines.append(f"{names[contestant.model]}: {value}{counts}{ties}{between}.{remark}")
-    n_pairs = len(standings.pairs)
+    n_pairs = len(standings.rows)
     if n_pairs:
-        clear = sum(pair.verdict in ("fewer", "more") for pair in standings.pairs)
+        clear = sum(pair.verdict in ("fewer", "more") for pair in standings.rows)
         lines.append(
             f"{counted(n_pairs, 'pair')} of models compared on the same cases, corrected together "
             f"(Holm): {clear:,} clear, the rest tied or unknown."

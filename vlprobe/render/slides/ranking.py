@@ -9,11 +9,10 @@ import math
 from collections.abc import Collection, Mapping
 
 from vlprobe.render.sentences import count_word, frequency, listed
-from vlprobe.views.believed import Contestant
-from vlprobe.views.standings import Standings
+from vlprobe.views.paired_tests import ModelShare, PairedTests
 
 
-def best_and_worst(standings: Standings) -> tuple[str, str]:
+def best_and_worst(standings: PairedTests) -> tuple[str, str]:
     """The model that is clearly fooled least, and the one that is clearly fooled most; "" where
     there is none.
     """
@@ -29,16 +28,16 @@ def best_and_worst(standings: Standings) -> tuple[str, str]:
     return (best or [""])[0], (worst or [""])[0]
 
 
-def _beside_all(standings: Standings, contestant: Contestant, verdict: str) -> bool:
+def _beside_all(standings: PairedTests, contestant: ModelShare, verdict: str) -> bool:
     rivals = [rival.model for rival in standings.fit if rival is not contestant]
     return all(standings.verdict(contestant.model, rival) == verdict for rival in rivals)
 
 
-def ranking(standings: Standings, names: Mapping[str, str]) -> str:
+def ranking(standings: PairedTests, names: Mapping[str, str]) -> str:
     """Return the better models.
 
     Args:
-        standings: Standings of all models.
+        standings: PairedTests of all models.
         names: Name of each model.
     """
     fit = [contestant for contestant in standings.fit if not math.isnan(contestant.share)]
@@ -62,7 +61,7 @@ def ranking(standings: Standings, names: Mapping[str, str]) -> str:
     return " ".join([*sentences, _of_rest(standings, rest, best, worst)]).strip()
 
 
-def _nobody(standings: Standings) -> str:
+def _nobody(standings: PairedTests) -> str:
     if all(contestant.is_control for contestant in standings.contestants):
         return "Only controls were asked: they are meant to fail."
     if any(contestant.is_fit for contestant in standings.contestants):
@@ -70,7 +69,7 @@ def _nobody(standings: Standings) -> str:
     return "No model here passed its checks, so none is called better."
 
 
-def _of_two(standings: Standings, names: Mapping[str, str]) -> str:
+def _of_two(standings: PairedTests, names: Mapping[str, str]) -> str:
     model, rival = (contestant.model for contestant in standings.fit)
     verdict = standings.verdict(model, rival)
     if verdict == "unknown":
@@ -82,7 +81,7 @@ def _of_two(standings: Standings, names: Mapping[str, str]) -> str:
     return f"{names[best]} is {verb} than {names[worst]}."
 
 
-def _of_rest(standings: Standings, rest: Collection[str], best: str, worst: str) -> str:
+def _of_rest(standings: PairedTests, rest: Collection[str], best: str, worst: str) -> str:
     """Return the result of the models that are neither the best nor the worst."""
     count = count_word(len(rest))
     if len(rest) < 2:
@@ -103,7 +102,7 @@ def _of_rest(standings: Standings, rest: Collection[str], best: str, worst: str)
     return "No model is clearly the best."
 
 
-def leaders(standings: Standings, names: Mapping[str, str]) -> str:
+def leaders(standings: PairedTests, names: Mapping[str, str]) -> str:
     """Models that no other one is clearly better than, as a remark for a speaker; "" of fewer than
     three models, or where one is the best.
     """

@@ -349,11 +349,13 @@ class Compared:
     @functools.cached_property  # .1 to 2 s, and notebooks show it again
     def table(self) -> pd.DataFrame:
         """Paired differences of every metric, the second model minus the first: p by Holm, verdicts."""
-        return views.compare.compare(self.results.store, self.results.question_set, self.models)
+        return views.paired_tests.compare_metrics(
+            self.results.store, self.results.question_set, self.models
+        )
 
     @functools.cached_property  # a sentence and a picture are made of it
     def _verdict(self) -> render_verdict.Verdict:
-        believed = views.believed.comparison(
+        believed = views.paired_tests.compare_models(
             self.results.store, self.results.question_set, self.models, self.kind
         )
         return render_verdict.verdict(believed, self._presented)

@@ -21,7 +21,7 @@ from vlprobe.surfaces.report import figures
 from vlprobe.surfaces.report.page import remark
 from vlprobe.surfaces.report.subject import LARGE, SMALL, UNIT, Subject
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import Comparison
+from vlprobe.views.paired_tests import PairedTests
 from vlprobe.views.records import CaseRow, answer_records, records
 
 FAILURES = 6  # cases, each of another picture
@@ -41,7 +41,7 @@ def first_page(subject: Subject) -> list[htpy.Node]:
     names = sentence_names(models, renamed)
     nodes: list[htpy.Node] = []
     if len(models) > 1:
-        comparison = views.believed.comparison(store, question_set, models, name, UNIT)
+        comparison = views.paired_tests.compare_models(store, question_set, models, name, UNIT)
         sentences = verdict(comparison, kind, renamed)
         nodes = [
             htpy.h2[sentences.heading],
@@ -52,7 +52,7 @@ def first_page(subject: Subject) -> list[htpy.Node]:
 
 
 def _chart(
-    subject: Subject, comparison: Comparison, kind: KindPresentation, names: Mapping[str, str]
+    subject: Subject, comparison: PairedTests, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[htpy.Node]:
     """The shares behind the verdict, one mark per model, with the names that the verdict uses."""
     lies = kind.lies[:1].upper() + kind.lies[1:]

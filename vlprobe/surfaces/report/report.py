@@ -30,9 +30,8 @@ from vlprobe.surfaces.report.page import commands, page, remark, table
 from vlprobe.surfaces.report.subject import LARGE, SMALL, UNIT, Subject
 from vlprobe.types import POOLED
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.compare import compare
 from vlprobe.views.filter import Filter
-from vlprobe.views.leaders import leaders
+from vlprobe.views.paired_tests import compare_metrics, leaders
 from vlprobe.views.paper_tables import paper_tables
 from vlprobe.views.papers import chances, remade
 from vlprobe.views.records import CaseRow, answer_records, records
@@ -173,7 +172,7 @@ def _trade_off(subject: Subject) -> list[htpy.Node]:
 def _differences(subject: Subject) -> list[htpy.Node]:
     if len(subject.models) < 2:
         return []
-    compared = compare(subject.store, subject.question_set, subject.models)
+    compared = compare_metrics(subject.store, subject.question_set, subject.models)
     if not any(compared["verdict"]):
         return []
     main_metrics = subject.presentation.main_metrics

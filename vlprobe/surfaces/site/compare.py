@@ -12,7 +12,7 @@ from vlprobe.render.sentences import unbroken
 from vlprobe.render.verdict import verdict
 from vlprobe.surfaces.site.subject import Subject, Values, entries
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.believed import Comparison
+from vlprobe.views.paired_tests import PairedTests
 from vlprobe.views.records import AnswerRow, answer_records
 from vlprobe.views.wall import ANSWER_BODIES, WallCard
 
@@ -109,7 +109,7 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
     """Return the data of the page for a kind, and the numbers of the cases that it shows."""
     columns = Columns(subject, kind_name)
     comparisons = [
-        views.believed.comparison(subject.store, subject.question_set, models, kind_name)
+        views.paired_tests.compare_models(subject.store, subject.question_set, models, kind_name)
         for models in contests(columns.models)
     ]
     subtypes = list(dict.fromkeys(row.subtype for each in comparisons for row in each.rows))
@@ -127,7 +127,7 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
 
 
 def _contest(
-    subject: Subject, kind: KindPresentation, comparison: Comparison, subtypes: Sequence[str]
+    subject: Subject, kind: KindPresentation, comparison: PairedTests, subtypes: Sequence[str]
 ) -> Values:
     """The verdict, the forest, and the text below the columns of each row."""
     finding = verdict(comparison, kind, subject.names)

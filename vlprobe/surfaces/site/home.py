@@ -32,7 +32,7 @@ def home_values(
     store, question_set = subject.store, subject.question_set
     kind = subject.presentation.kind(kind_name)
     headline = views.showcase.headline_models(store, question_set)
-    credible = views.leaders.credible_models(store, question_set)
+    credible = views.paired_tests.fit_models(store, question_set)
     model = headline[0]
     about = {"set": subject.key, "kind": kind_name}
     count = min(FAILURES, subject.limits.n_cases)

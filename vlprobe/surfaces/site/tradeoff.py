@@ -30,8 +30,8 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
         records(PointRow, table),
         key=lambda row: (is_control(row.model), -row.y if row.y == row.y else 9e9),
     )
-    fit = views.leaders.credible_models(store, question_set)
-    leaders = views.leaders.leaders(store, question_set, unit=UNIT)
+    fit = views.paired_tests.fit_models(store, question_set)
+    leaders = views.paired_tests.leaders(store, question_set, unit=UNIT)
     x_unit, y_unit = _unit(down), _unit(up)
     finding = steadiest.finding(
         steadiest.Sides(

@@ -1,0 +1,818 @@
+"""Paired tests of models on the items that both answered: which one is better, by how much, and which are tied.
+
+Every claim that one model is better than another rests on this file. Two kinds of numbers are tested alike: the share
+of wrong captions that a model prefers (or its mean movement), from the margins of each case, and metrics, from the sums
+that a run stores for each item. A wrong caption is preferred if it scores at least as high as the true one, so ties
+count as preferred; what a model could not answer counts nowhere. Intervals come from resampled items. p is McNemar's
+exact test where each item has one answer, else a randomization test by item; it is raised for all tests of a table
+(Holm), and from SIGNIFICANCE up two models are tied. Controls, and models that failed a check of being better than
+chance on the same pictures, are never better than another model.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.metrics import estimate, estimate_cache
+from vlprobe.models.doctor import examine
+from vlprobe.registry import is_control
+from vlprobe.storage.store import Store
+from vlprobe.types import POOLED, Estimate, Measure, Metric
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views import estimates, sums
+from vlprobe.views.papers import chances
+from vlprobe.views.records import DifferenceRow, EstimateRow, PointRow, RunRow, records
+from vlprobe.views.runs import QuestionSet
+from vlprobe.views.unit_counts import BUCKETS, Counts, unit_counts
+
+SIGNIFICANCE = 0.05  # Holm's p must stay below it, or the two models are tied
+NOT_OF_MODELS = ("words_t2t_accuracy",)  # a property of the texts: the same for every model
+MOST_SUBTYPES = 12  # types of edit with tests of their own; of more, those with the most cases
+COMPARED = [column.name for column in fields(DifferenceRow)]
+# A model's share against that of guessing; "unknown" where guessing, or its interval, is unknown.
+Standing = Literal["above", "guessing", "below", "unknown"]
+RowVerdict = Literal["fewer", "more", "tied", "unknown"]
+MIRRORED: Mapping[RowVerdict, RowVerdict] = {"fewer": "more", "more": "fewer"}
+VERDICTS = {  # on a metric, by the direction that is better
+    "up": {"fewer": "worse", "more": "better"},
+    "down": {"fewer": "better", "more": "worse"},
+    "none": {"fewer": "differs", "more": "differs"},
+}
+AtChance = Collection[
+    tuple[str, str]
+]  # digests of models and of datasets on which they failed a check
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShare:
+    """One model on all cases of a kind that it answered; unknown numbers are NaN."""
+
+    model: str
+    n_lies: int  # answers: two per case if the model ran in both orders
+    n_believed: int
+    n_tied: int  # among the believed ones
+    share: float  # of wrong captions preferred, or the mean movement
+    low: float
+    high: float
+    standing: Standing
+    is_control: bool = False
+    is_unfit: bool = False  # failed a check of being better than chance on these pictures
+
+    @property
+    def is_fit(self) -> bool:
+        """Return whether the model may be called better at all: no control, and no check failed."""
+        return not self.is_control and not self.is_unfit
+
+    @property
+    def may_win(self) -> bool:
+        """Return whether a model that passed its checks is also above guessing, if the rate of guessing is known."""
+        return self.is_fit and self.standing in ("above", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """A model against a baseline on the cases of one type of edit that both answered; unknown numbers are NaN."""
+
+    subtype: str  # "": all of them
+    model: str
+    n_lies: int
+    n_left_out: int  # answered by only one of the two
+    n_pictures: int
+    base: float  # the baseline's share of wrong captions preferred, or its mean movement
+    value: float
+    difference: float  # value minus base
+    low: float  # 95 %, resampled by picture
+    high: float
+    p: float
+    p_holm: float  # over all tests of the table
+    verdict: RowVerdict
+    standing: Standing
+    base_standing: Standing
+    # Of movements, these four are 0.
+    only_base: int  # wrong captions that only the baseline prefers
+    only_model: int
+    both: int
+    neither: int
+    baseline: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubtypeShare:
+    """One type of edit, over all models that passed their checks; unknown numbers are NaN."""
+
+    subtype: str
+    n_answers: int
+    n_believed: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTests:
+    """Models on the cases of one kind: their shares, and the tests between them, corrected together."""
+
+    kind: str
+    unit: str  # of shares and differences: "rate", or of movements "cosine" or "spread"
+    is_movement: bool
+    guess: float  # the share of wrong captions that a guess prefers; NaN where that is not defined
+    contestants: tuple[ModelShare, ...]  # the baseline first, where there is one
+    # Against a baseline: all cases first, then each type, the one that fools the baseline most often first.
+    rows: tuple[PairedTest, ...]
+    n_cases: int
+    n_more_subtypes: int = 0  # that have no row
+    shares: tuple[SubtypeShare, ...] = ()  # types with a name, those with the most answers first
+
+    @property
+    def baseline(self) -> ModelShare:
+        """The first model."""
+        return self.contestants[0]
+
+    @property
+    def rivals(self) -> tuple[ModelShare, ...]:
+        """All models but the baseline."""
+        return self.contestants[1:]
+
+    @property
+    def subtypes(self) -> tuple[str, ...]:
+        """The subjects of the rows, in order, "" first."""
+        return tuple(dict.fromkeys(row.subtype for row in self.rows))
+
+    @property
+    def fit(self) -> tuple[ModelShare, ...]:
+        """Models that may be compared, those with the lowest share first, unknown ones last."""
+        return tuple(
+            sorted(
+                (each for each in self.contestants if each.is_fit),
+                key=lambda each: (math.isnan(each.share), each.share, each.model),
+            )
+        )
+
+    def row(self, model: str, subtype: str = "") -> PairedTest:
+        """The first row of this model. Raises KeyError."""
+        for row in self.rows:
+            if (row.model, row.subtype) == (model, subtype):
+                return row
+        raise KeyError(model, subtype)
+
+    def verdict(self, model: str, baseline: str) -> RowVerdict:
+        """Return the verdict on a model against another; "unknown" for a pair that was not tested."""
+        for row in self.rows:
+            if (row.model, row.baseline, row.subtype) == (model, baseline, ""):
+                return row.verdict
+            if (row.baseline, row.model, row.subtype) == (model, baseline, ""):
+                return MIRRORED.get(row.verdict, row.verdict)
+        return "unknown"
+
+    def _beside_all(self, model: str, verdict: RowVerdict) -> bool:
+        rivals = [rival.model for rival in self.fit if rival.model != model]
+        return bool(rivals) and all(self.verdict(model, rival) == verdict for rival in rivals)
+
+    @property
+    def best(self) -> str:
+        """The model with a clearly lower share than every other fit one; "" where there is none."""
+        names = [each.model for each in self.fit if each.may_win]
+        return next((name for name in names if self._beside_all(name, "fewer")), "")
+
+    @property
+    def worst(self) -> str:
+        """The model with a clearly higher share than every other fit one; "" where there is none."""
+        return next((each.model for each in self.fit if self._beside_all(each.model, "more")), "")
+
+    @property
+    def unbeaten(self) -> list[str]:
+        """Models above guessing that no other fit one is clearly better than."""
+        return [
+            each.model
+            for each in self.fit
+            if each.may_win
+            and not any(self.verdict(each.model, rival.model) == "more" for rival in self.fit)
+        ]
+
+    def table(self) -> pd.DataFrame:
+        """The rows, a column a field but `baseline`."""
+        return pd.DataFrame([asdict(row) for row in self.rows]).drop(columns="baseline")
+
+
+def select_runs(question_set: QuestionSet, models: tuple[str, ...]) -> list[RunRow]:
+    """The runs of these models, in order, each once. Raises NotFound and, for fewer than two,
+    InvalidInput.
+    """
+    runs = [question_set.run(name) for name in dict.fromkeys(models)]
+    if len(runs) < 2:
+        raise InvalidInput(f"To compare takes two models. Given: {', '.join(models) or 'none'}.")
+    return runs
+
+
+def _check_unit(unit: str) -> None:
+    if unit not in ("cosine", "spread"):
+        raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
+
+
+def _is_fit(run: RunRow, at_chance: AtChance) -> bool:
+    return not is_control(run.model) and (run.model_digest, run.dataset_digest) not in at_chance
+
+
+def fit_models(store: Store, question_set: QuestionSet) -> set[str]:
+    """Models of a question set that are not controls and failed no check of being better than chance
+    on its dataset.
+    """
+    at_chance = examine.models_at_chance(store)
+    return {run.model for run in question_set.runs if _is_fit(run, at_chance)}
+
+
+def row_verdict(difference: float, p: float) -> RowVerdict:
+    """Return the verdict of an adjusted p on a model with this distance from the baseline."""
+    if np.isnan(p) or np.isnan(difference):
+        return "unknown"
+    if p >= SIGNIFICANCE:
+        return "tied"
+    return "fewer" if difference < 0 else "more"
+
+
+def verdict(metric: Metric, difference: float, p: float) -> str:
+    """Return the verdict on a metric: "better", "worse", "differs" where no direction is better, "tied", or "" where
+    nothing is known.
+    """
+    word = row_verdict(difference, p)
+    return {"tied": "tied", "unknown": "", **VERDICTS[metric.direction]}[word]
+
+
+def standing(share: Estimate, guess: float) -> Standing:
+    """Compare the share of wrong captions preferred with that of guessing, by its whole interval."""
+    if np.isnan([share.low, share.high, guess]).any():
+        return "unknown"
+    if share.high < guess:
+        return "above"
+    return "below" if share.low > guess else "guessing"
+
+
+def compare_models(
+    store: Store,
+    question_set: QuestionSet,
+    models: tuple[str, ...],
+    kind: str,
+    unit: str = "cosine",
+) -> PairedTests:
+    """Test the first model's share of wrong captions preferred against that of each other one, overall and by type.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        models: The baseline, then one or more others.
+        kind: Kind of the cases.
+        unit: Of movements that are cosines: "cosine", or "spread" for each model's own.
+
+    Raises:
+        NotFound: a model is not in the question set.
+        InvalidInput: fewer than two models, or an unknown unit.
+    """
+    _check_unit(unit)
+    runs = select_runs(question_set, models)
+    presented = registry.load_probe(question_set.probe).presentation.kind(kind)
+    counts = unit_counts(store, question_set.key, runs, kind, with_movements=presented.is_movement)
+    return from_counts(counts, runs, kind, presented, unit, examine.models_at_chance(store))
+
+
+def from_counts(
+    counts: Counts,
+    runs: Sequence[RunRow],
+    kind: str,
+    presented: KindPresentation,
+    unit: str,
+    at_chance: AtChance,
+) -> PairedTests:
+    """Compute the result of `compare_models` from the counts of each subtype and unit of resampling.
+
+    Args:
+        counts: What `unit_counts` returns.
+        runs: Runs of the models, the baseline first.
+        kind: Kind of the cases.
+        presented: How the kind is shown: whether it moves, what guessing holds.
+        unit: Of movements that are cosines.
+        at_chance: Digests of models and datasets on which they failed a check.
+    """
+    cells = Cells(counts, runs, presented, unit)
+    subtypes, n_more_subtypes = cells.subtypes()
+    keys = [(cells, subtype, side) for subtype in subtypes for side in range(1, len(runs))]
+    return replace(_tested(cells, kind, keys, at_chance), n_more_subtypes=n_more_subtypes)
+
+
+def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
+    """Test every pair of the models that passed their checks; all models by name, controls last.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        kind: Kind of the cases.
+    """
+    runs = [question_set.run(model) for model in question_set.ordered_models]
+    presented = registry.load_probe(question_set.probe).presentation.kind(kind)
+    at_chance = examine.models_at_chance(store)
+
+    def count(of_runs: Sequence[RunRow]) -> Cells:
+        moves = presented.is_movement
+        counts = unit_counts(store, question_set.key, of_runs, kind, with_movements=moves)
+        return Cells(counts, of_runs, presented, "cosine")
+
+    cells = count(runs)
+    fit = [run for run in runs if _is_fit(run, at_chance)]
+    keys = []
+    for start in range(len(fit) - 1):
+        against = cells if fit[start:] == runs else count(fit[start:])
+        keys += [(against, "", side) for side in range(1, len(fit) - start)]
+    shares = () if cells.is_movement else cells.subtype_shares([runs.index(run) for run in fit])
+    tests = _tested(cells, kind, keys, at_chance)
+    return replace(tests, shares=shares)
+
+
+class Cells:
+    """Counts of answers as arrays over units of resampling, per subtype.
+
+    Args:
+        counts: What `unit_counts` returns.
+        runs: Runs of the models, the baseline first.
+        presented: Whether the values of the kind are movements, and not shares of wrong captions preferred.
+        unit: "spread": movements in each model's own spread.
+    """
+
+    def __init__(
+        self, counts: Counts, runs: Sequence[RunRow], presented: KindPresentation, unit: str
+    ) -> None:
+        self.runs, self.is_movement = runs, presented.is_movement
+        self.guess = 1 - presented.guess_held
+        self.unit = "rate" if presented.is_share or not presented.is_movement else unit
+        self._unit_codes, units = pd.factorize(counts["unit"])
+        self._subtype_codes, self._subtypes = pd.factorize(counts["subtype"])
+        self._columns = {
+            name: np.asarray(counts[name], np.float64)
+            for name in counts
+            if name not in ("subtype", "unit")
+        }
+        self._rows = {
+            str(name): np.flatnonzero(self._subtype_codes == code)
+            for code, name in enumerate(self._subtypes)
+        } | {"": slice(None)}
+        self.n_units = len(units)
+
+    def subtypes(self) -> tuple[list[str], int]:
+        """Subtypes that get a row, "" first; and how many do not."""
+        listable = [code for code, name in enumerate(self._subtypes) if name]
+        if len(self._subtypes) < 2:
+            return [""], 0
+        n_cases, answered, believed = (
+            np.bincount(self._subtype_codes, self._columns[name])
+            for name in ("n_cases", "answered_0", "moved_0" if self.is_movement else "fooled_0")
+        )
+        listed = np.array(sorted(listable, key=lambda code: -n_cases[code])[:MOST_SUBTYPES])
+        shares = believed[listed] / np.where(answered[listed], answered[listed], np.nan)
+        ordered = listed[np.argsort(-shares, kind="stable")]  # NaN sorts last
+        return ["", *(str(self._subtypes[code]) for code in ordered)], len(listable) - len(listed)
+
+    def total(self, name: str, subtype: str = "") -> int:
+        """A column added up."""
+        return int(self._columns[name][self._rows[subtype]].sum())
+
+    def by_unit(self, subtype: str, values: np.ndarray) -> np.ndarray:
+        """A column added up by unit, shape (n_units,)."""
+        rows = self._rows[subtype]
+        return np.bincount(self._unit_codes[rows], values[rows], self.n_units)
+
+    def mean(self, side: int, subtype: str, count: str, answered: str) -> Measure:
+        """The mean of a model's count over answers, a row a unit with answers."""
+        scale = (self.runs[side].spread or np.nan) if self.unit == "spread" else 1.0
+        counted = self.by_unit(subtype, self._columns[count])
+        n_answers = self.by_unit(subtype, self._columns[answered])
+        units = np.flatnonzero((n_answers > 0) & ~np.isnan(scale))
+        return Measure(counted[units] / n_answers[units] / scale, n_answers[units], units)
+
+    def share(self, side: int) -> Measure:
+        """A model's values on all cases that it answered."""
+        count = "moved" if self.is_movement else "fooled"
+        return self.mean(side, "", f"{count}_{side}", f"answered_{side}")
+
+    def pair(self, subtype: str, side: int) -> tuple[Measure, Measure]:
+        """A model's values and the baseline's, where both answered."""
+        count = "moved" if self.is_movement else "believes"
+        model = self.mean(side, subtype, f"model_{count}_{side}", f"both_{side}")
+        return model, self.mean(0, subtype, f"base_{count}_{side}", f"both_{side}")
+
+    def subtype_shares(self, sides: Sequence[int]) -> tuple[SubtypeShare, ...]:
+        """Shares of each named subtype over these models together, resampled by unit."""
+        if not sides:
+            return ()
+        answered, fooled = (
+            np.sum([self._columns[f"{name}_{side}"] for side in sides], axis=0)
+            for name in ("answered", "fooled")
+        )
+        measures: dict[str, Measure] = {}
+        for name in filter(None, map(str, self._subtypes)):
+            n_answers, n_believed = self.by_unit(name, answered), self.by_unit(name, fooled)
+            units = np.flatnonzero(n_answers)
+            if len(units):
+                value = n_believed[units] / n_answers[units]
+                measures[name] = Measure(value, n_answers[units], units)
+        shares = estimate_cache.estimates(list(measures.values()), self.n_units, True)
+        rows = [
+            SubtypeShare(
+                subtype=name,
+                n_answers=int(answered[self._rows[name]].sum()),
+                n_believed=int(fooled[self._rows[name]].sum()),
+                share=share.value,
+                low=share.low,
+                high=share.high,
+            )
+            for name, share in zip(measures, shares, strict=True)
+        ]
+        return tuple(sorted(rows, key=lambda row: (-row.n_answers, row.subtype)))
+
+
+def _tested(
+    cells: Cells, kind: str, keys: Sequence[tuple[Cells, str, int]], at_chance: AtChance
+) -> PairedTests:
+    """Shares of all models, and the tests of a model against the first one of its counts, corrected together.
+
+    Args:
+        cells: Counts of all models.
+        kind: Kind of the cases.
+        keys: Of each test the counts, the subtype, and the model by its place there.
+        at_chance: Digests of models and datasets on which they failed a check.
+    """
+    is_rate = cells.unit == "rate"
+    pairs = [of_pair.pair(subtype, side) for of_pair, subtype, side in keys]
+    # At once: resamples of many measures cost little more than those of one.
+    measures = [cells.share(side) for side in range(len(cells.runs))]
+    measures += [measure for pair in pairs for measure in pair]
+    shares = estimate_cache.estimates(measures, cells.n_units, is_rate)
+    differences = paired_differences(pairs, cells.n_units, is_rate) if pairs else []
+    p_holm = estimate.holm([difference.p for difference in differences])
+    contestants = tuple(
+        ModelShare(
+            model=run.model,
+            n_lies=cells.total(f"answered_{side}"),
+            n_believed=0 if cells.is_movement else cells.total(f"fooled_{side}"),
+            n_tied=cells.total(f"tied_{side}"),
+            share=share.value,
+            low=share.low,
+            high=share.high,
+            standing=standing(share, cells.guess),
+            is_control=is_control(run.model),
+            is_unfit=(run.model_digest, run.dataset_digest) in at_chance,
+        )
+        for side, (run, share) in enumerate(zip(cells.runs, shares, strict=False))
+    )
+    sides = iter(shares[len(cells.runs) :])
+    rows = []
+    for (of_pair, subtype, side), difference, p in zip(keys, differences, p_holm, strict=True):
+        share, base_share = next(sides), next(sides)
+        both_fooled, only_first, only_second, both_held = (
+            0 if cells.is_movement else of_pair.total(f"{name}_{side}", subtype) for name in BUCKETS
+        )
+        n_lies = of_pair.total(f"both_{side}", subtype)
+        answered = [
+            of_pair.total(f"answered_{number}", subtype) // of_pair.runs[number].n_orders
+            for number in (0, side)
+        ]
+        rows.append(
+            PairedTest(
+                subtype=subtype,
+                model=of_pair.runs[side].model,
+                n_lies=n_lies,
+                n_left_out=sum(answered) - 2 * n_lies,
+                n_pictures=difference.n_items,
+                base=base_share.value,
+                value=share.value,
+                difference=difference.value,
+                low=difference.low,
+                high=difference.high,
+                p=difference.p,
+                p_holm=float(p),
+                verdict=row_verdict(difference.value, float(p)),
+                standing=standing(share, cells.guess),
+                base_standing=standing(base_share, cells.guess),
+                only_base=only_first,
+                only_model=only_second,
+                both=both_fooled,
+                neither=both_held,
+                baseline=of_pair.runs[0].model,
+            )
+        )
+    return PairedTests(
+        kind,
+        cells.unit,
+        cells.is_movement,
+        cells.guess,
+        contestants,
+        tuple(rows),
+        cells.total("n_cases"),
+    )
+
+
+def paired_differences(
+    pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: bool
+) -> list[estimate.Difference]:
+    """`estimate.differences` with McNemar's exact p where every item has one answer of each model.
+
+    Args:
+        pairs: Two models' shares of wrong captions preferred, or movements, a row an item that both answered;
+            the weight is the number of its cases.
+        n_items: Number of items in the question set.
+        are_rates: Whether the values are shares.
+    """
+    if not n_items:
+        return [estimate.Difference() for _ in pairs]
+    differences = estimate_cache.differences(pairs, n_items, [are_rates] * len(pairs))
+    for index, (measure, second_measure) in enumerate(pairs):
+        values = np.concatenate([measure.value, second_measure.value])
+        is_binary = are_rates and bool(np.isin(values, (0.0, 1.0)).all())
+        if is_binary and differences[index].n_items > 1 and (measure.weight == 1).all():
+            difference = measure.value - second_measure.value
+            p = estimate.mcnemar(int((difference > 0).sum()), int((difference < 0).sum()))
+            differences[index] = replace(differences[index], p=p)
+    return differences
+
+
+# Metrics.
+
+
+def compare_metrics(
+    store: Store,
+    question_set: QuestionSet,
+    models: tuple[str, ...],
+    averaging: str = POOLED,
+    unit: str = "cosine",
+    only: tuple[str, ...] = (),
+) -> pd.DataFrame:
+    """Test every metric of each model against the first of them, over the items that both answered alike.
+
+    Both sides rest on the same items: one of which the two models answered different numbers of
+    cases is left out, and so is one that only one of them could answer, or that counts for only one
+    of them (a drop rate counts what a model finds in the clean gallery). Else a model that gives no
+    answer to the harder half would look better than itself. Where both answered as many of an
+    item's cases, they are taken to be the same ones.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        models: The baseline, then the models that are compared with it.
+        averaging: One of AVERAGINGS; metrics that have only one of them are given in that one.
+        unit: "cosine" or "spread": each model's cosines divided by its own spread, which counts as
+            known exactly; in spreads of 0 nothing is known.
+        only: Metrics that are compared; without any, all.
+
+    Returns:
+        The columns of `DifferenceRow`, one row per metric and model: base (the baseline's value on
+        these items), value (the model's), difference (value minus base), low, high (95 %), p
+        (two-sided), p_holm (adjusted for all rows), verdict (of the model, as `verdict`), n_items (that
+        count for both), left_out (items that one of them answered and that do not take part),
+        base_alone and base_items (the baseline's value and items, whatever the model answered).
+    """
+    _check_unit(unit)
+    baseline, *others = runs = select_runs(question_set, models)
+    n_items = baseline.n_units
+    metrics = {
+        name: metric for name, metric in question_set.metrics.items() if name not in NOT_OF_MODELS
+    }
+    averagings = {
+        name: averaging if averaging in metric.averaging else metric.averaging[0]
+        for name, metric in metrics.items()
+        if not only or name in only
+    }
+    # A metric that weighs cases does not tell an answer of weight 0 from none, so the first unweighted metric of its
+    # kinds counts the answers.
+    unweighted = {
+        metric.kinds: name
+        for name, metric in reversed(list(metrics.items()))
+        if metric.weight is None
+    }
+    counting = {
+        name: name if metrics[name].weight is None else unweighted[metrics[name].kinds]
+        for name in averagings
+    }
+    wanted = {*averagings.items(), *((name, POOLED) for name in counting.values())}
+    measures = {run.key: sums.measures(store, run.key, wanted) for run in runs}
+
+    def answers(run: RunRow, name: str, averaged: str) -> np.ndarray:
+        """Count how many cases of each item were answered, shape (n_items,)."""
+        measure = measures[run.key][name, averaged]
+        return np.bincount(measure.item, measure.weight, n_items)
+
+    rows, pairs = [], []
+    for name, averaged in averagings.items():
+        is_scaled = unit == "spread" and metrics[name].unit == "cosine"
+        scales = {run.key: (run.spread or np.nan) if is_scaled else 1.0 for run in runs}
+        base_alone = _mean(measures[baseline.key][name, averaged]) / scales[baseline.key]
+        base_counts = answers(baseline, name, averaged) > 0
+        base_answers = answers(baseline, counting[name], POOLED)
+        for run in others:
+            counts = answers(run, name, averaged) > 0
+            selected = (answers(run, counting[name], POOLED) == base_answers) & base_counts & counts
+            value, base = (
+                _select_items(measures[side.key][name, averaged], selected, scales[side.key])
+                for side in (run, baseline)
+            )
+            left_out = int((base_counts | counts).sum() - selected.sum())
+            alone = left_out, base_alone, int(base_counts.sum())
+            rows.append(
+                ((name, averaged, baseline.model, run.model, _mean(base), _mean(value)), alone)
+            )
+            pairs.append((value, base))
+    are_rates = [metrics[row[0]].unit == "rate" for row, _ in rows]
+    differences = estimate_cache.differences(pairs, n_items, are_rates)
+    p_holm = estimate.holm([difference.p for difference in differences])
+    tests = [
+        DifferenceRow(
+            *row,
+            difference=difference.value,
+            low=difference.low,
+            high=difference.high,
+            p=difference.p,
+            p_holm=float(p),
+            verdict=verdict(metrics[row[0]], difference.value, float(p)),
+            n_items=difference.n_items,
+            left_out=alone[0],
+            base_alone=alone[1],
+            base_items=alone[2],
+        )
+        for (row, alone), difference, p in zip(rows, differences, p_holm, strict=True)
+    ]
+    return pd.DataFrame(tests, columns=pd.Index(COMPARED))
+
+
+def _select_items(measure: Measure, selected: np.ndarray, scale: float) -> Measure:
+    """A row for each selected item, in units of `scale`; no row if that is NaN.
+
+    Args:
+        measure: A row an item.
+        selected: bool of shape (n_items,).
+        scale: What values are divided by.
+    """
+    items = np.flatnonzero(selected & ~np.isnan(scale))
+    value, weight = np.zeros((2, len(selected)))
+    value[measure.item], weight[measure.item] = measure.value / scale, measure.weight
+    return Measure(value[items], weight[items], items)
+
+
+def _mean(measure: Measure) -> float:
+    weights = measure.weight
+    return float(np.average(measure.value, weights=weights)) if weights.any() else np.nan
+
+
+# The best model at a metric.
+
+
+@dataclass(frozen=True)
+class Leader:
+    """The best model at one metric, if there is one.
+
+    state: "leads": `models` is one model that is better than every other fit one in a paired test; "tied": `models` are
+        the best one and those that may be as good; "chance": no value is above what guessing gets, `models` is the best
+        of them; "alone": one model is fit; "unknown": no value is known, or no interval that could be compared with
+        guessing.
+    """
+
+    state: Literal["leads", "tied", "chance", "alone", "unknown"]
+    models: tuple[str, ...] = ()
+
+    def after(self, beaten: Collection[str]) -> "Leader":
+        """Return the leader once the paired tests show which rivals a tied best model beats."""
+        if self.state != "tied":
+            return self
+        rivals = [rival for rival in self.models[1:] if rival not in beaten]
+        return Leader("tied" if rivals else "leads", (self.models[0], *rivals))
+
+
+def leader(values: Sequence[EstimateRow], direction: str, chance: float) -> Leader:
+    """Find the best of these models, before any test: all others are tied with it.
+
+    Args:
+        values: Model, value and interval of each fit model.
+        direction: Which way is better: "up", "down" or "none".
+        chance: The value of a model that guesses; NaN if not defined. Only a model above it with
+            the whole interval leads.
+    """
+    sign = {"up": 1.0, "down": -1.0}.get(direction)
+    known = [row for row in values if not math.isnan(row.value)]
+    has_chance = not math.isnan(chance)
+    if sign is None or not known or (has_chance and all(math.isnan(row.low) for row in known)):
+        return Leader("unknown")
+    ranked = sorted(known, key=lambda row: (-sign * row.value, row.model))
+    above = [row.model for row in ranked if _is_above(chance, sign, row.low, row.high)]
+    if not above:
+        return Leader("chance", (ranked[0].model,))
+    if len(ranked) == 1:
+        return Leader("alone", (ranked[0].model,))
+    return Leader("tied", (above[0], *(row.model for row in ranked if row.model != above[0])))
+
+
+def _is_above(chance: float, sign: float, low: float, high: float) -> bool:
+    """Return whether the whole interval is better than guessing; not if it is unknown."""
+    return math.isnan(chance) or (low > chance if sign > 0 else high < chance)
+
+
+def leaders(
+    store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
+) -> dict[str, Leader]:
+    """Find the leader at each metric of a question set, by the metric's name.
+
+    The paired test of the best model against every other fit one on the same items decides
+    (Holm's p over all tests against the same model).
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        averaging: "macro" or "micro".
+        unit: "cosine" or "spread".
+    """
+    metrics, levels = question_set.metrics, chances(store, question_set)
+    fit = fit_models(store, question_set)
+    table = records(EstimateRow, estimates.estimates(store, question_set, "all", averaging, unit))
+    found = {
+        name: leader(
+            [row for row in table if row.metric == name and row.model in fit],
+            metric.direction,
+            levels[name],
+        )
+        for name, metric in metrics.items()
+    }
+    tests: dict[str, tuple[list[str], set[str]]] = {}  # best model: its metrics, and all rivals
+    for name, tied in found.items():
+        if tied.state == "tied" and name not in NOT_OF_MODELS:
+            names, rivals = tests.setdefault(tied.models[0], ([], set()))
+            names.append(name)
+            rivals.update(tied.models[1:])
+    for best, (names, rivals) in tests.items():
+        others = tuple(sorted(rivals))
+        won = wins(store, question_set, best, others, averaging, unit, tuple(names))
+        for name in names:
+            found[name] = found[name].after(
+                {rival for rival in rivals if (name, best, rival) in won}
+            )
+    return found
+
+
+def wins(
+    store: Store,
+    question_set: QuestionSet,
+    model: str,
+    rivals: tuple[str, ...],
+    averaging: str,
+    unit: str,
+    metrics: tuple[str, ...],
+) -> set[tuple[str, str, str]]:
+    """Find where a model is better than a rival in the paired test on the same items.
+
+    Returns:
+        Metric, model and rival of each significant test (Holm's p over all of these tests).
+    """
+    if not rivals:
+        return set()
+    table = compare_metrics(store, question_set, (model, *rivals), averaging, unit, metrics)
+    return {
+        (row.metric, model, row.model)
+        for row in records(DifferenceRow, table)
+        if row.verdict == "worse"
+    }
+
+
+def pareto_front(
+    points: pd.DataFrame,
+    fit: Collection[str],
+    chance: float,
+    lower: Callable[[str, str], bool],
+    higher: Callable[[str, str], bool],
+) -> pd.Series:
+    """Find the models whose trade-off no other model here beats for certain.
+
+    Such a model is fit, above chance on y, and better than every other fit model on x or
+    on y in the paired test: no other beats it on both.
+
+    Args:
+        points: The columns of `PointRow`; lower is better on x, higher on y.
+        fit: Names of fit models.
+        chance: The value of a model that guesses on y; NaN if not defined.
+        lower: The paired test of two models on x: whether the first is better.
+        higher: The paired test of two models on y.
+
+    Returns:
+        bool, by the index of `points`.
+    """
+    rows = records(PointRow, points)
+    rivals = [row for row in rows if row.model in fit and not math.isnan(row.x + row.y)]
+    on_front = [
+        row in rivals
+        and _is_above(chance, 1.0, row.y_low, row.y_high)
+        and all(
+            lower(row.model, rival.model) or higher(row.model, rival.model)
+            for rival in rivals
+            if rival is not row
+        )
+        for row in rows
+    ]
+    return pd.Series(on_front, index=points.index, dtype=bool)
