@@ -3,18 +3,18 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.lab import figures, paper_page
+from vlprobe.dashboard.lab import figures, papers
 
 frame.enter()
-stored = paper_page.begin("eqben").questions
+stored = papers.begin("eqben").questions
 
 st.header("Which differences are seen")
 figures.subsets(stored)
 
 if figures.has_deviations(stored):
     figure_slot = st.container()
-    with paper_page.how_it_is_measured():
+    with papers.how_it_is_measured():
         unit = frame.unit(stored)
     with figure_slot:
         figures.deviations(stored, unit)
-paper_page.end(stored, "pairs")
+papers.end(stored, "pairs")

@@ -3,25 +3,25 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame, state
-from vlprobe.dashboard.lab import chart_panels, comparisons, figures, paper_page
+from vlprobe.dashboard.lab import figures, papers
 
 frame.enter()
-begun = paper_page.begin("prsm")
+begun = papers.begin("prsm")
 stored = begun.questions
 
 st.header("Which rewordings move the ranking")
 names = ("prsm_local_10", "prsm_local_100")
 for column, name in zip(st.columns(2, gap="medium"), names, strict=True):
     with column:
-        chart_panels.by_subtype(stored, stored.metrics[name])
-state.quiet(paper_page.OPENS)
-with paper_page.how_it_is_measured():
+        figures.by_subtype(stored, stored.metrics[name])
+state.quiet(papers.OPENS)
+with papers.how_it_is_measured():
     state.quiet(
         "Share of the first pictures that two wordings of a query have in common. Arms are 95 % "
         "intervals; on the dotted line the pictures are drawn by lot from the gallery."
     )
 st.header("Comparison by comparison")
-comparisons.ten_rows(stored)
+figures.ten_rows(stored)
 st.header("How deep do the rankings agree")
 figures.depths(stored, begun.model)
-paper_page.end(stored, "rankings")
+papers.end(stored, "rankings")

@@ -5,32 +5,25 @@ that were altered (RoCOCO).
 import streamlit as st
 
 from vlprobe.dashboard import frame, state
-from vlprobe.dashboard.lab import (
-    altered_files,
-    chart_panels,
-    consensus,
-    figures,
-    influence,
-    paper_page,
-)
+from vlprobe.dashboard.lab import figures, influence, papers
 
 frame.enter()
-opening = paper_page.begin("rococo")
+opening = papers.begin("rococo")
 stored = opening.questions
 
 if f"{opening.kind}_drop_rate" not in stored.metrics:
-    state.quiet("Nothing is altered in these galleries, so there is no harm to be measured.")
-    paper_page.end(stored, "retrieval")
+    state.quiet("Nothing is altered in these galleries, so there is no drop to measure.")
+    papers.end(stored, "retrieval")
     st.stop()
 st.header("Which alterations do most harm")
 for column, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), strict=True):
     with column:
-        chart_panels.by_subtype(stored, stored.metrics[f"{opening.kind}_{name}"])
-state.quiet(paper_page.OPENS)
-with paper_page.how_it_is_measured():
+        figures.by_subtype(stored, stored.metrics[f"{opening.kind}_{name}"])
+state.quiet(papers.OPENS)
+with papers.how_it_is_measured():
     state.quiet(
-        "Drop rate: the share of what was found first in the clean gallery that is no longer. "
-        "Altered on top (RSMS): how often something altered comes first. Arms are 95 % intervals."
+        "Drop rate: how many correct first results are lost once decoys are added. Altered on top (RSMS): how often a "
+        "decoy ranks first. Arms are 95 % intervals."
     )
 st.header("How strong must an alteration be")
 figures.severity(stored)
@@ -39,11 +32,11 @@ st.header("Which words decide")
 influence.word_influence(stored)
 
 st.header("Do models overlook the same words")
-consensus.draw(stored)
+influence.word_votes(stored)
 
 st.header("Which parts of a picture decide")
 influence.occlusion(stored)
 
 st.header("Download the altered captions (RoCOCO format)")
-altered_files.draw(stored)
-paper_page.end(stored, "retrieval")
+papers.draw_altered_file(stored)
+papers.end(stored, "retrieval")

@@ -3,16 +3,16 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.lab import chart_panels, crossed, figures, paper_page, sizes
+from vlprobe.dashboard.lab import figures, papers
 
 frame.enter()
-begun = paper_page.begin("visla")
+begun = papers.begin("visla")
 stored = begun.questions
 
 st.header("Meaning or looks")
-chart_panels.triplets(stored)
+figures.triplets(stored)
 figures.lexical(stored, begun.model)
-crossed.both_sides(stored)
+figures.both_sides(stored)
 st.header("Size and training data")
-sizes.accuracy_over_size(stored)
-paper_page.end(stored, "triplets")
+figures.accuracy_over_size(stored)
+papers.end(stored, "triplets")

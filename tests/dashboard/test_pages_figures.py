@@ -12,9 +12,8 @@ from PIL import Image
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import registry, views
-from vlprobe.dashboard.lab import altered_files
-from vlprobe.dashboard.lab import consensus as consensus_panel
 from vlprobe.dashboard.lab import influence as dashboard_influence
+from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
@@ -98,9 +97,9 @@ def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legen
     assert text.count('class="vp-words"') == dashboard_influence.CAPTIONS
     numbers = [float(number) for number in re.findall(r'vp-word".*?<small>([\d.]+)</small>', text)]
     assert len(numbers) > 2 * dashboard_influence.CAPTIONS and max(numbers) > 0
-    assert "Noun that does least" in text and "does most" in text
+    assert "Noun with the least influence" in text and "most influence" in text
     titles = [element.value for element in at.markdown]
-    assert "**The right picture**" in titles and "**What came first instead**" in titles
+    assert "**The right picture**" in titles and "**Ranked first instead**" in titles
     assert text.count("Strongest in row") == 2
 
 
@@ -126,7 +125,7 @@ def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_ca
         at.toggle(key="consensus_all_words").set_value(True).run()
     reader = partial(every_probe.cases(key["rococo"]).blocks, "cases")
     rule = at.selectbox(key="altered").value
-    entries = json.loads(altered_files.content(reader, rule))
+    entries = json.loads(papers.altered_captions(reader, rule))
     assert entries == layouts(reader, {}, rule)[rule].entries == []  # two captions a picture
 
 
@@ -135,7 +134,6 @@ def test_who_only_looks_loads_no_model(shown, key, monkeypatch):
         raise AssertionError(f"{name} was loaded")
 
     monkeypatch.setattr(dashboard_influence, "load_player", refuse)
-    monkeypatch.setattr(consensus_panel, "load_player", refuse)
     monkeypatch.setattr("vlprobe.registry.load_model", refuse)
     at = shown("retrieval", set=key["rococo"])
     assert not at.exception and {"severity"} <= drawn(at)
@@ -149,7 +147,7 @@ def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(
     asked = []
     monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "0")
     at = shown("retrieval", set=key["rococo"], edit="mix")
-    assert "Measured at 10 %. Not asked yet: 20 %, 30 %, 40 %" in bodies(at)
+    assert "Measured at 10 %; not yet at 20 %, 30 %, 40 %" in bodies(at)
     at.button(key="ask_severity").click().run()
     (request,) = asked
     assert (
@@ -243,7 +241,7 @@ def test_a_page_about_foils_and_pairs_of_captions_says_so_and_has_no_empty_part(
 
 
 def test_models_that_are_left_out_are_named_as_they_are_called(shown, key, monkeypatch):
-    monkeypatch.setattr(consensus_panel, "loads_at_once", lambda name: name != RANDOM)
-    monkeypatch.setattr(consensus_panel, "model_name", lambda name: "ViT-B-32")
+    monkeypatch.setattr(dashboard_influence, "loads_at_once", lambda name: name != RANDOM)
+    monkeypatch.setattr(dashboard_influence, "model_name", lambda name: "ViT-B-32")
     at = shown("retrieval", set=key["rococo"])
     assert "Left out until loaded above: ViT-B-32." in bodies(at)

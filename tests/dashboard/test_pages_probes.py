@@ -91,7 +91,7 @@ def test_a_paper_s_table_has_the_runs_and_the_printed_rows(shown, every_probe, k
     at = shown(page)
     assert not at.error
     assert at.selectbox(key="set").value == key[PROBES[page]]
-    table = views.paper_tables.TABLES[PROBES[page]][0]
+    table = views.published.TABLES[PROBES[page]][0]
     text = words(at)
     for cell in views.papers.remade(
         every_probe, views.runs.question_set(every_probe, key[PROBES[page]]), table.number

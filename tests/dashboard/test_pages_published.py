@@ -1,14 +1,16 @@
 """The page of printed numbers: every cell of a paper, with those of a stored run beside them."""
 
+import json
 import math
 from functools import partial
 
+import pandas as pd
 import pytest
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.test_pages import open_page
 from vlprobe import views
-from vlprobe.dashboard.lab.published import PAGE_SIZE
-from vlprobe.render.html.printed import WORDS, own_number
+from vlprobe.render.html import papers
 from vlprobe.storage.store import Store
 from vlprobe.views.records import PrintedCell, records
 
@@ -20,8 +22,18 @@ def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
     return partial(open_page, monkeypatch, every_probe)
 
 
+def table_of(at) -> pd.DataFrame:
+    """The table of the page; AppTest reads the values, and `displayed` what people see."""
+    return at.dataframe[0].value
+
+
+def displayed(at) -> pd.DataFrame:
+    """The texts of the table's cells, as the browser draws them."""
+    return convert_arrow_bytes_to_pandas_df(at.dataframe[0].proto.arrow_data.styler.display_values)
+
+
 @pytest.mark.parametrize("paper", views.published.SOURCES)
-def test_a_paper_has_all_its_cells_on_pages_with_the_runs_beside_them(
+def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
     shown, every_probe: Store, paper: str
 ):
     at = shown("published", paper=paper, model=RANDOM)
@@ -29,29 +41,45 @@ def test_a_paper_has_all_its_cells_on_pages_with_the_runs_beside_them(
     key = at.selectbox(key="set").value
     question_set = views.runs.question_set(every_probe, key)
     assert question_set.probe == paper
-    cells = views.printed.beside(every_probe, question_set, RANDOM)
-    assert f"**{len(cells):,}** numbers" in " ".join(element.value for element in at.markdown)
-    text = words(at)
-    for row in records(PrintedCell, cells.head(PAGE_SIZE)):
-        assert row.printed in text and row.note.removeprefix("suspect: ") in text
-        if not math.isnan(row.run):
-            assert own_number(row, row.run) in text
+    cells = views.papers.beside(every_probe, question_set, RANDOM)
+    assert f"**{len(cells):,}** printed numbers" in " ".join(e.value for e in at.markdown)
+    table, texts = table_of(at), displayed(at)
+    assert len(table) == len(cells)
+    for row, values, text in zip(
+        records(PrintedCell, cells),
+        table.to_dict("records"),
+        texts.to_dict("records"),
+        strict=True,
+    ):
+        assert text["Printed"] == row.printed + papers.UNITS.get(row.unit, "")
+        assert values["Printed"] == float(row.printed) and values["Model"] == row.model
+        assert row.note.removeprefix("suspect: ") in values["Remark"]
+        decimals = len(row.printed.partition(".")[2])
+        if math.isnan(row.run):
+            assert text["This run"] == ""
+        else:
+            assert text["This run"].startswith(f"{row.run:.{decimals}f}")
+        if not math.isnan(row.low):
+            ends = f"{row.low:.{decimals}f} to {row.high:.{decimals}f}"
+            assert values["95 % interval"] == ends
 
 
 def test_a_table_a_remark_and_words_narrow_what_is_shown(shown):
     at = shown("published", paper="lgip", table="5", remark="doubted", words="siglip2 strong")
-    text = words(at)
-    assert "SigLIP2 base-p16-224" in text and text.count("Table 5") == 1
-    assert WORDS["doubted"] in text
+    table = table_of(at)
+    assert table["Model"].tolist() == ["SigLIP2 base-p16-224"] and table["Table"].tolist() == [5]
+    assert papers.REMARKS["doubted"] in table["Remark"].iloc[0]
     assert "No printed number" in shown("published", words="zebra").info[0].value
 
 
-def test_a_remark_of_several_rows_in_a_row_is_said_once(shown):
-    text = words(shown("published", paper="lgip", table="2", words="siglip base-p16-384"))
-    assert text.count("pads text to the longest") == 1 and text.count("as above") == 2
+def test_every_row_has_its_own_remark(shown):
+    table = table_of(shown("published", paper="lgip", table="2", words="siglip base-p16-384"))
+    assert table["Remark"].str.contains("pads text to the longest").sum() == 3
 
 
-def test_without_a_run_the_numbers_stand_alone(monkeypatch, store: Store):
+def test_without_a_run_the_page_shows_the_printed_numbers(monkeypatch, store: Store):
     at = open_page(monkeypatch, store, "published", paper="prsm")
-    assert "0.642" in words(at)
-    assert "Nobody was asked" in at.info[0].value
+    assert "0.642" in set(displayed(at)["Printed"])
+    assert "not been run" in at.info[0].value
+    config = json.loads(at.dataframe[0].proto.columns)
+    assert config["This run"]["hidden"] and config["95 % interval"]["hidden"]

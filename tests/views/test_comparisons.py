@@ -157,7 +157,7 @@ def test_a_run_of_before_has_none_and_says_so(asked, monkeypatch):
     monkeypatch.setattr("vlprobe.storage.entry.Entry.has_table", lambda self, name: False)
     assert comparisons.comparisons(store, question_set).empty
     assert comparisons.BREAKDOWN not in views.estimates.slices(store, question_set)
-    cells = views.printed.beside(store, question_set, MODEL)
+    cells = views.papers.beside(store, question_set, MODEL)
     beside = cells.dropna(subset=["run"])
     assert set(beside["split"]) == {"overall/p2/p1-p2-p3-np"}
 
@@ -166,8 +166,8 @@ def test_the_rows_of_table_1_stand_beside_a_run(asked):
     store, manifests = asked
     for setting, manifest in manifests.items():
         question_set = views.runs.question_set(store, manifest["case_key"])
-        cells = views.printed.beside(store, question_set, MODEL).dropna(subset=["run"])
-        versions = views.paper_tables.prsm.SETS[setting]
+        cells = views.papers.beside(store, question_set, MODEL).dropna(subset=["run"])
+        versions = views.published.PRSM_VERSIONS[setting]
         names = {f"overall/{setting.lower()}/{name}" for name in (*PAIRS[setting], versions)}
         assert set(cells["split"]) == names
 

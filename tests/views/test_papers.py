@@ -19,7 +19,7 @@ from vlprobe.types import Estimate
 
 RANDOM = "control:random"
 NUMBERS = [
-    (probe, table.number) for probe, tables in views.paper_tables.TABLES.items() for table in tables
+    (probe, table.number) for probe, tables in views.published.TABLES.items() for table in tables
 ]
 with (
     Path(views.published.__file__)
@@ -33,8 +33,8 @@ def key_of(store: Store, probe: str) -> str:
     return views.runs.question_sets(store).set_index("probe").loc[probe, "case_key"]
 
 
-def table_of(probe: str, number: int) -> views.paper_tables.PaperTable:
-    return next(table for table in views.paper_tables.TABLES[probe] if table.number == number)
+def table_of(probe: str, number: int) -> views.published.PaperTable:
+    return next(table for table in views.published.TABLES[probe] if table.number == number)
 
 
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
@@ -47,15 +47,15 @@ def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(
     table = table_of(probe, number)
     for cell in found.itertuples():
         column = table.columns[cell.column]
-        dataset, split, metric = column.published
+        split, metric = column.split, column.printed_metric
         starts = [start for start, label in table.rows.items() if label == cell.model]
         split = f"{starts[0]}/{split}" if starts else split
         printed = [
             column.sign * float(row["value"]) / (100 if row["unit"] == "percent" else 1)
             for row in CELLS
             if (row["paper"], row["table"], row["metric"], row["split"])
-            == (table.paper or probe, str(number), metric, split)
-            and row["dataset"] in (column.datasets or (dataset,))
+            == (table.paper, str(number), metric, split)
+            and row["dataset"] in column.datasets
             and (starts or row["model"] == cell.model)
         ]
         if printed:
@@ -189,8 +189,10 @@ def test_an_increase_keeps_its_number_and_has_no_interval_where_the_answers_give
     (index,) = (n for n, column in enumerate(table_of("lgip", 4).columns) if column.relative_to)
     place = f"source == 'run' and model == @RANDOM and column == {index}"
     stored = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
+    other, remember = Estimate(stored["value"] + 0.1, 0.0, 9.0, 5), views.rows.remember
     monkeypatch.setattr(
-        "vlprobe.views.increases.increase", lambda *_: Estimate(stored["value"] + 0.1, 0.0, 9.0, 5)
+        "vlprobe.views.rows.remember",
+        lambda key, compute: other if key[0] == "increase" else remember(key, compute),
     )
     cell = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
     assert cell["value"] == stored["value"] and cell["n_items"] == stored["n_items"]

@@ -8,7 +8,7 @@ import pytest
 from vlprobe import views
 from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
-from vlprobe.views import printed
+from vlprobe.views import papers as printed
 
 RANDOM = "control:random"
 with (

@@ -33,7 +33,7 @@ def answers_of(store, manifest):
 def cells_of(store, manifest, number):
     question_set = views.runs.question_set(store, manifest["case_key"])
     columns = next(
-        each.columns for each in views.paper_tables.TABLES["rococo"] if each.number == number
+        each.columns for each in views.published.TABLES["rococo"] if each.number == number
     )
     cells = views.papers.remade(store, question_set, number).query("source == 'run'")
     return question_set, [(columns[cell.column], cell) for cell in cells.itertuples()]
@@ -114,20 +114,18 @@ def test_one_draw_has_no_spread(tiny, store):
     options = {"policies": ["danger"], "pictures": ["mix:0.7"], "picture_seeds": [1]}
     manifest = execute(Request((RANDOM,), tiny, "rococo", options, examine=False), store)[0]
     question_set = views.runs.question_set(store, manifest["case_key"])
-    assert views.seeds.spread(store, question_set).empty
+    assert views.papers.spread(store, question_set).empty
     cells = views.papers.remade(store, question_set, 3)
     assert set(cells["n_seeds"]) == {0}
 
 
 def test_a_table_says_how_many_draws_a_number_is_the_mean_of(drawn, store):
     question_set, _ = cells_of(store, drawn, 6)
-    table = next(each for each in views.paper_tables.TABLES["rococo"] if each.number == 6)
+    table = next(each for each in views.published.TABLES["rococo"] if each.number == 6)
     cells = views.papers.remade(store, question_set, 6)
-    html = papers.remade(
-        cells, table, "rococo", question_set.metrics, styles.styles(question_set.models)
-    )
+    html = papers.remade(cells, table, question_set.metrics, styles.styles(question_set.models))
     assert html.table.count(", 3 draws") == sum(cells["n_seeds"].gt(0) & ~cells["value"].isna())
-    assert "standard deviation from one draw to another" in html.remark
+    assert "standard deviation between draws" in html.remark
 
 
 def test_the_four_released_files_fill_one_table_each_its_own_columns(store, tmp_path):

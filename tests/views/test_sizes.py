@@ -13,7 +13,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
-from vlprobe.views import sizes
+from vlprobe.views import figures
 
 MODEL = "demo:weak"
 with (
@@ -38,7 +38,7 @@ def visla(store: Store) -> views.runs.QuestionSet:
 def test_a_runs_parameters_are_those_of_its_model_and_its_accuracy_is_the_estimate(store, visla):
     model = registry.load_model(MODEL, "cpu")
     counted = sum(weights.numel() for weights in model._model.parameters())
-    table = sizes.sizes(store, visla, "i2t_accuracy", "spatial")
+    table = figures.sizes(store, visla, "i2t_accuracy", "spatial")
     (row,) = table[(table["source"] == "run") & (table["model"] == MODEL)].itertuples()
     assert row.parameters == pytest.approx(counted / 1e6)
     assert math.isnan(row.samples)  # no paper prints what it was trained on
@@ -52,7 +52,7 @@ def test_a_runs_parameters_are_those_of_its_model_and_its_accuracy_is_the_estima
 def test_printed_models_have_the_size_and_data_that_their_table_prints(
     store, visla, metric, kind, subset, number
 ):
-    table = sizes.sizes(store, visla, metric, subset).query("source == 'published'")
+    table = figures.sizes(store, visla, metric, subset).query("source == 'published'")
     million = {"million": 1, "billion": 1000}
 
     def fact(model: str, name: str) -> float:
@@ -79,7 +79,7 @@ def test_printed_models_have_the_size_and_data_that_their_table_prints(
 
 def test_text_encoders_are_printed_in_sizes_of_bert_base(store, visla):
     """Caption of table 2: relative to BERT-base, 109.5 million parameters."""
-    table = sizes.sizes(store, visla, "t2t_accuracy", "generic").set_index("model")
+    table = figures.sizes(store, visla, "t2t_accuracy", "generic").set_index("model")
     (printed,) = (
         row["value"]
         for row in ROWS
@@ -87,12 +87,12 @@ def test_text_encoders_are_printed_in_sizes_of_bert_base(store, visla):
     )
     assert table.loc["GTE-large", "parameters"] == pytest.approx(float(printed) * 109.5)
     assert table.loc["GTE-large", "samples"] != table.loc["GTE-large", "samples"]  # not printed
-    assert "GTE-large" not in set(sizes.sizes(store, visla, "i2t_accuracy", "generic")["model"])
+    assert "GTE-large" not in set(figures.sizes(store, visla, "i2t_accuracy", "generic")["model"])
 
 
 def test_facts_of_a_runs_model_stand_beside_the_printed_ones_in_their_unit(store, visla):
-    cells = views.printed.beside(store, visla, MODEL)
-    counted = views.printed.passport_facts(store, MODEL, visla.run(MODEL).model_digest)
+    cells = views.papers.beside(store, visla, MODEL)
+    counted = views.papers.passport_facts(store, MODEL, visla.run(MODEL).model_digest)
     facts = cells[(cells["dataset"] == "none") & (cells["table"] == 6)]
     parameters = facts[(facts["metric"] == "parameters") & (facts["unit"] == "million")]
     assert len(parameters) and (parameters["run"] == counted["parameters"]).all()
@@ -105,8 +105,8 @@ def test_facts_of_a_runs_model_stand_beside_the_printed_ones_in_their_unit(store
 
 
 def test_the_data_of_a_printed_model_is_known_by_its_weights():
-    assert sizes._samples("openclip:RN50/openai") == 400
-    assert math.isnan(sizes._samples(MODEL))
+    assert figures._samples("openclip:RN50/openai") == 400
+    assert math.isnan(figures._samples(MODEL))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_data_of_a_printed_model_is_known_by_its_weights():
 )
 def test_what_is_not_printed_is_refused(store, visla, metric, subset):
     with pytest.raises(NotFound):
-        sizes.sizes(store, visla, metric, subset)
+        figures.sizes(store, visla, metric, subset)
 
 
 def test_the_command_line_prints_all_of_them():
@@ -129,7 +129,7 @@ def test_the_command_line_prints_all_of_them():
     words = ("show", manifest["key"], "--by", "size", "--format", "json")
     listed = json.loads(call(shipped.FOLDER, *words).stdout)
     assert {(row["metric"], row["slice"]) for row in listed} == {
-        (metric, subset) for metric in sizes.ACCURACIES for subset in sizes.TABLES
+        (metric, subset) for metric in figures.ACCURACIES for subset in figures.SIZE_TABLES
     }
     assert {row["source"] for row in listed} == {"run", "published"}
 
@@ -151,8 +151,8 @@ def test_runs_on_visla_s_own_file_names_are_found(tmp_path: Path):
             .query("metric == 't2t_accuracy'")["value"]
             .tolist()
         )
-        for subset in sizes.TABLES:
-            table = sizes.sizes(found, question_set, "t2t_accuracy", subset)
+        for subset in figures.SIZE_TABLES:
+            table = figures.sizes(found, question_set, "t2t_accuracy", subset)
             values = table.loc[table["source"] == "run", "value"].tolist()
             assert values == ([estimate] if name.lower().startswith(subset) else [])
-        assert (sizes.all_sizes(found, question_set)["source"] == "run").sum() == 1
+        assert (figures.all_sizes(found, question_set)["source"] == "run").sum() == 1

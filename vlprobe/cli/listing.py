@@ -67,7 +67,7 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
         store: The store of the results.
         paper: Only this paper; "": all.
         table: Only the table of this number; 0: all.
-        mark: Only cells with this mark of `views.printed.MARKS`; "": all.
+        mark: Only cells with this mark of `views.papers.MARKS`; "": all.
         key: The key of the run; "": the newest one of each paper's probe.
 
     Raises:
@@ -85,23 +85,23 @@ def published_table(store: "Store", paper: str, table: int, mark: str, key: str)
     names = [paper] if paper else list(SOURCES)
     if manifest:
         probe = manifest["run"]["probe"]
-        names = [name for name in views.printed.papers_of(probe) if paper in ("", name)]
+        names = [name for name in views.papers.papers_of(probe) if paper in ("", name)]
         if not names:
             raise InvalidInput(
                 f"Run {key} is of the probe '{probe}', which fills no cell of {paper or 'a paper'}. Expected a run of "
-                f"{', '.join(views.printed.probes_of(paper) or SOURCES)}: `vlprobe show` has their keys."
+                f"{', '.join(views.papers.probes_of(paper) or SOURCES)}: `vlprobe show` has their keys."
             )
     by_paper = []
     for name in names:
         newest = manifest or _newest_run(store, name)
         if newest is None:
-            by_paper.append(views.printed.cells(name).assign(run_of=""))
+            by_paper.append(views.papers.cells(name).assign(run_of=""))
             continue
         model = newest["run"]["model"]
         question_set = views.runs.question_set(
             store, newest["case_key"], version_of=newest["key"], model=model
         )
-        of_run = views.printed.beside(store, question_set, model, name)
+        of_run = views.papers.beside(store, question_set, model, name)
         by_paper.append(of_run.assign(run_of=f"{model} on {newest['run']['dataset']}"))
     cells = pd.concat(by_paper, ignore_index=True)
     cells = cells.loc[cells["table"] == table] if table else cells

@@ -230,11 +230,11 @@ def show(
             print_model_index(store, question_set, manifest["key"])
             return
         if slice_by == "seeds":
-            table = views.seeds.spread(store, question_set, averaging, unit)
+            table = views.papers.spread(store, question_set, averaging, unit)
         elif slice_by == "crossed":
             table = views.crossed.crossed_outcomes(store, question_set)
         elif slice_by == "size":
-            table = views.sizes.all_sizes(store, question_set)
+            table = views.figures.all_sizes(store, question_set)
         else:
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
         print_metrics(table, how)

@@ -10,16 +10,18 @@ import pandas as pd
 from rapidfuzz.distance import Levenshtein
 
 from vlprobe import registry
+from vlprobe.errors import NotFound
 from vlprobe.metrics import estimate, triplets
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.storage.store import Store
 from vlprobe.types import selection
-from vlprobe.views import estimates, runs, tradeoff, versions
+from vlprobe.views import estimates, papers, runs, tradeoff, versions
 from vlprobe.views import rows as views_rows
 from vlprobe.views.bins import LURE_EDGES, lure_bins
-from vlprobe.views.paper_tables import prsm as prsm_table
-from vlprobe.views.papers import histograms
+from vlprobe.views.papers import SCALE, belongs, histograms
+from vlprobe.views.published import PRSM_VERSIONS, TABLES
+from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionSet
 
 # Options of RoCOCO that choose edits; the others say how edits are made.
@@ -28,8 +30,14 @@ WORD_COUNTS = (1, 2, 3, 4, 5)  # words exchanged: table 3 and table 6 of the pap
 PAIRS = ("P1 and P2: the same meaning", "P1 and N: another meaning", "P2 and N: another meaning")
 EDIT_QUANTILE = 0.99  # of edit distances; the last bin has all beyond
 DEPTHS = ("10", "100", "1000")  # of PRSM's overlap
-# Of PRSM's rows.
-GROUPS = {"overall": "CLIP, everyone", "female": "CLIP, women", "male": "CLIP, men"}
+GROUPS = TABLES["prsm"][0].rows
+SIZE_COLUMNS = ["source", "model", "parameters", "samples", "value", "low", "high", "note"]
+ACCURACIES = ("t2t_accuracy", "i2t_accuracy")
+SIZE_TABLES = {
+    "generic": (8, 2),
+    "spatial": (9, 2),
+}  # with accuracies: of models that see, of texts
+FACTS = {2: 5}  # tables whose models' parameters another one has, too
 _ESTIMATE_COLUMNS = ["model", "slice", "value", "low", "high", "n_items", "n_cases"]
 
 
@@ -126,7 +134,7 @@ def published_depths(setting: str) -> pd.DataFrame:
     """The values that PRSM prints for CLIP in one setting, for all versions of a query: model, slice
     (depth), value.
     """
-    splits = {name: f"{name.lower()}/{versions}" for name, versions in prsm_table.SETS.items()}
+    splits = {name: f"{name.lower()}/{versions}" for name, versions in PRSM_VERSIONS.items()}
     names = (
         {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()}
         if setting in splits
@@ -155,7 +163,7 @@ def published_comparisons(metric: str) -> pd.DataFrame:
     measure = metric.removeprefix("prsm_")
     if measure not in [f"local_{depth}" for depth in DEPTHS[1:]]:
         return pd.DataFrame(columns=pd.Index(["model", "slice", "value"]))
-    whole = {versions: setting for setting, versions in prsm_table.SETS.items()}
+    whole = {versions: setting for setting, versions in PRSM_VERSIONS.items()}
     cells = tradeoff.published_values("prsm", 1, measure)
     places = [split.split("/") for split in cells["slice"]]
     columns = {
@@ -332,3 +340,84 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
             bounds = (interval.value, interval.low, interval.high)
             rows.append((run.model, bin_names[number], *bounds, interval.n_items, len(mean.value)))
     return pd.DataFrame(rows, columns=pd.Index(_ESTIMATE_COLUMNS))
+
+
+def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> pd.DataFrame:
+    """An accuracy of a subset, of the runs of a question set and of the models that VISLA prints.
+
+    Args:
+        store: Where results are.
+        question_set: Of VISLA.
+        metric: One of ACCURACIES.
+        subset: One of SIZE_TABLES.
+
+    Returns:
+        source ("run" or "published"), model, parameters and samples (millions, of weights and of
+        pairs of pre-training; NaN if unknown), value, low, high (shares), note.
+    """
+    for name, names in ((metric, ACCURACIES), (subset, SIZE_TABLES)):
+        if name not in names:
+            raise NotFound("choice", name, names)
+    by_subtype = estimates.estimates(store, question_set, "subtype").dropna(subset=["value"])
+    # VISLA's own files are Generic_VISLA.tsv and Spatial_VISLA.tsv.
+    of_metric = by_subtype.loc[by_subtype["metric"] == metric]
+    of_subset = of_metric.loc[[belongs(name, (subset,)) for name in of_metric["slice"]]]
+    rows = []
+    for row in records(EstimateRow, of_subset):
+        digest = question_set.run(row.model).model_digest
+        rows.append(
+            (
+                *("run", row.model, papers.passport_facts(store, row.model, digest)["parameters"]),
+                *(_samples(row.model), row.value, row.low, row.high, ""),
+            )
+        )
+    columns = pd.Index(SIZE_COLUMNS)
+    return pd.DataFrame([*rows, *_published_sizes(metric, subset)], columns=columns)
+
+
+def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
+    """`sizes` of every accuracy and subset one below the other, with the columns metric and slice."""
+    tables = [
+        sizes(store, question_set, metric, subset).assign(metric=metric, slice=subset)
+        for metric in ACCURACIES
+        for subset in SIZE_TABLES
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _published_sizes(metric: str, subset: str) -> list[tuple]:
+    """The printed cells of an accuracy, with what the same tables print of the models' size and data."""
+    cells = runs.published("visla")
+    rows = []
+    for number in SIZE_TABLES[subset]:
+        of_tables = cells.loc[cells["table"].isin([number, FACTS.get(number, number)])]
+        facts = of_tables.loc[of_tables["dataset"] == "none"]
+        is_accuracy = (
+            (cells["table"] == number)
+            & (cells["dataset"] == f"visla_{subset}")
+            & (cells["metric"] == metric)
+        )
+        for cell in cells.loc[is_accuracy].to_dict("records"):
+            of_model = facts.loc[facts["model"] == cell["model"]]
+            value = cell["value"] * SCALE[cell["unit"]]
+            size, data = (_fact(of_model, name) for name in ("parameters", "pretraining_samples"))
+            rows.append(
+                ("published", cell["model"], size, data, value, math.nan, math.nan, cell["note"])
+            )
+    return rows
+
+
+def _fact(of_model: pd.DataFrame, name: str) -> float:
+    """A printed fact in millions; NaN where the tables have none."""
+    cells = of_model.loc[(of_model["metric"] == name) & (of_model["split"] == "all")]
+    for cell in cells.to_dict("records"):
+        return cell["value"] * papers.MILLIONS.get(cell["unit"], math.nan)
+    return math.nan
+
+
+def _samples(model: str) -> float:
+    """Millions of pairs that VISLA prints of a model of the same weights; NaN where it prints none."""
+    names = papers.printed_names("visla", model)
+    cells = runs.published("visla")
+    facts = cells.loc[[papers.plain(name) in names for name in cells["model"]]]
+    return _fact(facts, "pretraining_samples")

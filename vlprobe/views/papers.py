@@ -1,40 +1,59 @@
-"""The tables of the papers made again: a user's runs in the columns that a paper prints, above the
-rows that it prints.
+"""The papers' tables filled from a user's runs, and every printed number next to the number of a run.
 
-A cell of a user's run is filled only where it means the same as the published one: the same metric
-on the same kind of question. The pictures are others unless somebody ran the paper's own.
+`published.TABLES` says which number of a run belongs in a column. A cell of a run is filled only where it means the
+same as the published one: the same metric on the same kind of question. The pictures differ unless the paper's own
+were run.
 """
 
 import functools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from vlprobe import registry
-from vlprobe.metrics import pairs
+from vlprobe.metrics import estimate, pairs
+from vlprobe.metrics.increases import increases
+from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
-from vlprobe.types import AS_PAPER
-from vlprobe.views import estimates, increases, seeds
-from vlprobe.views import runs as views_runs
-from vlprobe.views.paper_tables import ALL_SLICES, TABLES, Column, PaperTable
-from vlprobe.views.records import EstimateRow, records
-from vlprobe.views.released_files import by_released_file
+from vlprobe.types import AS_PAPER, POOLED, Estimate, Measure
+from vlprobe.views import comparisons, estimates, published, runs, versions
+from vlprobe.views import rows as views_rows
+from vlprobe.views.published import ALL_SLICES, TABLES, Column, PaperTable
+from vlprobe.views.records import EstimateRow, PrintedCell, RunRow, records
 from vlprobe.views.runs import QuestionSet
 
 ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "ties", "note"]
-SPREAD_COLUMNS = ["sd", "n_seeds"]
+SPREAD_COLUMNS = ["model", "metric", "slice", "n_seeds", "mean", "sd", "lowest", "highest"]
+SEEDED_RULE = r"^(?P<drawn>.+):seed(?P<seed>[0-9]+)$"
 HISTOGRAM_QUANTILE = 0.995  # of deviations; the last bin has all beyond
 SCALE = {"percent": 0.01}  # of published units; rates are shares here
 SAME_INCREASE = 1e-6  # increases that differ by less are of the same answers
-MIXED = "Asked about kinds of edit beside the paper's: as a whole no number of the paper."
-Cell = tuple[str, str, int, float, float, float, int, int, str]  # ROW_COLUMNS
+MIXED = "The run has kinds of edit that the paper has not: its whole is not a number of the paper."
+Numbers = tuple[float, float, float, int, int]  # value, low, high, n_items, ties
+_UNKNOWN: Numbers = (math.nan, math.nan, math.nan, 0, 0)
+
+PRINTED_COLUMNS = [
+    *("paper", "table", "dataset", "split", "model", "metric", "unit"),
+    *("printed", "run", "low", "high", "same_weights", "mark", "note"),
+]
+FACTS = "none"  # the dataset of cells that are about only a model
+MARKS = {  # the meaning of a note for its cell; the first that fits
+    "doubted": "the number itself is doubted",
+    "differs": "another table, or the text, says otherwise",
+    "remark": "how the cell was read",
+}
+DIFFERS = ("print", "the text says")
+BERT_BASE = 109.5  # million parameters, as the caption of VISLA's table 2 has it
+MILLIONS = {"million": 1.0, "billion": 1000.0, "times BERT-base": BERT_BASE}  # by the unit
+FAMILIES = {"rococo-clip": "rococo"}  # of presets whose prefix is not the name of the paper
+_Place = tuple[int, str, str, str]  # table, dataset, split and metric of a printed cell
 
 
 def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame:
-    """A paper's table with the runs of one question set above what is published.
+    """Fill a paper's table with the runs of one question set, above the published rows.
 
     Args:
         store: Where results are.
@@ -46,91 +65,87 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
         n_items, ties, note; sd and n_seeds (over how many draws; NaN and 0 with fewer than two); in
         the order of the rows. A run without the kind of question of a column has no value there: NaN.
     """
-    table = _table(question_set.probe, number)
-    cells = pd.DataFrame(
-        run_cells(store, question_set, table) + _published_cells(question_set.probe, number),
-        columns=pd.Index(ROW_COLUMNS),
-    )
-    return _with_spread(store, question_set, table, cells)
-
-
-def _with_spread(
-    store: Store, question_set: QuestionSet, table: PaperTable, cells: pd.DataFrame
-) -> pd.DataFrame:
-    """The cells with the spread of the runs' numbers over seeds."""
-    drawn = seeds.spread(store, question_set, AS_PAPER)
+    table = next(table for table in TABLES[question_set.probe] if table.number == number)
+    drawn = spread(store, question_set, AS_PAPER)
     keys = zip(drawn["model"], drawn["metric"], drawn["slice"], strict=True)
     spread_of = dict(zip(keys, zip(drawn["sd"], drawn["n_seeds"], strict=True), strict=True))
-    spreads = []
-    for source, model, index in zip(cells["source"], cells["model"], cells["column"], strict=True):
+    rows = []
+    for model, index, numbers, note in run_cells(store, question_set, table):
         column = table.columns[index]
         slice_name = column.slices[0] if column.breakdown == "subtype" and column.slices else ""
-        key = (model, column.metric, slice_name)
-        spreads.append(spread_of.get(key, (math.nan, 0)) if source == "run" else (math.nan, 0))
-    columns = pd.DataFrame(spreads, columns=pd.Index(SPREAD_COLUMNS), index=cells.index)
-    return pd.concat([cells, columns], axis=1)
+        of_seeds = spread_of.get((model, column.metric, slice_name), (math.nan, 0))
+        rows.append(("run", model, index, *numbers, note, *of_seeds))
+    for model, index, value, note in _published_cells(question_set.probe, number):
+        numbers = (value, *_UNKNOWN[1:])
+        rows.append(("published", model, index, *numbers, note, math.nan, 0))
+    return pd.DataFrame(rows, columns=pd.Index([*ROW_COLUMNS, "sd", "n_seeds"]))
 
 
-def _table(probe: str, number: int) -> PaperTable:
-    return next(table for table in TABLES[probe] if table.number == number)
-
-
-def run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> list[Cell]:
-    """The cells of the stored runs, controls last, as remade returns them."""
-    stored = {"all", *estimates.slices(store, question_set)}
+def run_cells(
+    store: Store, question_set: QuestionSet, table: PaperTable
+) -> Iterator[tuple[str, int, Numbers, str]]:
+    """Yield the model, the index of the column, the numbers and the note of each cell of the stored runs, controls
+    last.
+    """
+    sliced = {"all", *estimates.slices(store, question_set)}
     by_breakdown = {
         breakdown: estimates.estimates(store, question_set, breakdown, AS_PAPER)
-        if breakdown in stored
+        if breakdown in sliced
         else pd.DataFrame(columns=pd.Index(estimates.COLUMNS))
         for breakdown in {column.breakdown for column in table.columns}
     }
-    metrics, by_file = question_set.metrics, None
+    by_file = None
     if any(column.released for column in table.columns):
-        by_file = by_released_file(store, question_set, by_breakdown["subtype"])
-    mixed = estimates.mixed_kinds(store, question_set)
-    cells = []
+        by_file = _by_released_file(store, question_set, by_breakdown["subtype"])
+    metrics, mixed = question_set.metrics, estimates.mixed_kinds(store, question_set)
     for model in sorted(
         question_set.models,
         key=lambda name: (registry.is_control(name), registry.natural_order(name)),
     ):
         for index, column in enumerate(table.columns):
             if column.breakdown == "all" and mixed.intersection(metrics[column.metric].kinds):
-                cells.append(("run", model, index, math.nan, math.nan, math.nan, 0, 0, MIXED))
+                yield model, index, _UNKNOWN, MIXED
                 continue
-            rows = _known(by_breakdown[column.breakdown], model, column.metric)
+            of_file = by_file if column.released else None
+            rows = by_breakdown[column.breakdown] if of_file is None else of_file
+            is_known = (rows["model"] == model) & (rows["metric"] == column.metric)
+            rows = rows.loc[is_known].dropna(subset=["value"])
             if column.relative_to:
-                cells.append(
-                    ("run", model, index, *_increase(store, question_set, rows, column), "")
-                )
-            elif column.released and by_file is not None:
-                of_file = _known(by_file, model, column.metric)
-                of_file = of_file.loc[of_file["file"] == column.released]
-                cells.append(("run", model, index, *_whole(of_file), ""))
+                numbers = _increase(store, question_set, rows, column)
+            elif of_file is not None:
+                numbers = _whole(rows.loc[rows["file"] == column.released])
+            elif column.slices == (ALL_SLICES,):  # a mean of slices has no interval
+                slices = records(EstimateRow, rows)
+                value = float(np.mean([row.value for row in slices])) if slices else math.nan
+                counts = sum(row.n_items for row in slices), sum(row.ties for row in slices)
+                numbers = (value, math.nan, math.nan, *counts)
             else:
-                cells.append(("run", model, index, *_of_column(rows, column), ""))
-    return cells
+                numbers = _whole(rows.loc[[belongs(name, column.slices) for name in rows["slice"]]])
+            yield model, index, numbers, ""
 
 
-_Numbers = tuple[float, float, float, int, int]  # value, low, high, n_items, ties
-_UNKNOWN: _Numbers = (math.nan, math.nan, math.nan, 0, 0)
+def _whole(rows: pd.DataFrame) -> Numbers:
+    """The numbers of one estimate; unknown where there are several or none."""
+    if len(rows) != 1:
+        return _UNKNOWN
+    row = records(EstimateRow, rows)[0]
+    return row.value, row.low, row.high, row.n_items, row.ties
 
 
-def _of_column(rows: pd.DataFrame, column: Column) -> _Numbers:
-    """Return the value of a column from the estimates of its model, metric and breakdown.
-
-    A mean of slices has no interval.
+def belongs(name: str, slices: tuple[str, ...]) -> bool:
+    """Return whether a slice has one of the names, or a word of its name is one: a file
+    `eqkubric_counting` is `counting`.
     """
-    if column.slices == (ALL_SLICES,):
-        slices = records(EstimateRow, rows)
-        value = float(np.mean([row.value for row in slices])) if slices else math.nan
-        counts = sum(row.n_items for row in slices), sum(row.ties for row in slices)
-        return value, math.nan, math.nan, *counts
-    return _whole(rows.loc[[belongs(name, column.slices) for name in rows["slice"]]])
+    return (
+        not slices
+        or name in slices
+        or bool(set(re.split("[^a-z0-9]+", name.lower())) & set(slices))
+    )
 
 
 def _increase(
     store: Store, question_set: QuestionSet, rows: pd.DataFrame, column: Column
-) -> _Numbers:
+) -> Numbers:
     """Return the value of a column that is relative to another slice, from the estimates of its model and metric;
     unknown where either slice is.
 
@@ -146,39 +161,139 @@ def _increase(
     value = of_slice[0].value / base[0].value - 1
     n_items = min(of_slice[0].n_items, base[0].n_items)
     run = question_set.run(of_slice[0].model)
-    drawn = increases.increase(
-        store, question_set, run, column.metric, column.slices, column.relative_to
-    )
+    sides = column.slices, column.relative_to
+
+    def compute() -> Estimate:
+        first, second = (
+            _margin_measure(store, question_set, run, column.metric, names) for names in sides
+        )
+        units = views_rows.unit_codes(store, question_set.key)
+        return increases([(first, second)], max(run.n_units, int(units.max(initial=-1)) + 1))[0]
+
+    version = views_rows.answers_version(store, run.key)
+    drawn = views_rows.remember(("increase", version, column.metric, *sides), compute)
     if not math.isclose(drawn.value, value, abs_tol=SAME_INCREASE):
         return value, math.nan, math.nan, n_items, 0
     return value, drawn.low, drawn.high, n_items, 0
 
 
-def _whole(rows: pd.DataFrame) -> _Numbers:
-    """The numbers of one estimate; unknown where there are several or none."""
-    estimate_rows = records(EstimateRow, rows)
-    if len(estimate_rows) != 1:
-        return _UNKNOWN
-    row = estimate_rows[0]
-    return row.value, row.low, row.high, row.n_items, row.ties
-
-
-def _known(table: pd.DataFrame, model: str, metric: str) -> pd.DataFrame:
-    """The estimates of one model and metric that are not NaN."""
-    return table.loc[(table["model"] == model) & (table["metric"] == metric)].dropna(
-        subset=["value"]
+def _margin_measure(
+    store: Store, question_set: QuestionSet, run: RunRow, metric: str, subtypes: Sequence[str]
+) -> Measure:
+    """A metric's mean within each group of the cases of these subtypes, computed from only the margins."""
+    judged = question_set.metrics[metric]
+    numbers = views_rows.case_numbers(
+        store,
+        question_set.key,
+        "list_contains(?, kind) AND list_contains(?, subtype)",
+        [tuple(judged.kinds), tuple(subtypes)],
     )
+    margins = views_rows.margins(store, run.key)[numbers]
+    value = np.where(np.isnan(margins), np.nan, judged.value(pd.DataFrame({"margin": margins})))
+    groups = views_rows.group_codes(store, question_set.key)[numbers]
+    items = views_rows.unit_codes(store, question_set.key)[numbers]
+    return estimate.macro(value, np.ones(len(value)), groups, items)
 
 
-def belongs(name: str, slices: tuple[str, ...]) -> bool:
-    """Return whether a slice has one of the names, or a word of its name is one: a file
-    `eqkubric_counting` is `counting`.
+def _by_released_file(
+    store: Store, question_set: QuestionSet, by_subtype: pd.DataFrame
+) -> pd.DataFrame | None:
+    """RoCOCO's numbers by the released file that they are of; None where captions were altered here.
+
+    RoCOCO's four files are four question sets, and one table: beside the file of the question set are the other files
+    that the same models answered about the same pictures with the same options, of each the most complete.
+
+    Returns:
+        The columns of `estimates`, and `file`: the name as the paper's column has it, "" of any other
+        file.
     """
-    return (
-        not slices
-        or name in slices
-        or bool(set(re.split("[^a-z0-9]+", name.lower())) & set(slices))
-    )
+
+    def by_file(questions: QuestionSet, by_subtype: pd.DataFrame) -> pd.DataFrame | None:
+        # All captions of a released file have one subtype; the tag of an item is the stem of its file's name.
+        policies = set(by_subtype["slice"][by_subtype["metric"] == "i2t_r1_new"])
+        if policies != {RELEASED} or "tag:subset" not in estimates.slices(store, questions):
+            return None
+        table = estimates.estimates(store, questions, "tag:subset", AS_PAPER)
+        names = {column.released for table in TABLES["rococo"] for column in table.columns} - {""}
+        return table.assign(file=[released_file(stem, names) for stem in table["slice"]])
+
+    own_table = by_file(question_set, by_subtype)
+    if own_table is None:
+        return None
+    digests = {run.model: run.model_digest for run in question_set.runs}
+    tables, files_of = [own_table], {model: set(own_table["file"]) for model in digests}
+    identity = _shared_identity(store, question_set)
+    for row in runs.question_set_rows(store):
+        is_alike = row.probe == question_set.probe and row.n_items == question_set.runs[0].n_items
+        if not is_alike or row.case_key == question_set.key:
+            continue
+        sibling = runs.question_set(store, row.case_key)
+        if _shared_identity(store, sibling) != identity:
+            continue
+        table = by_file(sibling, estimates.estimates(store, sibling, "subtype", AS_PAPER))
+        if table is None:
+            continue
+        for model in {
+            run.model for run in sibling.runs if digests.get(run.model) == run.model_digest
+        }:
+            of_model = table.loc[table["model"] == model]
+            new_files = set(of_model["file"]) - files_of[model]
+            files_of[model] |= new_files
+            tables.append(of_model.loc[of_model["file"].isin(list(new_files))])
+    return pd.concat(tables, ignore_index=True)
+
+
+def _shared_identity(store: Store, question_set: QuestionSet) -> tuple[object, ...]:
+    """The options and pictures that two files' question sets share if they belong in one table."""
+    run = store.run(question_set.runs[0].key).manifest()["run"]
+    with store.cursor() as cursor:
+        items = cursor.execute(
+            "SELECT DISTINCT item FROM read_parquet(?) WHERE kind = 'i2t' ORDER BY item",
+            [store.files([question_set.runs[0].key], "scores")],
+        ).fetchall()
+    options = tuple(run["options"].get(name) for name in ("normalise", "approximate"))
+    return versions.version(run), options, tuple(items)
+
+
+def released_file(stem: str, names: Collection[str]) -> str:
+    """Return the released file that a file's name without its ending means; "" if it is none or not certain.
+
+    >>> names = ["rand_voca", "danger"]
+    >>> [released_file(stem, names) for stem in ("danger", "RoCOCO-Rand-Voca", "danger_rand_voca", "endangered")]
+    ['danger', 'rand_voca', '', '']
+    """
+    words = f"_{'_'.join(re.split('[^a-z0-9]+', stem.lower()))}_"
+    matching = {name for name in names if f"_{name}_" in words}
+    return matching.pop() if len(matching) == 1 else ""
+
+
+def spread(
+    store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
+) -> pd.DataFrame:
+    """Compute mean and spread over seeds of each number that was drawn with more than one (RoCOCO, tables 4, 6 and 7:
+    means over three).
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        averaging: As of `estimates`; of the numbers of each seed.
+        unit: As of `estimates`.
+
+    Returns:
+        A row a model, metric and slice (a policy, or a strength of mixed pictures): n_seeds (2 or
+        more), mean, sd (of one seed, n - 1 below the line), lowest, highest. Empty where nothing was
+        drawn twice.
+    """
+    if "rule" not in estimates.slices(store, question_set):
+        return pd.DataFrame(columns=pd.Index(SPREAD_COLUMNS))
+    table = estimates.estimates(store, question_set, "rule", averaging, unit)
+    table = table.dropna(subset=["value"])
+    table["drawn"] = table["slice"].str.extract(SEEDED_RULE)["drawn"]
+    order = ["model", "metric", "drawn"]
+    by_draw = table.dropna(subset=["drawn"]).groupby(order, sort=False)["value"]
+    numbers = by_draw.agg(n_seeds="count", mean="mean", sd="std", lowest="min", highest="max")
+    numbers = numbers.reset_index().rename(columns={"drawn": "slice"})
+    return numbers.loc[numbers["n_seeds"] > 1, SPREAD_COLUMNS].reset_index(drop=True)
 
 
 def rescaled(cells: pd.DataFrame) -> pd.Series:
@@ -189,39 +304,200 @@ def rescaled(cells: pd.DataFrame) -> pd.Series:
 
 # 43 ms for a table of LGIP, and what is printed does not change.
 @functools.cache
-def _published_cells(probe: str, number: int) -> list[Cell]:
-    """The cells that the paper prints."""
-    table = _table(probe, number)
-    published = views_runs.published(table.paper or probe)
-    published = published.loc[published["table"] == table.number]
-    cells = []
-    for split_start, label in table.rows.items() or [("", "")]:
-        for model in dict.fromkeys(published["model"]):
-            of_model = published.loc[published["model"] == model]
+def _published_cells(probe: str, number: int) -> list[tuple[str, int, float, str]]:
+    """Return the row's name, the index of the column, the value and the note of each cell that the paper prints; NaN
+    where it has no cell for a column.
+    """
+    table = next(table for table in TABLES[probe] if table.number == number)
+    cells = runs.published(table.paper)
+    cells = cells.loc[cells["table"] == number]
+    printed = {
+        (cell["model"], cell["dataset"], cell["split"], cell["metric"]): (value, cell["note"])
+        for cell, value in zip(cells.to_dict("records"), rescaled(cells), strict=True)
+    }
+    rows = []
+    for start, label in table.rows.items() or [("", "")]:
+        for model in dict.fromkeys(cells["model"]):
             for index, column in enumerate(table.columns):
-                value, note = _published_value(of_model, column, split_start)
-                cells.append(
-                    ("published", label or model, index, value, math.nan, math.nan, 0, 0, note)
+                places = [place[1:] for place in _places(table, column, start)]
+                found = [printed.get((model, *place)) for place in places]
+                known = [cell for cell in found if cell]
+                is_whole = len(known) == len(places)
+                value = (
+                    column.sign * float(np.mean([cell[0] for cell in known]))
+                    if is_whole
+                    else math.nan
                 )
-    return cells
+                notes = dict.fromkeys(note for _, note in known if note) if is_whole else ()
+                rows.append((label or model, index, value, "; ".join(notes)))
+    return rows
 
 
-def _published_value(of_model: pd.DataFrame, column: Column, split_start: str) -> tuple[float, str]:
-    """Return the printed value of a model in a column, and its note; NaN where the paper has no cell for it."""
-    dataset, split, metric = column.published
-    split = f"{split_start}/{split}" if split_start else split
-    datasets = column.datasets or (dataset,)
-    is_cell = (
-        (of_model["metric"] == metric)
-        & (of_model["split"] == split)
-        & of_model["dataset"].isin(datasets)
+def _places(table: PaperTable, column: Column, start: str) -> list[_Place]:
+    """Return the printed positions of a column's cells, in the rows whose split begins with `start`."""
+    split = f"{start}/{column.split}" if start else column.split
+    return [(table.number, dataset, split, column.printed_metric) for dataset in column.datasets]
+
+
+def mark(note: str) -> str:
+    """Return the one of the MARKS that a note is; "" if it is none.
+
+    >>> mark("suspect: too low"), mark("table 3 prints 0.009"), mark("gallery not stated"), mark("")
+    ('doubted', 'differs', 'remark', '')
+    """
+    if "suspect:" in note:
+        return "doubted"
+    if any(words in note for words in DIFFERS):
+        return "differs"
+    return "remark" if note else ""
+
+
+def cells(paper: str = "") -> pd.DataFrame:
+    """The printed cells of one paper or of all, in the order of print, without a run.
+
+    Returns:
+        PRINTED_COLUMNS: `printed` is the text as printed; `run`, `low`, `high` (in the printed unit) are NaN.
+    """
+    table = published.load().assign(printed=published.texts())
+    table = table.loc[table["paper"] == paper] if paper else table
+    unknown = dict.fromkeys(("run", "low", "high"), math.nan)
+    marks = [mark(note) for note in table["note"]]
+    table = table.assign(**unknown, same_weights=False, mark=marks).reset_index(drop=True)
+    return table.loc[:, PRINTED_COLUMNS]
+
+
+def papers_of(probe: str) -> tuple[str, ...]:
+    """The papers of which a run of the probe fills cells, its own first."""
+    names = dict.fromkeys(table.paper for table in TABLES.get(probe, ()))
+    return tuple(sorted(names, key=lambda name: name != probe))
+
+
+def probes_of(paper: str) -> tuple[str, ...]:
+    """The probes whose runs fill cells of the paper, its own first."""
+    probes = (probe for probe in TABLES if paper in papers_of(probe))
+    return tuple(sorted(probes, key=lambda name: name != paper))
+
+
+def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "") -> pd.DataFrame:
+    """The printed cells of a paper, with the numbers of one model's run.
+
+    Args:
+        store: Where results are.
+        question_set: The question set of the run.
+        model: Whose run.
+        paper: One of `papers_of` the question set's probe; "": the probe's own.
+
+    Returns:
+        As `cells`; `run`, `low`, `high` are the run's estimate and interval in the printed unit and
+        with its sign, NaN where nothing of the run means the same as the cell; beside facts about a
+        model those of the run's model. `same_weights` says that it is the one that the cell is about.
+    """
+    facts = passport_facts(store, model, question_set.run(model).model_digest)
+    paper = paper or question_set.probe
+    table = cells(paper)
+    by_cell: dict[_Place, tuple[float, float, float]] = {}
+    for paper_table in TABLES.get(question_set.probe, ()):
+        if paper_table.paper == paper:
+            by_cell |= _by_cell(store, question_set, paper_table, model)
+    rows = []
+    names = printed_names(paper, model)
+    for row in records(PrintedCell, table):
+        place = (row.table, row.dataset, row.split, row.metric)
+        numbers, scale = by_cell.get(place, _UNKNOWN[:3]), 1 / SCALE.get(row.unit, 1.0)
+        if row.dataset == FACTS:
+            fact = facts.get(row.metric, math.nan) / MILLIONS.get(row.unit, 1.0)
+            numbers, scale = (fact, math.nan, math.nan), 1.0
+        rows.append([*(scale * value for value in numbers), plain(row.model) in names])
+    columns = ["run", "low", "high", "same_weights"]
+    of_run = pd.DataFrame(rows, columns=pd.Index(columns))
+    return table.assign(**{name: of_run[name] for name in columns})
+
+
+def _by_cell(
+    store: Store, question_set: QuestionSet, table: PaperTable, model: str
+) -> dict[_Place, tuple[float, float, float]]:
+    """Value and interval of a run by the place of the printed cell; a column of several datasets has
+    no cell of its own in print.
+
+    Of several groups of rows the run is the first, all items; if its questions were limited to the pictures of each
+    group, it is the others.
+    """
+    grouped = comparisons.grouped_by(store, question_set) if table.groups else ""
+    by_cell = {}
+    if grouped:
+        for start, tag in table.groups.items():
+            if tag.partition("=")[0] != grouped:
+                continue
+            for column, row in _of_group(store, question_set, table, model, tag):
+                by_cell[_places(table, column, start)[0]] = row.value, row.low, row.high
+        return by_cell
+    start = next(iter(table.rows), "")
+    for name, index, (value, low, high, *_), _ in run_cells(store, question_set, table):
+        column = table.columns[index]
+        if name == model and len(column.datasets) == 1:
+            low, high = (low, high) if column.sign > 0 else (-high, -low)
+            by_cell[_places(table, column, start)[0]] = column.sign * value, low, high
+    return by_cell
+
+
+def _of_group(
+    store: Store, question_set: QuestionSet, table: PaperTable, model: str, tag: str
+) -> Iterator[tuple[Column, EstimateRow]]:
+    """Yield the estimates of the items with a tag NAME=VALUE, and the columns that they belong in.
+
+    A whole is known where all questions are of one kind: slices of slices are not stored.
+    """
+    of_comparisons = comparisons.comparisons(store, question_set, tag)
+    name, _, value = tag.partition("=")
+    of_tag = estimates.estimates(store, question_set, f"tag:{name}", AS_PAPER)
+    of_tag = of_tag.loc[of_tag["slice"] == value]
+    subtypes = set(estimates.choices(store, question_set)["subtype"])
+    for column in table.columns:
+        if column.breakdown == comparisons.BREAKDOWN:
+            rows = of_comparisons.loc[of_comparisons["slice"].isin(column.slices)]
+        else:
+            rows = of_tag if subtypes == set(column.slices) else of_tag.head(0)
+        is_column = (rows["metric"] == column.metric) & (rows["averaging"] == AS_PAPER)
+        for row in records(EstimateRow, rows.loc[is_column & (rows["model"] == model)]):
+            yield column, row
+
+
+def printed_names(paper: str, model: str) -> set[str]:
+    """Return a model's name in the tables of a paper: from its presets, in one spelling."""
+    from vlprobe.models import presets  # imports torch
+
+    names = {
+        preset.printed
+        for family in presets.FAMILIES
+        if FAMILIES.get(family.PREFIX, family.PREFIX) == paper
+        for short_name, preset in family.presets.items()
+        if model in (preset.weights, f"{family.PREFIX}:{short_name}")
+    }
+    # LGIP's table 4 leaves out whose weights they are
+    return {plain(text) for name in names for text in (name, name.partition(" (")[0])}
+
+
+def plain(name: str) -> str:
+    """One spelling of names that the tables of a paper spell differently."""
+    return name.lower().replace("/", "-")
+
+
+def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]:
+    """Return the doctor's findings for these weights: parameters (millions) and embedding_dimension; NaN if unknown."""
+    passport: Mapping[str, str] = next(
+        (
+            examination.passport
+            for examination in runs.examinations(store)
+            if (examination.model, examination.model_digest) == (model, digest)
+        ),
+        {},
     )
-    cells = of_model.loc[is_cell]
-    if len(cells) != len(datasets):
-        return math.nan, ""
-    return column.sign * float(rescaled(cells).mean()), "; ".join(
-        dict.fromkeys(filter(None, cells["note"]))
-    )
+    n_weights = passport.get("parameters", "").replace(",", "")
+    dimension = passport.get("embedding", "").partition(" ")[0]
+    return {
+        "parameters": int(n_weights) / 1e6 if n_weights.isdecimal() else math.nan,
+        "embedding_dimension": float(dimension) if dimension.isdecimal() else math.nan,
+    }
 
 
 def deviations(

@@ -1,4 +1,4 @@
-"""Every number in the result tables of the five papers, as printed, to draw next to a user's run.
+"""The numbers that the result tables of the five papers print, and the tables that a user's run can fill.
 
 `published.csv`: one row a printed cell. Cells printed as a dash, and columns of words, have no row.
 
@@ -27,16 +27,26 @@ Metrics (units: percent where none is named):
              row)
     prsm     global (rank correlation); local_100, local_1000 (share); n (count).
              split: group / kind of paraphrase / versions compared
+
+`paper_tables.toml` has the papers, and the tables whose numbers a run can have. `paper_columns.csv` has their columns:
+the metric and the slices of a run that belong in each (names of slices are separated by blanks; none: the whole; *: the
+mean of all), and the dataset, split and metric of its cells in `published.csv`.
 """
 
-from dataclasses import dataclass
+import csv
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_CSV = Path(__file__).with_name("published.csv")
+FOLDER = Path(__file__).parent
+_CSV = FOLDER / "published.csv"
+ALL_SLICES = "*"  # each slice of a breakdown, counted alike
+PRSM_VERSIONS = {"P1": "o-c1-c2", "P2": "p1-p2-p3-np", "P3": "o-a1-a2-a12"}  # of a query, in print
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,38 +59,74 @@ class Source:
     identifier: str
 
 
-SOURCES = {
-    "lgip": Source(
-        "Language-Guided Invariance Probing of Vision–Language Models",
-        "Jae Joong Lee",
-        2025,
-        "arXiv:2511.13494v2",
-    ),
-    "rococo": Source(
-        "RoCOCO: Robustness Benchmark of MS-COCO to Stress-test Image-Text Matching Models",
-        "Seulki Park, Daeho Um, Hajung Yoon, Sanghyuk Chun, Sangdoo Yun, Jin Young Choi",
-        2023,
-        "arXiv:2304.10727",
-    ),
-    "eqben": Source(
-        "Equivariant Similarity for Vision-Language Foundation Models",
-        "Tan Wang, Kevin Lin, Linjie Li, Chung-Ching Lin, Zhengyuan Yang, Hanwang Zhang, Zicheng Liu, Lijuan Wang",
-        2023,
-        "arXiv:2303.14465",
-    ),
-    "visla": Source(
-        "VISLA Benchmark: Evaluating Embedding Sensitivity to Semantic and Lexical Alterations",
-        "Sri Harsha Dumpala, Aman Jaiswal, Chandramouli Sastry, Evangelos Milios, Sageev Oore, Hassan Sajjad",
-        2024,
-        "github.com/Sri-Harsha/visla_benchmark",
-    ),
-    "prsm": Source(
-        "PRSM: A Measure to Evaluate CLIP's Robustness Against Paraphrases",
-        "Udo Schlegel, Franziska Weeber, Jian Lan, Thomas Seidl",
-        2025,
-        "arXiv:2511.11141",
-    ),
-}
+@dataclass(frozen=True)
+class Column:
+    """One column of a paper's table, and the number of a run that belongs there."""
+
+    group: str  # the heading that it shares with its neighbors
+    title: str
+    metric: str  # of the probe
+    breakdown: str
+    slices: tuple[str, ...]  # names of the slice that belongs here; empty: the whole
+    datasets: tuple[str, ...]  # printed in several datasets' columns: their mean
+    split: str
+    printed_metric: str
+    sign: int  # -1: printed with the opposite sign
+    # The paper's own file of this column, without its ending: a run over it belongs here, too.
+    released: str
+    # The slices of the same breakdown that the value is relative to: a share, 0.1 is 10 % more.
+    relative_to: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of a paper."""
+
+    number: int
+    title: str  # in a picker
+    about: str  # what its rows were scored on, and how that differs
+    columns: tuple[Column, ...]
+    paper: str  # that prints it
+    # Where rows are not models: start of the split, name.
+    rows: Mapping[str, str] = field(default_factory=dict)
+    # Of these rows, by the start of the split, the tag NAME=VALUE of the items that they are about.
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
+def _tables(described: list[dict]) -> dict[str, tuple[PaperTable, ...]]:
+    """Return the tables by the probe whose runs fill them."""
+    columns: dict[tuple[str, int], list[Column]] = {}
+    with (FOLDER / "paper_columns.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            slices, datasets, relative_to = (
+                tuple(row[name].split()) for name in ("slices", "dataset", "relative_to")
+            )
+            column = Column(
+                row["group"],
+                row["title"],
+                row["metric"],
+                row["breakdown"],
+                slices,
+                datasets,
+                row["split"],
+                row["printed_metric"],
+                int(row["sign"]),
+                row["released"],
+                relative_to,
+            )
+            columns.setdefault((row["probe"], int(row["table"])), []).append(column)
+    tables: dict[str, tuple[PaperTable, ...]] = {}
+    for table in described:
+        probe = table.pop("probe")
+        of_table = tuple(columns[probe, table["number"]])
+        paper_table = PaperTable(**{"paper": probe} | table, columns=of_table)
+        tables[probe] = (*tables.get(probe, ()), paper_table)
+    return tables
+
+
+_DESCRIBED = tomllib.loads((FOLDER / "paper_tables.toml").read_text(encoding="utf-8"))
+SOURCES = {name: Source(**source) for name, source in _DESCRIBED["sources"].items()}
+TABLES: Mapping[str, tuple[PaperTable, ...]] = _tables(_DESCRIBED["tables"])
 
 
 def load() -> "pd.DataFrame":

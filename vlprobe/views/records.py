@@ -326,7 +326,7 @@ class PrintedCell:
     low: float
     high: float
     same_weights: bool  # the run's model is the printed one
-    mark: str  # of `views.printed.MARKS`, "": none
+    mark: str  # of `views.papers.MARKS`, "": none
     note: str
 
 

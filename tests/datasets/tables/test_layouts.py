@@ -492,7 +492,7 @@ def test_socialcounterfactuals_pictures_are_a_gallery_by_gender(tmp_path: Path):
     sizes = store.run(manifest["key"]).table("scores")["gallery_size"].to_pylist()
     assert sizes == [1, 2]
     question_set = views.runs.question_set(store, manifest["case_key"])
-    cells = views.printed.beside(store, question_set, "control:random").dropna(subset=["run"])
+    cells = views.papers.beside(store, question_set, "control:random").dropna(subset=["run"])
     assert {split.partition("/")[0] for split in cells["split"]} == {
         "female"
     }  # one man: no ranking

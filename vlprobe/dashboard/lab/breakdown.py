@@ -11,9 +11,8 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import case_links, export, frame, tables
 from vlprobe.dashboard.cases.sentence import stored_kinds
-from vlprobe.dashboard.lab import chart_panels, opening
-from vlprobe.dashboard.lab.chart_panels import chart_of_cases
-from vlprobe.dashboard.lab.paper_page import OPENS, capital, how_it_is_measured
+from vlprobe.dashboard.lab import figures, opening
+from vlprobe.dashboard.lab.papers import OPENS, capital, how_it_is_measured
 from vlprobe.dashboard.state import PageSubject, choose, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
 from vlprobe.types import Metric
@@ -53,12 +52,12 @@ def draw_page() -> None:
         if example_filter:
             opening.draw_examples(stored, example_filter)
     with figure:
-        styles, labels = chart_panels.emphasis(stored, model)
+        styles, labels = figures.emphasis(stored, model)
         if labels:
-            chart_panels.mentioned(stored, model, "The table names every model.")
+            figures.mentioned(stored, model, "The table names every model.")
         dots = partial(charts.dots.dots, table, metric, unit, names, styles, labels=labels)
         alt = f"{metric.label} of each slice, a mark a model; the table has the numbers."
-        chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
+        figures.chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "These parts have no filter in Explore.")
     with rows:
         case_links.draw_links(
@@ -98,7 +97,7 @@ def _draw_all_numbers(stored: PageSubject, model: str, averaging: str, unit: str
     """The headline numbers as a figure, every number of every model as a
     table, and both as files.
     """
-    chart_panels.draw_headlines(stored, model, averaging, unit)
+    figures.draw_headlines(stored, model, averaging, unit)
     estimates = tables.all_numbers(stored, averaging, unit)
     with st.container(horizontal=True):
         export.download(estimates, "numbers", "All numbers as CSV")

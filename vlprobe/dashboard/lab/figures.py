@@ -1,6 +1,9 @@
-"""The papers' figures, drawn again from the user's runs, with the printed values next to them if there are any."""
+"""The papers' figures and tables of slices, drawn from the user's runs, with the published values next to them if
+there are any. Marks lead to the cases of a model.
+"""
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
@@ -8,22 +11,28 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import case_links
+from vlprobe.dashboard import case_links, export
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.chart import ARMS, chart
+from vlprobe.dashboard.chart import ARMS, FigureMaker, chart
 from vlprobe.dashboard.jobs import begin
-from vlprobe.dashboard.lab.chart_panels import GUESSING, chart_of_cases, mentioned
 from vlprobe.dashboard.state import PageSubject, attempt, choose, model_name, plain, quiet, view
+from vlprobe.dashboard.tables import show
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.render import charts, numbers
+from vlprobe.render.charts.styles import Look, Looks
+from vlprobe.render.html.elements import breakable, column_heads, mark, model_label, tag
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request
 from vlprobe.types import Metric
-from vlprobe.views import bins
-from vlprobe.views.bins import lure_bins
+from vlprobe.views.bins import LURE, lure_bins
+from vlprobe.views.comparisons import BREAKDOWN
+from vlprobe.views.crossed import OUTCOMES, PICTURES, TEXTS
 from vlprobe.views.figures import (
+    ACCURACIES,
     DEPTHS,
+    SIZE_TABLES,
     published_boundaries,
+    published_comparisons,
     published_depths,
     published_severity,
     severity_steps,
@@ -31,6 +40,8 @@ from vlprobe.views.figures import (
 from vlprobe.views.filter import Filter
 from vlprobe.views.tradeoff import published_values
 
+GUESSING = "The dotted line is chance. "
+WORD_OVERLAP = "counting shared words"
 MEASURES = {"drop_rate": "Drop rate", "rsms": "Altered on top (RSMS)"}
 EDITS = {
     "rand-voca": "Random words",
@@ -40,69 +51,232 @@ EDITS = {
     "mix": "Mixed pictures",
     "patch": "Patched pictures",
 }
-PICTURES = ("mix", "patch")
-# What EqBen's table 4 prints by kind, under the names of the demo's subsets
+MIXTURES = ("mix", "patch")
+# The kinds of EqBen's table 4, under the names of the demo's subsets
 KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
 SCORES = ("text_score", "image_score", "group_score", "foil_accuracy")
+OVERLAPS = {
+    "prsm_local_10": "First 10",
+    "prsm_local_100": "First 100",
+    "prsm_local_1000": "First 1,000",
+    "prsm_global": "Ranks of all",
+}
+SIZE_AXES = {"parameters": "Parameters", "samples": "Training data"}
+CROSSED_HEADS = {  # by the outcomes with texts and with the picture
+    ("fooled", "fooled"): "Both wrong",
+    ("held", "fooled"): "Texts right, picture wrong",
+    ("fooled", "held"): "Texts wrong, picture right",
+    ("held", "held"): "Both right",
+}
 MOST_NAMED = 9  # models whose number is in a sentence
 FEW = 5  # triplets; of fewer no accuracy is drawn
 
 
+def chart_of_cases(
+    make: FigureMaker,
+    key: str,
+    alt: str,
+    stored: PageSubject,
+    kinds: Sequence[str],
+    slicing: str = "subtype",
+) -> None:
+    """A figure whose marks, of a model and a slice each, open their cases in Explore; it is made from only stored
+    results and the URL.
+    """
+    points = chart(lambda: case_links.with_names(make(), stored.models), key, alt, clickable=True)
+    case_links.open_clicked(
+        points,
+        stored,
+        lambda model, name: case_links.slice_filter(stored, model, kinds, slicing, name),
+    )
+
+
+def _dots(
+    stored: PageSubject,
+    metric: Metric,
+    table: pd.DataFrame,
+    key: str,
+    alt: str,
+    paper: pd.DataFrame | None = None,
+    slicing: str = "subtype",
+    title: str | None = None,
+) -> bool:
+    """One metric, a row for each slice and a mark for each model, with the published values as hollow marks; return
+    whether there are any.
+    """
+    table = table.loc[table["metric"] == metric.name]
+    rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
+    printed = pd.DataFrame() if paper is None else paper.loc[paper["slice"].isin(list(rows))]
+    chance: float = view(views.papers.chances, stored.question_set)[metric.name]
+
+    def make() -> go.Figure:
+        chances = dict.fromkeys(rows, chance)
+        figure = charts.dots.dots(table, metric, "cosine", rows, stored.looks, chances)
+        if len(printed):
+            charts.tradeoff.beside(figure, printed, list(rows), "rate")
+        return figure if title is None else figure.update_xaxes(title=title, title_standoff=8)
+
+    chart_of_cases(make, key, alt, stored, metric.kinds, slicing)
+    return len(printed) > 0
+
+
+def _estimates(stored: PageSubject, slicing: str, *choices: str) -> pd.DataFrame:
+    """The known estimates of a breakdown."""
+    table = view(views.estimates.estimates, stored.question_set, slicing, *choices)
+    return table.dropna(subset=["value"])
+
+
+def draw_headlines(stored: PageSubject, model: str, averaging: str, unit: str) -> None:
+    """The headline numbers, a row each; where there is a trade-off, the way to it."""
+    presentation = stored.presentation
+    if presentation.trade_off:
+        st.page_link(
+            "pages/tradeoff.py",
+            label="Open the trade-off of both errors",
+            icon=":material/scatter_plot:",
+            query_params={"set": stored.key},
+        )
+        return
+    table = _estimates(stored, "all", averaging, unit)
+    with_value = set(table["metric"])
+    metrics = {name: stored.metrics[name] for name in presentation.headlines if name in with_value}
+    if not metrics:
+        return
+
+    def named() -> go.Figure:
+        chances = view(views.papers.chances, stored.question_set)
+        styles, labels = emphasis(stored, model)
+        figure = charts.dots.headlines(table, metrics, unit, styles, chances, labels)
+        return case_links.with_names(figure, stored.models)
+
+    left, right = st.columns([5, 2], gap="medium")
+    with left:
+        chart(
+            named, "headlines", "One row per number, one mark per model; the table has the values."
+        )
+    with right:
+        word = "What moves" if presentation.is_movement else "What fools"
+        for name in stored.models:
+            st.page_link(
+                "pages/explore.py",
+                label=f"{word} {plain(model_name(name))}",
+                icon=":material/image_search:",
+                query_params={"set": stored.key, "model": name},
+            )
+        quiet(ARMS + GUESSING)
+
+
+def emphasis(stored: PageSubject, model: str) -> tuple[Looks, dict[str, str]]:
+    """Return the marks of models in rows of dots, and the models with names next to their marks: the page's model, the
+    others gray, if there are too many for a legend.
+    """
+    if len(stored.models) <= charts.dots.MANY:
+        return stored.looks, {}
+    styles = {name: style for name, style in stored.looks.items() if name in stored.models}
+    return charts.styles.emphasised(styles, [model]), {model: model_name(model)}
+
+
+def mentioned(stored: PageSubject, model: str, remark: str) -> None:
+    """Draw the legend of the models, once for several small figures; with too many models to distinguish, only the
+    page's model.
+    """
+    is_crowded = len(stored.models) > charts.styles.DISTINCT
+    named_models = [model] if is_crowded else stored.models
+    labels = [model_label(stored.looks[name], model_name(name)) for name in named_models]
+    if is_crowded:
+        labels.append(f"gray: the {len(stored.models) - 1} other models")
+    st.html(f'<p class="vp-small">{" &emsp; ".join([*labels, remark])}</p>')
+
+
+def by_subtype(stored: PageSubject, metric: Metric) -> None:
+    """One metric, a row for each kind of question; nothing where it was not measured."""
+    table = _estimates(stored, "subtype")
+    if metric.name not in set(table["metric"]):
+        quiet(f"{metric.label}: not measured here.")
+        return
+    st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
+    alt = f"{metric.label} by kind of question, one mark per model."
+    _dots(stored, metric, table, metric.name, alt, title=numbers.WAYS[metric.direction])
+
+
+def triplets(stored: PageSubject) -> None:
+    """VISLA's accuracies by subset, with the accuracy of counting shared words; chance is one in three."""
+    table = _estimates(stored, "subtype")
+    measured = [name for name in stored.presentation.headlines if name in set(table["metric"])]
+    words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == stored.models[0])]
+    words = words.assign(metric="t2t_accuracy", model=WORD_OVERLAP)
+    table = pd.concat([table[table["metric"].isin(measured)], words])
+    rows, chances = {}, {}
+    for name in measured:
+        for subset in sorted(table.loc[table["metric"] == name, "slice"].unique()):
+            of_subset = f", {value_label(subset).lower()}" if subset else ""
+            rows[f"{name} {subset}"] = stored.metrics[name].label + of_subset
+            chances[f"{name} {subset}"] = stored.metrics[name].chance
+    if not rows:
+        return
+    table = table.assign(slice=table["metric"] + " " + table["slice"])
+    styles = dict(stored.looks) | {WORD_OVERLAP: Look(charts.theme.QUIET, "x")}
+    figure = charts.dots.dots(table, stored.metrics[measured[0]], "cosine", rows, styles, chances)
+    figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
+
+    def target(model: str, key: str) -> Filter | None:
+        name, _, subset = key.partition(" ")
+        return case_links.slice_filter(stored, model, stored.metrics[name].kinds, "subtype", subset)
+
+    alt = "Accuracy by subset, one mark per model; the table has the numbers."
+    clicked = chart(case_links.with_names(figure, stored.models), "triplets", alt, clickable=True)
+    case_links.open_clicked(clicked, stored, target)
+    cross = (
+        "The gray cross needs no model: it takes the two texts that share most words to mean the same. A model has to "
+        "beat it."
+    )
+    quiet(ARMS + GUESSING + (cross if len(words) else ""))
+
+
 def severity(stored: PageSubject) -> None:
-    """RoCOCO's measures over how much was altered, and a button that asks what is missing."""
+    """RoCOCO's measures over the strength of the alteration, and a button that runs the missing strengths."""
     with st.container(horizontal=True):
         edit = choose("What is altered", "edit", EDITS, "mix")
         measure = choose("Measured by", "measure", MEASURES, "drop_rate", segments=True)
-    metric = stored.metrics[f"{'t2i' if edit in PICTURES else 'i2t'}_{measure}"]
+    is_mixture = edit in MIXTURES
+    metric = stored.metrics[f"{'t2i' if is_mixture else 'i2t'}_{measure}"]
     steps = severity_steps(edit)
     table = view(views.figures.severity, stored.question_set, metric.name)
     table = table.loc[table["slice"].isin(steps)]
     paper = published_severity(edit, metric.name)
     across = (
-        "Share of the picture taken from another"
-        if edit in PICTURES
-        else "Words exchanged in a caption"
+        "Share of the picture taken from another" if is_mixture else "Words replaced in a caption"
     )
-    looks = stored.looks
-    make = partial(charts.tradeoff.curves, table, metric, "cosine", looks, steps, across, paper)
-    alt = f"{metric.label} over how much was altered, a line a model."
+    make = partial(
+        charts.tradeoff.curves, table, metric, "cosine", stored.looks, steps, across, paper
+    )
+    alt = f"{metric.label} over the strength of the alteration, one line per model."
     chart_of_cases(make, "severity", alt, stored, metric.kinds)
-    hollow = " Hollow and grey: as the paper prints its models on COCO." if len(paper) else ""
+    hollow = " Hollow and gray: the models of the paper, on COCO." if len(paper) else ""
     quiet(
-        "How to read it: lower is better. A model that sees the alteration falls to the right, "
-        "because more of it is "
+        "How to read it: lower is better. A model that sees the alteration falls to the right, because more of it is "
         f"wrong; one that stays high takes almost anything for the original. {ARMS.strip()}{hollow}"
     )
-    _missing(stored, edit, steps, set(table["slice"]))
-
-
-def _missing(stored: PageSubject, edit: str, steps: dict[str, str], answered: set[str]) -> None:
+    answered = set(table["slice"])
     missing = {name: words for name, words in steps.items() if name not in answered}
     if not missing:
         return
-    stored_words = ", ".join(words for name, words in steps.items() if name in answered) or "none"
-    unit = "of the picture" if edit in PICTURES else "words"
-    missing_words = ", ".join(missing.values())
-    quiet(f"Measured at {stored_words}. Not asked yet: {missing_words} {unit}.")
-    if not changes("The missing strengths cannot be asked here."):
+    measured_at = ", ".join(words for name, words in steps.items() if name in answered) or "none"
+    missing_words = f"{', '.join(missing.values())} {'of the picture' if is_mixture else 'words'}"
+    quiet(f"Measured at {measured_at}; not yet at {missing_words}.")
+    if not changes("The missing strengths cannot be measured here."):
         return
-    request_fields = view(views.figures.request_fields, stored.question_set)
-    lists = (
-        {"policies": [], "pictures": list(missing)}
-        if edit in PICTURES
-        else {"policies": list(missing), "pictures": []}
-    )
-    request = Request(
-        stored.models,
-        **request_fields | {"probe": stored.probe, "options": request_fields["options"] | lists},
-    )
-    icon = ":material/play_arrow:"
+    fields = view(views.figures.request_fields, stored.question_set)
+    lists = {"policies": [], "pictures": []} | {
+        "pictures" if is_mixture else "policies": list(missing)
+    }
+    fields |= {"probe": stored.probe, "options": fields["options"] | lists}
     st.button(
-        f"Run it with {missing_words} {unit}",
-        icon=icon,
+        f"Run it with {missing_words}",
+        icon=":material/play_arrow:",
         key="ask_severity",
         on_click=attempt,
-        args=(begin, request),
+        args=(begin, Request(stored.models, **fields)),
     )
 
 
@@ -116,75 +290,57 @@ def deviations(stored: PageSubject, unit: str) -> None:
     metric = stored.metrics["equivariance_deviation"]
     st.header("Does the score change evenly")
     st.markdown(
-        "When picture and caption both change, the score should change by as much one way as the "
-        "other. The deviation is how much it does not."
+        "When picture and caption both change, the score should change by the same amount in both directions. The "
+        "deviation measures how much it does not."
     )
-    subset = choose("Subset", "subset", _subsets(stored, metric), "")
+    table = _estimates(stored, "subtype")
+    names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=slice_order)
+    subsets = {"": "All", **{name: value_label(name) for name in names if name}}
+    subset = choose("Subset", "subset", subsets, "")
     table = view(views.papers.deviations, stored.question_set, unit, subset)
     if table.empty:
         quiet("No deviation is known in this unit.")
         return
-    chart(
-        case_links.with_names(
-            charts.dots.distribution(table, metric, unit, stored.looks), stored.models
-        ),
-        "deviations",
-        f"{metric.label}, shares of the pairs.",
-    )
+    figure = charts.dots.distribution(table, metric, unit, stored.looks)
+    figure = case_links.with_names(figure, stored.models)
+    chart(figure, "deviations", f"{metric.label}, shares of the pairs.")
     scores = view(views.estimates.estimates, stored.question_set, "subtype" if subset else "all")
     scores = scores.loc[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
-    group_scores = ", ".join(
-        f"{model_name(model)} {numbers.number(value, 'rate')}"
-        for model, value in scores[["model", "value"]].head(MOST_NAMED).itertuples(index=False)
-    )
+    group_scores = _values_in_words(scores, "value")
     if len(scores) > MOST_NAMED:
         group_scores += f", and of {len(scores) - MOST_NAMED} more in the paper's table below"
     quiet(
-        "How to read it: a model that answers equally to equal changes piles up at 0; the last "
-        "step has all beyond. Compare models in spreads: one that uses a wider range of cosines "
-        "deviates more in cosines for that reason "
-        f"alone. Group scores of the same pairs: {group_scores}."
+        "How to read it: a model that answers equally to equal changes has its mass at 0; the last step has all "
+        "larger deviations. Compare models in spreads: one that uses a wider range of cosines deviates more in "
+        f"cosines only for that reason. Group scores of the same pairs: {group_scores}."
     )
 
 
-def _subsets(stored: PageSubject, metric: Metric) -> dict[str, str]:
-    table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
-    names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=slice_order)
-    return {"": "All", **{name: value_label(name) for name in names if name}}
+def _values_in_words(table: pd.DataFrame, column: str) -> str:
+    """The rates of the first models of a table, in a sentence."""
+    return ", ".join(
+        f"{model_name(row['model'])} {numbers.number(row[column], 'rate')}"
+        for row in table.head(MOST_NAMED).to_dict("records")
+    )
 
 
 def subsets(stored: PageSubject) -> None:
     """EqBen's scores, a row a subset."""
-    table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
+    table = _estimates(stored, "subtype")
     measured = set(table["metric"])
     names = {name: stored.metrics[name].label for name in SCORES if name in measured}
     if not names:
-        quiet("No model here answered in numbers that can be measured by subset.")
+        quiet("No model here has a score by subset.")
         return
     default = "group_score" if "group_score" in names else next(iter(names))
     is_choice = len(names) > 1
     score = choose("Measured by", "score", names, default, segments=True) if is_choice else default
     metric = stored.metrics[score]
-    table = table.loc[table["metric"] == metric.name]
-    rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC.get))
-    paper = paper.loc[paper["slice"].isin(list(rows))]
-
-    def make() -> go.Figure:
-        chances = dict.fromkeys(rows, metric.chance)
-        figure = charts.dots.dots(table, metric, "cosine", rows, stored.looks, chances)
-        if len(paper):
-            charts.tradeoff.beside(figure, paper, list(rows), "rate")
-        return figure
-
-    alt = f"{metric.label} of each subset, a mark a model."
-    chart_of_cases(make, "subsets", alt, stored, metric.kinds)
-    hollow = (
-        " Hollow: what table 4 prints of Kubric's location, counting and attribute."
-        if len(paper)
-        else ""
-    )
+    alt = f"{metric.label} of each subset, one mark per model."
+    has_printed = _dots(stored, metric, table, "subsets", alt, paper)
+    hollow = "Hollow: table 4, Kubric's location, counting and attribute." if has_printed else ""
     quiet(
         "How to read it: right is better, and rows far apart are different skills. "
         f"{ARMS}{GUESSING}{hollow}"
@@ -192,39 +348,29 @@ def subsets(stored: PageSubject) -> None:
 
 
 def lexical(stored: PageSubject, model: str) -> None:
-    """VISLA's edit distances, and how accuracy follows shared words."""
+    """VISLA's edit distances, and accuracy by shared words."""
     choices = view(views.estimates.choices, stored.question_set)
-    subset_labels = {
-        name: value_label(name)
-        for name in choices.loc[choices["kind"] == "t2t", "subtype"].unique()
-        if name
-    }
-    if "t2t" not in set(choices["kind"]):
+    of_texts = choices.loc[choices["kind"] == "t2t", "subtype"]
+    if not len(of_texts):
         return  # no triplet was tested by only its texts
+    subset_labels = {name: value_label(name) for name in of_texts.unique() if name}
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike the captions look**")
-        subset = choose(
-            "Subset",
-            "subset",
-            {"all": "All", **subset_labels},
-            "spatial" if "spatial" in subset_labels else "all",
-        )
+        default = "spatial" if "spatial" in subset_labels else "all"
+        subset = choose("Subset", "subset", {"all": "All", **subset_labels}, default)
         table = view(
             views.figures.edit_distances, stored.question_set, "" if subset == "all" else subset
         )
         if table.empty:
             quiet("No triplet of texts here.")
             return
-        chart(
-            charts.papers.edit_distances(table),
-            "distances",
-            "Edit distances of the three pairs of captions, in shares.",
-        )
+        alt = "Edit distances of the three pairs of captions, in shares."
+        chart(charts.papers.edit_distances(table), "distances", alt)
         quiet(
-            "How to read it: N is the false caption, P1 the true one that looks more like it. "
-            "Where the line of P1 and P2 lies to the right, what means the same looks different, "
-            "and what looks alike means something else."
+            "How to read it: N is the wrong caption, P1 the true one that looks more like it. Where the line of P1 "
+            "and P2 is to the right, captions of the same meaning look different, and captions that look alike mean "
+            "something else."
         )
     with right:
         st.markdown("**What shared words do to accuracy**")
@@ -242,15 +388,106 @@ def lexical(stored: PageSubject, model: str) -> None:
                 charts.papers.turning_point(figure, steps, even, "words mislead")
             return figure
 
-        alt = "Text-to-text accuracy over how much the words mislead, a line a model."
-        chart_of_cases(make, "lures", alt, stored, metric.kinds, bins.LURE)
+        alt = "Text-to-text accuracy over how much the words mislead, one line per model."
+        chart_of_cases(make, "lures", alt, stored, metric.kinds, LURE)
         quiet(
-            "How to read it: the lure is the share of words that the false caption has in common "
-            "with a true one, minus that of the two true ones. Left of the line, whoever counts "
-            "shared words is right, right of it wrong: a model that reads stays level, one that "
-            "counts words falls there. Steps with fewer than "
+            "How to read it: the lure is the share of words that the wrong caption has in common with a true one, "
+            "minus that of the two true ones. Left of the line word overlap gives the right answer, right of it the "
+            "wrong one. A model that understands stays level. Steps with fewer than "
             f"{FEW} triplets are left out. {ARMS}{GUESSING}"
         )
+
+
+def both_sides(stored: PageSubject) -> None:
+    """A row a model and subset, a column for each pair of outcomes of a triplet, with only its texts and with the
+    picture; a number opens its cases. Nothing is drawn if no triplet has answers on both sides.
+    """
+    table = view(views.crossed.crossed_outcomes, stored.question_set)
+    if table.empty:
+        return
+    st.header("Both answers to one triplet")
+    by_cell = {
+        (model, subset, texts, pictures): (n_cases, numbers.with_interval(*share, "rate"))
+        for model, subset, texts, pictures, n_cases, *share, _ in table.itertuples(index=False)
+    }
+    outcomes = [(texts, pictures) for pictures in OUTCOMES for texts in OUTCOMES]
+    subsets = sorted(table["slice"].unique())
+    lines = []
+    for subset in subsets if len(subsets) > 2 else subsets[:1]:
+        for model in stored.models:
+            if (model, subset, *outcomes[0]) not in by_cell:
+                continue
+            cells = tag("td", value_label(subset) if subset else "All")
+            for texts, pictures in outcomes:
+                n_cases, share = by_cell[model, subset, texts, pictures]
+                words = f"{n_cases:,}"
+                if n_cases:
+                    crossed = f"{TEXTS}={texts}"
+                    of_cell = Filter(
+                        model, PICTURES, subtype=subset, outcome=pictures, crossed=crossed
+                    )
+                    link = case_links.address(stored, of_cell).replace("&", "&amp;")
+                    words = f'<a href="{link}">{words}</a>'
+                cells += f"<td>{words}<br><small>{share}</small></td>"
+            name = f"{mark(stored.looks[model])} {breakable(model_name(model))}"
+            lines.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
+    heads = column_heads(["Model", "Subset", *(CROSSED_HEADS[cell] for cell in outcomes)])
+    show("Both answers to one triplet", heads, lines)
+    quiet(
+        "How to read it: each triplet is evaluated twice, with only its three texts and with its picture, and counted "
+        "once. Texts wrong and picture right: VISLA's figure 10; both wrong: its figure 9, where wrong captions are "
+        "nearer than both true ones. A tie is wrong. Below a number: its share and 95 % interval. A number opens its "
+        "triplets; the paper's figures show examples and no counts."
+    )
+    export.download(table, "both_sides", "Both answers as CSV")
+
+
+def accuracy_over_size(stored: PageSubject) -> None:
+    """VISLA's printed models and the user's over their size or their data."""
+    names = {name: stored.metrics[name].label for name in ACCURACIES}
+    subsets = {name: value_label(name) for name in SIZE_TABLES}
+    with st.container(horizontal=True):
+        metric = choose("Measured by", "accuracy", names, ACCURACIES[0], segments=True)
+        subset = choose("Subset of triplets", "size_subset", subsets, "generic", segments=True)
+        across = choose("Over", "over", SIZE_AXES, "parameters", segments=True)
+    table = view(views.figures.sizes, stored.question_set, metric, subset)
+    labels = {model: model_name(model) for model in stored.models}
+    chance = stored.metrics[metric].chance
+    make = partial(charts.papers.sizes, table, across, stored.looks, labels, chance)
+    chart(make, "sizes", f"{names[metric]} over {SIZE_AXES[across].lower()}, one mark per model.")
+    unknown = table.loc[(table["source"] == "run") & table[across].isna(), "model"]
+    without = f" Unknown for {', '.join(map(model_name, unknown))}." if len(unknown) else ""
+    quiet(
+        "How to read it: hollow and gray are the models in VISLA's tables 2, 5, 8 and 9, on its own triplets; yours "
+        "are on the triplets of this page. The model checks count the parameters of your models; the training data "
+        f"is that printed for the same weights.{without} {GUESSING}{ARMS.strip()}"
+    )
+
+
+def ten_rows(stored: PageSubject) -> None:
+    """The comparisons that PRSM's table 1 names, and all versions of each kind of rewording."""
+    if not view(views.comparisons.has_comparisons, stored.question_set):
+        quiet(
+            "These runs are older than single comparisons. Remove them in Lab and run them again to see them."
+        )
+        return
+    table = pd.concat([_estimates(stored, breakdown) for breakdown in (BREAKDOWN, "subtype")])
+    measures = {name: words for name, words in OVERLAPS.items() if name in set(table["metric"])}
+    default = "prsm_local_100" if "prsm_local_100" in measures else next(iter(measures))
+    metric = stored.metrics[choose("Compared are", "depth", measures, default, segments=True)]
+    paper = published_comparisons(metric.name)
+    alt = f"{metric.label} of each comparison of two wordings, one mark per model."
+    has_printed = _dots(stored, metric, table, "comparisons", alt, paper, BREAKDOWN)
+    hollow = (
+        "Hollow: table 1, CLIP for everyone, women and men, in a larger gallery."
+        if has_printed
+        else ""
+    )
+    quiet(
+        "How to read it: right is more stable. o is the query, c1 and c2 its paraphrases, p1 to p3 and np its "
+        "prefixes, a1, a2 and a12 the query with one or both attributes replaced; P1, P2 and P3 are the means over all "
+        f"versions. {ARMS}{GUESSING}{hollow}"
+    )
 
 
 def depths(stored: PageSubject, model: str) -> None:
@@ -261,83 +498,59 @@ def depths(stored: PageSubject, model: str) -> None:
         quiet("This gallery is too small for an overlap: fewer than eleven pictures.")
         return
     papers = {setting: published_depths(setting) for setting in settings}
-    lowest = min(
-        [
-            table["value"].to_numpy().min(),
-            *(printed["value"].to_numpy().min() for printed in papers.values() if len(printed)),
-        ]
-    )
+    lowest = min(min(curve["value"]) for curve in (table, *papers.values()) if len(curve))
     mentioned(stored, model, "hollow: published")
+    metric = stored.metrics["prsm_local_100"]
     for column, setting in zip(st.columns(len(settings)), settings, strict=True):
-        curve = table.loc[table["setting"] == setting]
-        paper = papers[setting]
-        steps = {
-            depth: f"{int(depth):,}"
-            for depth in DEPTHS
-            if depth in {*curve["slice"], *paper["slice"]}
-        }
-        metric = stored.metrics["prsm_local_100"]
+        curve, paper = table.loc[table["setting"] == setting], papers[setting]
+        known = {*curve["slice"], *paper["slice"]}
+        steps = {depth: f"{int(depth):,}" for depth in DEPTHS if depth in known}
         with column:
             st.markdown(f"**{plain(value_label(setting))}**")
-            make = partial(_depths_of, stored, model, metric, curve, steps, paper, float(lowest))
-            alt = f"Overlap by depth, {value_label(setting)}, a line a model."
+
+            def make(curve=curve, paper=paper, steps=steps) -> go.Figure:
+                across = "First pictures compared"
+                figure = charts.tradeoff.curves(
+                    curve, metric, "cosine", stored.looks, steps, across, paper, chosen=model
+                )
+                figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
+                figure.update_layout(showlegend=False, height=280, margin_t=5)
+                return case_links.with_names(figure, stored.models)
+
+            alt = f"Overlap by depth, {value_label(setting)}, one line per model."
             points = chart(make, f"depth_{setting}", alt, clickable=True)
-            case_links.open_clicked(points, stored, partial(_of_setting, stored, metric, setting))
+            case_links.open_clicked(
+                points,
+                stored,
+                lambda name, depth, setting=setting: case_links.slice_filter(
+                    stored, name, metric.kinds, "subtype", setting
+                ),
+            )
     size = view(views.papers.gallery_size, stored.question_set)
     quiet(
-        "How to read it: the paper has no figure; these are its table's numbers as curves. Up is "
-        "steadier. The overlap of everything is 1, so a curve rises with the share of the gallery "
-        "that is compared: a gallery of "
-        f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. "
-        f"{ARMS}"
+        "How to read it: the paper has no figure; these are its table's numbers as curves. Higher is more stable. The "
+        "overlap of everything is 1, so a curve rises with the share of the gallery that is compared: a gallery of "
+        f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. {ARMS}"
     )
-
-
-def _depths_of(
-    stored: PageSubject,
-    model: str,
-    metric: Metric,
-    curve: pd.DataFrame,
-    steps: dict[str, str],
-    paper: pd.DataFrame,
-    lowest: float,
-) -> go.Figure:
-    """A panel of `depths`."""
-    across = "First pictures compared"
-    figure = charts.tradeoff.curves(
-        curve, metric, "cosine", stored.looks, steps, across, paper, chosen=model
-    )
-    figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
-    figure.update_layout(showlegend=False, height=280, margin_t=5)
-    return case_links.with_names(figure, stored.models)
-
-
-def _of_setting(
-    stored: PageSubject, metric: Metric, setting: str, model: str, depth: str
-) -> Filter | None:
-    """The cases of a kind of rewording; of every depth they are the same."""
-    return case_links.slice_filter(stored, model, metric.kinds, "subtype", setting)
 
 
 def boundaries(stored: PageSubject) -> None:
-    """EqBen's boundary accuracy over the distance that is forgiven, with what table 12 prints."""
+    """EqBen's boundary accuracy over the accepted distance, with the values of table 12."""
     table = view(views.figures.boundaries, stored.question_set)
     if table.empty:
         quiet("No video here.")
         return
     steps = {f"{seconds:g}": f"{seconds:g}" for seconds in BOUNDARY_THRESHOLDS}
-    metric = stored.metrics["boundary_accuracy"]
-    across, paper = "Seconds that are forgiven", published_boundaries()
-
-    def make() -> go.Figure:
-        looks = stored.looks
-        return charts.tradeoff.curves(table, metric, "cosine", looks, steps, across, paper)
-
-    alt = "Share of boundaries found over the seconds that are forgiven, a line a model."
+    metric, across = stored.metrics["boundary_accuracy"], "Accepted distance in seconds"
+    make = partial(
+        charts.tradeoff.curves,
+        *(table, metric, "cosine", stored.looks, steps, across, published_boundaries()),
+    )
+    alt = "Share of boundaries found over the accepted distance in seconds, one line per model."
     chart_of_cases(make, "boundaries", alt, stored, metric.kinds)
     quiet(
-        "How to read it: up is better, and to the left is harder. A short video is forgiving: at the "
-        "length of it every guess counts. Hollow and grey: as table 12 prints models, presumably on "
+        "How to read it: higher is better, and further left is harder. Short videos are easier: once the accepted "
+        "distance is as long as the video, every guess counts. Hollow and gray: the models of table 12, presumably on "
         f"videos of GEBC. {ARMS}"
     )
 
@@ -348,18 +561,14 @@ def edited_orders(stored: PageSubject) -> None:
     if table.empty:
         quiet("No query here has an edit.")
         return
-    moved = ", ".join(
-        f"{model_name(model)} {numbers.number(moved, 'rate')}"
-        for model, moved in table[["model", "moved"]].head(MOST_NAMED).itertuples(index=False)
-    )
     people = table["people"].iloc[0]
-    theirs = (
-        "nobody ranked the candidates for the edit"
+    of_people = (
+        "no one ranked the candidates for the edit"
         if math.isnan(people)
         else f"people's own order moves by {numbers.number(people, 'rate')}"
     )
     quiet(
-        f"One edit of the query moves the order of the candidates by: {moved}; {theirs}. 0 is not at "
-        "all, 100 % turned round. A model that does not see what was edited ranks as before, as "
-        "EqBen's figure 1 shows."
+        f"One edit of the query moves the order of the candidates by: {_values_in_words(table, 'moved')}; {of_people}. "
+        "0 = unchanged, 100 % = reversed. A model that does not see the edit ranks as before, as EqBen's figure 1 "
+        "shows."
     )

@@ -1,8 +1,10 @@
-"""RoCOCO's figures 7 and 8: how much each word of a caption and each part of a picture moves its
-embedding.
+"""RoCOCO's figures 7, 8 and 11: how much each word of a caption and each part of a picture moves its embedding, and
+whether models agree on the word that moves it least.
 
 A model is loaded only after a click: viewing the page loads none.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 import streamlit as st
@@ -10,6 +12,7 @@ from PIL import ImageOps
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.loaded import load_player, loads_at_once
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.dashboard.state import (
@@ -24,9 +27,12 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import influence, substitution
+from vlprobe.render import charts, numbers
 from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.elements import tag
 from vlprobe.render.html.influence import heat, legend, line, strongest, worded
+from vlprobe.render.sentences import listed
+from vlprobe.runs.consensus import PRINTED, Consensus, consensus
 from vlprobe.runs.playground import Player
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture
@@ -35,20 +41,22 @@ from vlprobe.views.records import FailureRow, records
 
 CAPTIONS = 5  # coloured at once
 SIDE = 480  # pixels of a picture with its parts
+N_VOTED = 100  # pictures whose captions are read for the vote
+WORDS = 25  # bars
+FEWEST = 2  # models of a vote
 
 
 def word_influence(stored: PageSubject) -> None:
     """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model
     of choice.
     """
-    name = _pick_model(stored, "Model that reads", "reader")
+    name = _pick_model(stored, "Model", "reader")
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
         return
     total = view(views.figures.captions, stored.question_set, 1, CAPTIONS)[1]
-    captions, _ = view(
-        views.figures.captions, stored.question_set, paginate(total, CAPTIONS, "captions"), CAPTIONS
-    )
+    page = paginate(total, CAPTIONS, "captions")
+    captions, _ = view(views.figures.captions, stored.question_set, page, CAPTIONS)
     try:
         with st.spinner("Reading the captions"):
             scores, nouns = _influences(name, tuple(captions))
@@ -58,26 +66,91 @@ def word_influence(stored: PageSubject) -> None:
     largest = strongest([score for by_start in scores for score in by_start.values()])
     rows = []
     for caption, by_start, least in zip(captions, scores, nouns, strict=True):
-        least_noun = tag("p", f"Noun that does least: {least or '-'}", class_="vp-quiet vp-small")
+        least_noun = tag(
+            "p", f"Noun with the least influence: {least or '-'}", class_="vp-quiet vp-small"
+        )
         rows.append(f"{line(*worded(caption, by_start), largest)}{least_noun}<br>")
-    st.html("".join(rows) + legend([0.0, largest], "does nothing", "does most"))
+    st.html("".join(rows) + legend([0.0, largest], "no influence", "most influence"))
     quiet(
-        "How to read it: the number is how far the caption's embedding moves when the word is "
-        "taken out (1 - cosine). Who exchanges a noun that does little fools this model best: what "
-        "the caption says changes, what the model sees of it hardly does."
+        "How to read it: the number is how far the caption's embedding moves when the word is removed (1 - cosine). "
+        "Replacing a noun with little influence fools this model best: the meaning of the caption changes, its "
+        "embedding hardly does."
     )
+
+
+def word_votes(stored: PageSubject) -> None:
+    """Draw the button that runs the models, and both halves of RoCOCO's figure 11 after the run."""
+    loaded_above = st.session_state.get("figures_loaded", set())
+    ready = [name for name in stored.models if loads_at_once(name) or name in loaded_above]
+    absent = [model_name(name) for name in stored.models if name not in ready]
+    if absent:
+        quiet(f"Left out until loaded above: {listed(absent)}.")
+    if len(ready) < FEWEST:
+        quiet("Two text encoders or more are needed.")
+        return
+    all_words = st.toggle(
+        "Any word, not only a noun",
+        key="consensus_all_words",
+        help="A run replaces nouns. The paper scores captions by any word: with four models and three nouns two always "
+        "agree.",
+    )
+    key = "consensus_asked"
+    if not st.session_state.get(key):
+        st.button(
+            f"Run {len(ready)} models",
+            icon=":material/how_to_vote:",
+            key="ask_consensus",
+            on_click=st.session_state.__setitem__,
+            args=(key, True),
+        )
+        quiet(f"They read the captions of the first {N_VOTED} pictures, once without each word.")
+        return
+    captions = view(views.figures.item_captions, stored.question_set, N_VOTED)
+    try:
+        with st.spinner("Reading the captions"):
+            votes = _consensus(tuple(ready), captions, all_words)
+    except VlprobeError as error:
+        quiet(str(error))
+        return
+    st.markdown(
+        f"Two models or more name the same word in **{numbers.number(votes.share_of_two, 'rate')}** of "
+        f"{votes.n_captions:,} captions; chance is {numbers.number(votes.chance_of_two, 'rate')}."
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        alt = "How many models name the same word, in shares of the captions, next to chance."
+        chart(charts.papers.agreement(votes.agreement), "consensus", alt)
+    with right:
+        alt = "The words that are named most often, in shares of the captions."
+        chart(charts.papers.source_words(votes.source_words, WORDS), "source_words", alt)
+    quiet(
+        "How to read it: each model names the word without which the caption's embedding moves least. Bars above the "
+        "marks: models overlook the same words, so one alteration fools them all. The paper's four models: two or "
+        f"more agree in over {100 * PRINTED:.0f} % of its captions. Of {votes.n_captions:,} captions here "
+        f"{votes.n_single:,} have only one such word, on which all agree."
+    )
+
+
+@st.cache_data(max_entries=20, show_spinner=False)  # .9 s with three demo models
+def _consensus(
+    names: tuple[str, ...], captions: Mapping[str, tuple[str, ...]], all_words: bool
+) -> Consensus:
+    """Return the votes of the models that embed texts."""
+    players = [load_player(name) for name in names]
+    readers = [player for player in players if player.model.capabilities.embeds_texts]
+    return consensus(captions, [player.texts for player in readers], all_words=all_words)
 
 
 def occlusion(stored: PageSubject) -> None:
     """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model
     of choice.
     """
-    name = _pick_model(stored, "Model that looks", "looker")
+    name = _pick_model(stored, "Model", "looker")
     kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
     failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
     total = view(views.cases.outcomes, stored.question_set, failures)["fooled"]
     if not total:
-        quiet(f"{model_name(name)} was not fooled here, so there is no failure to look into.")
+        quiet(f"{model_name(name)} was not fooled here, so there is no failure to show.")
         return
     table, _ = view(
         views.cases.failures, stored.question_set, failures, paginate(total, 1, "failure"), 1
@@ -87,12 +160,12 @@ def occlusion(stored: PageSubject) -> None:
         view(views.cases.answers, stored.question_set, (row.case,)).set_index("model").loc[name]
     )
     named_pictures = {"The right picture": row.images[0]} | (
-        {"What came first instead": answer["top"]} if row.kind == "t2i" else {}
+        {"Ranked first instead": answer["top"]} if row.kind == "t2i" else {}
     )
     st.html(
         tag(
             "p",
-            f"Asked for: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {answer['top']}",
+            f"Query: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {answer['top']}",
         )
     )
     if _encoder(name, "encode_images", "pictures") is None:
@@ -103,10 +176,9 @@ def occlusion(stored: PageSubject) -> None:
         with column:
             _part(title, picture, name)
     quiet(
-        "How to read it: orange parts decide what the model sees, pale ones it hardly notices. "
-        "Each of the 16 was made black in turn; the number is how far the embedding moved (1 - "
-        "cosine), and the frame is around the strongest. A mixed or patched picture still comes "
-        "first where the parts that decide were left alone."
+        "How to read it: orange parts move the model's embedding most, pale parts least. Each of the 16 was made black "
+        "in turn; the number is how far the embedding moved (1 - cosine), and the frame is around the strongest. A "
+        "mixed or patched picture still ranks first where the strongest parts did not change."
     )
 
 
@@ -121,8 +193,8 @@ def _part(title: str, picture: str, name: str) -> None:
         return
     if not np.isfinite(values).all():
         quiet(
-            f"{model_name(name)} gives embeddings that are not numbers, so nothing can be said of "
-            "the parts."
+            f"{model_name(name)} gives embeddings that are not numbers, so its parts "
+            "have no influence to show."
         )
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)
@@ -153,13 +225,13 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
     if name not in ready:
         if not loads_at_once(name) and not changes(f"{called} cannot be loaded here."):
             return None
-        verb, icon = ("Ask", "play_arrow") if loads_at_once(name) else ("Load", "download")
+        verb, icon = ("Run", "play_arrow") if loads_at_once(name) else ("Load", "download")
         label = f"{verb} {plain(called)}"
         if not st.button(label, icon=f":material/{icon}:", key=f"load_{does}"):
-            takes = "It is asked anew, which takes a moment."
+            takes = "Takes a few seconds."
             if not loads_at_once(name):
                 takes = (
-                    "Loading may take a while, and fetches weights that are not on this machine."
+                    "Loading may take a while: weights that are not on this machine are downloaded."
                 )
             quiet(takes)
             return None
@@ -173,10 +245,7 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
     if not {"encode_texts": capabilities.embeds_texts, "encode_images": capabilities.embeds_images}[
         does
     ]:
-        quiet(
-            f"{called} gives no embeddings of {inputs}, so nothing can be said of their parts. "
-            "Choose another model."
-        )
+        quiet(f"{called} has no embeddings of {inputs}. Choose another model.")
         return None
     return player
 

@@ -298,7 +298,7 @@ def _in_words(damage: Damage, history: History) -> tuple[str, str]:
         return OTHERS.get(kind, RESULTS)[0], "Stays: ask whoever wrote it to let you read it"
     runs = _runs_of(damage, history)
     if not runs:
-        subject = "Answers of a model" if kind == "runs" else "PageSubject"
+        subject = "Answers of a model" if kind == "runs" else "Questions"
         return subject, "Goes; which run it was cannot be told, so run it again as you did"
     request = history.requests[runs[0]]
     questions = f"{request.dataset or registry.load_probe(request.probe).dataset} · {request.probe}"

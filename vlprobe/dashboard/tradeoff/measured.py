@@ -3,8 +3,9 @@
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import export, frame, papers, tables
+from vlprobe.dashboard import export, frame, tables
 from vlprobe.dashboard.folds import fold
+from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.state import PageSubject, address, choose, quiet, view
 from vlprobe.dashboard.tradeoff import by_kind
 from vlprobe.dashboard.tradeoff.picture import Measured
@@ -98,7 +99,7 @@ def draw_folds(about: PageSubject, measured: Measured) -> None:
     if about.probe == "lgip":
         with fold("paper", *FOLDS["paper"]) as is_open:
             if is_open:
-                papers.paper(about)
+                papers.draw_table(about)
     with fold("details", *FOLDS["details"]) as is_open:
         if is_open:
             frame.notes(about)

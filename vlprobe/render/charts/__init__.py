@@ -1,5 +1,5 @@
 """Tables to Plotly figures."""
 
-from vlprobe.render.charts import compare, dots, papers, repair, sizes, styles, theme, tradeoff
+from vlprobe.render.charts import compare, dots, papers, repair, styles, theme, tradeoff
 
-__all__ = ["compare", "dots", "papers", "repair", "sizes", "styles", "theme", "tradeoff"]
+__all__ = ["compare", "dots", "papers", "repair", "styles", "theme", "tradeoff"]

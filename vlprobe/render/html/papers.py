@@ -1,11 +1,12 @@
-"""A paper's table as HTML: a user's runs above the printed rows, which keep their notes."""
+"""A paper's table with a user's runs above the printed rows, as HTML; and all printed numbers as a table to sort."""
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -14,139 +15,181 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, column_heads, mark, table, tag
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.types import AS_PAPER, Metric
-from vlprobe.views.paper_tables import PaperTable
-from vlprobe.views.published import SOURCES
-from vlprobe.views.records import CellRow, records
+from vlprobe.views.published import SOURCES, PaperTable
+from vlprobe.views.records import CellRow, PrintedCell, records
 
-_DRAWS = " After ± the standard deviation from one draw to another, where there are several: the value is their mean."
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+REMARKS = {"doubted": "Doubtful", "differs": "Contradicted elsewhere", "remark": "Remark"}
+UNITS = {"percent": " %", "million": " million", "billion": " billion"}
 
 
 @dataclass(frozen=True)
 class Remade:
-    """A paper's table made again: the table, how to read it, and the notes on cells, as HTML."""
+    """A paper's table made again: the table, how to read it, as HTML; and the notes on cells, numbered."""
 
     table: str
     remark: str
-    notes: str
-    n_notes: int
+    notes: tuple[str, ...]
 
 
 def remade(
     cells: pd.DataFrame,
     paper_table: PaperTable,
-    probe: str,
     metrics: Mapping[str, Metric],
     styles: Looks,
-    called: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> Remade:
-    """Return the result of `views.papers.remade` as HTML; `called` has display names of models."""
+    """Return the result of `views.papers.remade` as HTML; `names` has display names of models."""
     rows = records(CellRow, cells)
-    notes = dict.fromkeys(row.note for row in rows if row.note)
-    drawing = _Drawing(
-        tuple(metrics[column.metric] for column in paper_table.columns),
-        tuple(
-            "rate" if column.relative_to else numbers.unit_of(metrics[column.metric], "cosine")
-            for column in paper_table.columns
-        ),
-        styles,
-        {note: number for number, note in enumerate(notes, 1)},
-        called,
-    )
-    width = len(paper_table.columns) + 1
-    source = SOURCES[paper_table.paper or probe]
-    author, *others = source.authors.split(", ")
-    published = (
-        f"{author}{' and others' if others else ''} {source.year}, table {paper_table.number}"
-    )
-    lines = [
-        _band("Your runs", width),
-        *_lines([row for row in rows if row.source == "run"], drawing),
-        _band(f"Published: {published}", width),
-        *_lines([row for row in rows if row.source == "published"], drawing),
+    columns = [metrics[column.metric] for column in paper_table.columns]
+    units = [
+        "rate" if column.relative_to else numbers.unit_of(metric, "cosine")
+        for column, metric in zip(paper_table.columns, columns, strict=True)
     ]
-    rates = " In per cent." if drawing.are_rates else ""
-    name = f"Table {paper_table.number} of the paper, made again"
-    items = "".join(tag("li", note) for note in notes)
+    are_rates = all(
+        unit == "rate" for unit in units
+    )  # per cents, without their sign: they are many
+    note_numbers = {
+        note: number
+        for number, note in enumerate(dict.fromkeys(row.note for row in rows if row.note), 1)
+    }
+    source = SOURCES[paper_table.paper]
+    author, *others = source.authors.split(", ")
+    bands = {
+        "run": "Your runs",
+        "published": f"Published: {author}{' and others' if others else ''} {source.year}, "
+        f"table {paper_table.number}",
+    }
+    lines = []
+    for band, title in bands.items():
+        width = str(len(columns) + 1)
+        lines.append(f'<tr class="band">{tag("th", title, colspan=width, scope="colgroup")}</tr>')
+        of_band = [row for row in rows if row.source == band]
+        for model in dict.fromkeys(row.model for row in of_band):
+            is_run = band == "run"
+            symbol = f"{mark(styles[model])} " if is_run else ""
+            tip = f' title="{html.escape(model)}"' if is_run else ""
+            name = breakable(names.get(model, model) if is_run else model)
+            values = "".join(
+                _cell(row, columns[row.column], units[row.column], are_rates, note_numbers)
+                for row in of_band
+                if row.model == model
+            )
+            css = "" if is_run else ' class="printed"'
+            lines.append(f'<tr{css}><th scope="row"{tip}>{symbol}{name}</th>{values}</tr>')
+    draws = (
+        " After ± the standard deviation between draws; the value is their mean."
+        if cells["n_seeds"].to_numpy().any()
+        else ""
+    )
     return Remade(
-        table(name, _head(paper_table), lines, "vp-paper"),
-        f"{paper_table.about} Numbers of your own stand beside them for orientation: they compare "
-        f"only where pictures, captions and edits are the same.{rates} A dash: not asked. "
-        f"Below a value of yours its 95 % interval. {AVERAGED[AS_PAPER]}"
-        f"{_DRAWS if cells['n_seeds'].to_numpy().any() else ''}",
-        f'<ol class="vp-notes">{items}</ol>' if notes else "",
-        len(notes),
+        table(
+            f"Table {paper_table.number} of the paper, made again",
+            _head(paper_table),
+            lines,
+            "vp-paper",
+        ),
+        f"{paper_table.about} Compare your numbers with the published ones only where pictures, captions and edits are "
+        f"the same.{' In per cent.' if are_rates else ''} - = not measured. Below a value: its 95 % interval. "
+        f"{AVERAGED[AS_PAPER]}{draws}",
+        tuple(note_numbers),
     )
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    """The values that all cells of a table share."""
-
-    metrics: tuple[Metric, ...]  # of the columns
-    units: tuple[str, ...]  # same format
-    styles: Looks
-    note_numbers: Mapping[str, int]  # by the note
-    called: Mapping[str, str]  # other names of models than the stored ones
-
-    @property
-    def are_rates(self) -> bool:
-        """Return whether all numbers are per cents, which then stand without their sign: they are many."""
-        return all(unit == "rate" for unit in self.units)
+def numbered(notes: Sequence[str]) -> str:
+    """A numbered list of notes; "" if there are none."""
+    items = "".join(tag("li", note) for note in notes)
+    return f'<ol class="vp-notes">{items}</ol>' if items else ""
 
 
 def _head(paper_table: PaperTable) -> str:
-    """One or two rows of headings; those that neighbours share are written once."""
+    """One or two rows of headings; those that neighbors share are written once."""
     columns = paper_table.columns
-    groups = [
-        (name, len(list(neighbours)))
-        for name, neighbours in groupby(columns, key=lambda column: column.group)
-    ]
     titles = column_heads(column.title for column in columns)
-    if not any(name for name, _ in groups):
+    if not any(column.group for column in columns):
         return f"{tag('th', 'Model', scope='col')}{titles}"
-    shared = "".join(tag("th", name, scope="colgroup", colspan=str(size)) for name, size in groups)
+    shared = "".join(
+        tag("th", name, scope="colgroup", colspan=str(len(list(neighbors))))
+        for name, neighbors in groupby(columns, key=lambda column: column.group)
+    )
     return f'<th scope="col" rowspan="2">Model</th>{shared}</tr><tr>{titles}'
 
 
-def _band(text: str, width: int) -> str:
-    return f'<tr class="band">{tag("th", text, colspan=str(width), scope="colgroup")}</tr>'
-
-
-def _lines(rows: Sequence[CellRow], drawing: _Drawing) -> list[str]:
-    """A line a model."""
-    lines = []
-    for model in dict.fromkeys(row.model for row in rows):
-        cells = [row for row in rows if row.model == model]
-        is_run = cells[0].source == "run"
-        symbol = f"{mark(drawing.styles[model])} " if is_run else ""
-        tip = f' title="{html.escape(model)}"' if is_run else ""
-        name = breakable(drawing.called.get(model, model) if is_run else model)
-        css = "" if is_run else ' class="printed"'
-        values = "".join(_cell(cell, drawing) for cell in cells)
-        lines.append(f'<tr{css}><th scope="row"{tip}>{symbol}{name}</th>{values}</tr>')
-    return lines
-
-
-def _cell(cell: CellRow, drawing: _Drawing) -> str:
+def _cell(
+    cell: CellRow, metric: Metric, unit: str, are_rates: bool, note_numbers: Mapping[str, int]
+) -> str:
     """A value with its note or its interval."""
-    metric = drawing.metrics[cell.column]
-    unit = drawing.units[cell.column]
     if math.isnan(cell.value):
         return "<td>-</td>"
-    suffix = " %" if drawing.are_rates else ""
+    suffix = " %" if are_rates else ""
     value = numbers.number(cell.value, unit).removesuffix(suffix)
     if cell.source == "published" and unit == "cosine":
         value = f"{cell.value:.3f}"  # no more figures than were printed
     if cell.note:
-        number = drawing.note_numbers[cell.note]
-        return f'<td title="{html.escape(cell.note)}">{value}<sup>{number}</sup></td>'
+        tip = html.escape(cell.note)
+        return f'<td title="{tip}">{value}<sup>{note_numbers[cell.note]}</sup></td>'
     small = []
     if not math.isnan(cell.low):
         small.append(numbers.interval(cell.low, cell.high, unit).removesuffix(suffix))
         if cell.ties and not set(metric.kinds) <= movement_kinds():
             small.append(f"{cell.ties:,} tied")
     if cell.n_seeds:
-        spread = numbers.number(cell.sd, unit).removesuffix(suffix)
-        small.append(f"± {spread}, {cell.n_seeds} draws")
-    lines = "<br>".join(small)
-    return f"<td>{value}<br><small>{lines}</small></td>" if small else f"<td>{value}</td>"
+        deviation = numbers.number(cell.sd, unit).removesuffix(suffix)
+        small.append(f"± {deviation}, {cell.n_seeds} draws")
+    lines = f"<br><small>{'<br>'.join(small)}</small>" if small else ""
+    return f"<td>{value}{lines}</td>"
+
+
+def printed(rows: Sequence[PrintedCell]) -> "Styler":
+    """All printed cells, one per row, with a run's number next to each: numbers sort as numbers and show as many
+    decimals as the printed one.
+    """
+    table = pd.DataFrame(
+        {
+            "Table": [row.table for row in rows],
+            "Model": [row.model for row in rows],
+            "Measured": [_measured(row) for row in rows],
+            "Printed": [float(row.printed) for row in rows],
+            "This run": [row.run for row in rows],
+            "95 % interval": [_interval(row) for row in rows],
+            "Remark": [" ".join(_remarks(row)) for row in rows],
+        }
+    )
+    rows_of_format: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        sign = "+" if row.printed.startswith("+") else ""
+        text = f"{{:{sign}.{_decimals(row)}f}}{UNITS.get(row.unit, '')}"
+        rows_of_format.setdefault(text, []).append(index)
+    styler = table.style
+    for text, indexes in rows_of_format.items():
+        styler.format(text, na_rep="", subset=(indexes, ["Printed", "This run"]))
+    return styler
+
+
+def _measured(row: PrintedCell) -> str:
+    parts = (row.metric, row.dataset, row.split)
+    return " · ".join(text.replace("_", " ") for text in parts if text not in ("all", "none"))
+
+
+def _interval(row: PrintedCell) -> str:
+    """The interval of a run's number with as many decimals as the printed one has.
+
+    >>> _interval(PrintedCell("lgip", 2, "coco", "all", "A", "m", "percent", "86.60", 9.128, 9, 9.5, False, "", ""))
+    '9.00 to 9.50'
+    """
+    if math.isnan(row.low):
+        return ""
+    return " to ".join(f"{end:.{_decimals(row)}f}" for end in (row.low, row.high))
+
+
+def _decimals(row: PrintedCell) -> int:
+    return len(row.printed.partition(".")[2])
+
+
+def _remarks(row: PrintedCell) -> Iterator[str]:
+    if row.same_weights:
+        yield "Same weights."
+    if row.mark:
+        yield f"{REMARKS[row.mark]}: {row.note.removeprefix('suspect: ')}"

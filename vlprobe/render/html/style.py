@@ -136,17 +136,6 @@ small { font-size: max(13px, .8333em); }
   .vp-prose td::before { content: attr(data-title); display: block; margin-top: .3rem; font-size: 13px;
     color: var(--vp-quiet); }
 }
-.vp-printed tbody th { min-width: 4.5rem; }
-.vp-table.vp-printed :is(td:nth-child(4), td:nth-child(5)) { white-space: nowrap; }
-.vp-printed td:nth-child(5) small { display: block; }
-.vp-printed td:nth-child(6) { width: 40%; }
-.vp-doubted { color: var(--vp-lie); }
-@media (max-width: 1100px) {
-  .vp-printed tbody tr { display: grid !important; grid-template-columns: 1fr 1fr; column-gap: 1rem; }
-  .vp-printed tbody :is(th, td:nth-child(2), td:nth-child(3), td:nth-child(6)) { grid-column: 1 / -1; width: auto; }
-  .vp-printed :is(td:nth-child(2), td:nth-child(3), td:nth-child(6))::before { display: none; }
-  .vp-printed .vp-none { display: none !important; }
-}
 
 .vp-paper thead th { padding-right: .9rem; }
 .vp-paper td small { font-size: 13px; }

@@ -32,8 +32,8 @@ from vlprobe.types import POOLED
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import compare_metrics, leaders
-from vlprobe.views.paper_tables import paper_tables
 from vlprobe.views.papers import chances, remade
+from vlprobe.views.published import TABLES
 from vlprobe.views.records import CaseRow, answer_records, records
 from vlprobe.views.runs import DEFAULT_SEED, QuestionSet
 from vlprobe.views.tradeoff import trade_off
@@ -295,12 +295,16 @@ def _published(subject: Subject) -> list[htpy.Node]:
     """The tables of the probe's paper that have a number of these runs."""
     probe = subject.question_set.probe
     nodes: list[htpy.Node] = []
-    for paper_table in paper_tables(probe):
+    for paper_table in TABLES.get(probe, ()):
         cells = remade(subject.store, subject.question_set, paper_table.number)
         if cells.loc[cells["source"] == "run", "value"].count():
-            reproduced = papers.remade(cells, paper_table, probe, subject.metrics, subject.styles)
+            reproduced = papers.remade(cells, paper_table, subject.metrics, subject.styles)
             nodes.append(htpy.h3[f"Table {paper_table.number}: {paper_table.title}"])
-            nodes += [embed(reproduced.table), remark(reproduced.remark), embed(reproduced.notes)]
+            nodes += [
+                embed(reproduced.table),
+                remark(reproduced.remark),
+                embed(papers.numbered(reproduced.notes)),
+            ]
     return [htpy.h2["Beside the paper"], *nodes] if nodes else []
 
 

@@ -1,0 +1,255 @@
+"""The shared parts of the pages of single papers, a paper's table with the user's runs, and the page of all printed
+numbers.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import pandas as pd
+import pyarrow.compute as pc
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import case_links, export, frame, tables
+from vlprobe.dashboard.lab import opening
+from vlprobe.dashboard.lab.opening import Opening
+from vlprobe.dashboard.state import (
+    PageSubject,
+    choose,
+    model_name,
+    page_subject,
+    plain,
+    quiet,
+    search,
+    set_labels,
+    store,
+    view,
+)
+from vlprobe.probes import released_layout
+from vlprobe.render.html import papers
+from vlprobe.render.words import AVERAGED, presentations, slice_order, value_label, wrong
+from vlprobe.storage.store import Store
+from vlprobe.types import AS_PAPER, Picture, Reader
+from vlprobe.views.papers import MARKS
+from vlprobe.views.published import SOURCES, TABLES, PaperTable
+from vlprobe.views.records import PrintedCell, records
+
+OPENS = "Click a point for its cases."
+ALL = "all"
+MOST_IN_VIEW = 16  # rows of a table that does not scroll
+
+
+def begin(probe: str) -> Opening:
+    """The row of pickers, the finding and its pictures, and a link to the cases of each kind of edit."""
+    begun = opening.draw(probe)
+    choices = view(views.estimates.choices, begun.questions.question_set)
+    subtypes = choices.loc[choices["kind"] == begun.kind, "subtype"].unique()
+    filters = {
+        capital(wrong(name)): case_links.slice_filter(
+            begun.questions, begun.model, (begun.kind,), "subtype", name
+        )
+        for name in sorted(subtypes, key=slice_order)
+        if name
+    }
+    if len(filters) > 1:
+        case_links.draw_links(begun.questions, filters)
+    return begun
+
+
+def capital(text: str) -> str:
+    """The text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
+@contextmanager
+def how_it_is_measured() -> Iterator[None]:
+    """The fold for what the numbers are, their unit and how to read them."""
+    with st.expander("How it is measured", icon=":material/straighten:", key="how_measured"):
+        yield
+
+
+def end(stored: PageSubject, name: str) -> None:
+    """The paper's table, folded, the notes on the models, and the facts about the questions."""
+    with st.expander(
+        "As the paper's tables have it", icon=":material/table_chart:", key="paper_table"
+    ):
+        table = draw_table(stored)
+        export.download(view(views.papers.remade, stored.question_set, table.number), name)
+    frame.notes(stored)
+    tables.about(stored.question_set)
+
+
+def draw_table(stored: PageSubject) -> PaperTable:
+    """A picker of the paper's tables, and the picked one with the user's runs; return it."""
+    by_number = {str(table.number): table for table in TABLES[stored.probe]}
+    number = next(iter(by_number))
+    if len(by_number) > 1:
+        names = {name: f"Table {name}: {table.title}" for name, table in by_number.items()}
+        number = choose("Table of the paper", "table", names, number)
+    table = by_number[number]
+    remade = papers.remade(
+        view(views.papers.remade, stored.question_set, table.number),
+        table,
+        stored.metrics,
+        stored.looks,
+        {model: model_name(model) for model in stored.models},
+    )
+    st.html(remade.table)
+    quiet(remade.remark)
+    _draw_notes(remade.notes)
+    return table
+
+
+def _draw_notes(notes: Sequence[str]) -> None:
+    """The notes on printed numbers in full, numbered and folded; nothing if there are none."""
+    if notes:
+        with st.expander(f"Notes on the printed numbers ({len(notes)})"):
+            st.html(papers.numbered(notes))
+
+
+def draw_altered_file(stored: PageSubject) -> None:
+    """A picker of the policy, or of one of its draws, and a button to download its captions in the layout in which
+    RoCOCO was released.
+    """
+    choices = view(views.estimates.choices, stored.question_set)
+    rules = list(dict.fromkeys(choices.loc[choices["kind"] == "i2t", "rule"]))
+    if not rules:
+        quiet("No caption is altered in these questions.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        labels = {name: value_label(name) for name in rules}
+        rule = choose("Altered captions", "altered", labels, rules[0])
+        st.download_button(
+            "Download (RoCOCO format)",
+            partial(altered_captions, partial(store().cases(stored.key).blocks, "cases"), rule),
+            f"{released_layout.file_names([rule])[rule]}.json",
+            "application/json",
+            icon=":material/download:",
+            on_click="ignore",
+            key="altered_file",
+            help="A JSON list of `image` and `caption`: five or six captions of the picture, then five altered ones. "
+            "`rococo:FILE@PICTURES` and every reader of RoCOCO's own files can read it.",
+        )
+    quiet(
+        "Pictures with fewer than five captions, more than six, or one that could not be altered do not fit that "
+        "layout and are left out. vlprobe perturb DATASET FOLDER --probe rococo writes mixed pictures."
+    )
+
+
+def altered_captions(cases: Reader, rule: str) -> bytes:
+    """Return the file of one rule, made on a click."""
+    names = {
+        name
+        for block in cases(["kind", "images"])
+        for images in block.filter(pc.field("kind") == "i2t")["images"].to_pylist()
+        for name in images
+    }
+    _, name_of = released_layout.image_names(map(Picture.from_name, sorted(names)))
+    layouts = released_layout.layouts(cases, name_of, rule)
+    return layouts.get(rule, released_layout.Layout()).encoded()
+
+
+def draw_printed_numbers() -> None:
+    """The page of every number that the papers print: pickers, a summary, the table with the numbers of a run, and its
+    download.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom", key="lab_subject"):
+        titles = {
+            probe: presented.title
+            for probe, presented in presentations().items()
+            if probe in SOURCES
+        }
+        paper = choose("Paper", "paper", titles, next(iter(titles)))
+        stored = _pick_run_set(paper)
+        model = opening.pick_model(stored) if stored else ""
+        cells = (
+            view(views.papers.beside, stored.question_set, model, paper)
+            if stored
+            else view(_without_run, paper)
+        )
+        with st.popover("Filters", icon=":material/filter_list:", key="printed_filters"):
+            numbers = {str(number): f"Table {number}" for number in cells["table"].unique()}
+            table = choose("Table", "table", {ALL: "All tables"} | numbers, ALL)
+            present = set(cells["mark"])
+            marks = {name: papers.REMARKS[name] for name in MARKS if name in present}
+            mark = choose("Remarks", "remark", {ALL: "With and without"} | marks, ALL)
+            contains = search("Words", "words", "Such as a model or a metric")
+    st.title("Printed numbers", anchor=False)
+    _summarize(paper, cells, stored, model)
+    cells = _matching(cells, table, mark, contains)
+    if cells.empty:
+        st.info("No printed number has these words and remarks.", icon=":material/info:")
+        return
+    hidden = {} if stored else dict.fromkeys(("This run", "95 % interval"))
+    st.dataframe(
+        papers.printed(records(PrintedCell, cells)),
+        hide_index=True,
+        key="printed_numbers",
+        height=640 if len(cells) > MOST_IN_VIEW else "content",
+        column_config=hidden
+        | {
+            "Table": st.column_config.NumberColumn(width=60, pinned=True),
+            "Model": st.column_config.TextColumn(width=180),
+            "Measured": st.column_config.TextColumn(width=180),
+            "Remark": st.column_config.TextColumn(width="large"),
+        },
+    )
+    _draw_notes([note.removeprefix("suspect: ") for note in cells["note"].unique() if note])
+    export.download(cells, f"printed_{paper}")
+    if stored:
+        frame.notes(stored)
+
+
+def _without_run(_: Store, paper: str) -> pd.DataFrame:
+    return views.papers.cells(paper)
+
+
+def _pick_run_set(paper: str) -> PageSubject | None:
+    """The picker of question sets whose runs fill cells of the paper; None if none are stored."""
+    sets = view(views.runs.question_sets)
+    sets = sets.loc[sets["probe"].isin(views.papers.probes_of(paper))]
+    if sets.empty:
+        return None
+    labels = set_labels(sets.sort_values("probe", key=lambda probe: probe != paper, kind="stable"))
+    return page_subject(choose("Question set", "set", labels, next(iter(labels)), always=True))
+
+
+def _summarize(paper: str, cells: pd.DataFrame, stored: PageSubject | None, model: str) -> None:
+    """How many numbers the paper prints, how many are doubtful, and how many have a number of the run."""
+    source = SOURCES[paper]
+    n_doubted = len(cells.loc[cells["mark"] == "doubted"])
+    st.markdown(
+        f"{plain(source.title)} ({source.year}): **{len(cells):,}** printed numbers, **{n_doubted:,}** of them "
+        "doubtful (see Remark)."
+    )
+    if stored is None:
+        st.info("This paper's tests have not been run yet.", icon=":material/info:")
+        return
+    name, n_beside = model_name(model), len(cells.dropna(subset=["run"]))
+    quiet(
+        f"{name} has a number with the same meaning for {n_beside:,} of them, in the same unit. "
+        "Pictures differ unless you ran the paper's own, and so does the model unless the row says “same weights”. "
+        f"Empty: not measured in this run. {AVERAGED[AS_PAPER]}"
+    )
+    st.page_link(
+        "pages/explore.py",
+        label=f"The cases of {plain(name)}",
+        icon=":material/image_search:",
+        query_params={"set": stored.key, "model": model},
+    )
+
+
+def _matching(cells: pd.DataFrame, table: str, mark: str, contains: str) -> pd.DataFrame:
+    """The cells of a table and with a mark, each `ALL` for every one, that have all words in any of
+    their texts.
+    """
+    if table != ALL:
+        cells = cells.loc[cells["table"] == int(table)]
+    if mark != ALL:
+        cells = cells.loc[cells["mark"] == mark]
+    columns = ["dataset", "split", "model", "metric", "note"]
+    texts = cells[columns].agg(" ".join, axis=1).str.lower().str.replace("_", " ")
+    for word in contains.lower().replace("_", " ").split():
+        texts = texts[texts.str.contains(word, regex=False)]
+    return cells.loc[texts.index]
