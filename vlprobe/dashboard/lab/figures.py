@@ -407,8 +407,13 @@ def both_sides(stored: PageSubject) -> None:
         return
     st.header("Both answers to one triplet")
     by_cell = {
-        (model, subset, texts, pictures): (n_cases, numbers.with_interval(*share, "rate"))
-        for model, subset, texts, pictures, n_cases, *share, _ in table.itertuples(index=False)
+        (model, subset, texts, pictures): (
+            n_cases,
+            numbers.with_interval(share, low, high, "rate"),
+        )
+        for model, subset, texts, pictures, n_cases, share, low, high, _ in table.itertuples(
+            index=False
+        )
     }
     outcomes = [(texts, pictures) for pictures in OUTCOMES for texts in OUTCOMES]
     subsets = sorted(table["slice"].unique())
