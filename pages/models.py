@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame, state
-from vlprobe.dashboard.lab import models, names
+from vlprobe.dashboard.lab import models
 
 frame.enter()
 st.title("Which models can be believed?", anchor=False)
@@ -12,7 +12,7 @@ st.markdown(
     "what each model is, and how it did in checks that every healthy model passes."
 )
 models.matrix()
-names.draw_form()
+models.draw_form()
 check_rows = models.examined()
 models.verdict(check_rows)
 st.header("Checks")

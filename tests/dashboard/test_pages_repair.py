@@ -19,7 +19,6 @@ from tests.views.conftest import (
     filled,  # noqa: F401 (fixture)
 )
 from vlprobe import views
-from vlprobe.dashboard.lab import recipes
 from vlprobe.dashboard.lab import repair as dashboard_repair
 from vlprobe.dashboard.lab import training as dashboard_training
 from vlprobe.render import charts, numbers
@@ -208,7 +207,7 @@ def test_more_pairs_and_a_longer_trained_start_can_be_chosen(
 
 def test_every_variant_of_eqsim_can_be_started(monkeypatch, store: Store, begun: list):
     at = open_page(monkeypatch, store, "repair")
-    offered = recipes.VARIANTS
+    offered = dashboard_training.VARIANTS
     assert tuple(offered) == EQSIM_VARIANTS
     for variant in offered:
         at.selectbox(key="train_eqsim").set_value(variant).run()
@@ -223,19 +222,19 @@ def test_every_variant_of_eqsim_can_be_started(monkeypatch, store: Store, begun:
 
 
 def test_the_same_choices_name_the_same_file_and_others_another(monkeypatch, store: Store):
-    monkeypatch.setattr(recipes, "store", lambda: store)
+    monkeypatch.setattr(dashboard_training, "store", lambda: store)
     given = ("demo:softmax", "demo-train", "eqsim", 1.0, 240, 1e-4, 0)
-    first = recipes.request(*given)
-    assert recipes.request(*given) == first
+    first = dashboard_training.tuning_request(*given)
+    assert dashboard_training.tuning_request(*given) == first
     others = [
-        recipes.request(*given[:3], 0.5, *given[4:]),
-        recipes.request(*given[:5], 3e-4, 0),
-        recipes.request(*given, "v1+v2-close"),
+        dashboard_training.tuning_request(*given[:3], 0.5, *given[4:]),
+        dashboard_training.tuning_request(*given[:5], 3e-4, 0),
+        dashboard_training.tuning_request(*given, "v1+v2-close"),
     ]
     assert len({one.output for one in (first, *others)}) == 4
-    hard = recipes.request(*given[:2], "hardneg", *given[3:], "v2")
+    hard = dashboard_training.tuning_request(*given[:2], "hardneg", *given[3:], "v2")
     assert (hard.loss, hard.eqsim) == ("clip+hardneg", "hybrid")
-    assert recipes.request(*given[:2], "plain", 5.0, *given[4:]).loss == "clip"
+    assert dashboard_training.tuning_request(*given[:2], "plain", 5.0, *given[4:]).loss == "clip"
 
 
 def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(

@@ -40,7 +40,7 @@ def question_set_of(store: Store):
 def test_lists_are_those_that_were_stored_and_the_most_risen_come_first(mixed_store: Store):
     question_set = question_set_of(mixed_store)
     expected = by_hand(mixed_store, question_set)
-    lists = views.first_lists.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000)
+    lists = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000)
     assert (
         expected
         and {
@@ -51,15 +51,15 @@ def test_lists_are_those_that_were_stored_and_the_most_risen_come_first(mixed_st
     )
     risen = [row.place_before - row.place_after for row in lists]
     assert risen == sorted(risen, reverse=True)
-    few = views.first_lists.first_lists(mixed_store, question_set, BEFORE, AFTER, 2)
+    few = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 2)
     assert few == lists[:2]
-    assert views.first_lists.first_lists(mixed_store, question_set, BEFORE, BEFORE, 9) == []
+    assert views.figures.first_lists(mixed_store, question_set, BEFORE, BEFORE, 9) == []
 
 
 def test_the_own_picture_and_new_ones_are_framed(mixed_store: Store):
     question_set = question_set_of(mixed_store)
-    picture_of = views.first_lists.pictures(mixed_store, question_set)
-    for row in views.first_lists.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000):
+    picture_of = views.figures.gallery_pictures(mixed_store, question_set)
+    for row in views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000):
         source = {name: f"data:{item}" for item, name in picture_of.items()}
         drawn = strips.before_and_after(row, picture_of, source, ["Before", "After"])
         assert drawn.count("<img") == len(row.before) + len(row.after)
@@ -76,7 +76,7 @@ def test_the_command_prints_both_lists_and_refuses_other_runs(mixed_store: Store
     answered = CliRunner().invoke(main, [*words, "--size", "3"])
     assert answered.exit_code == 0, answered.output
     rows = json.loads(answered.stdout)
-    lists = views.first_lists.first_lists(mixed_store, question_set, BEFORE, AFTER, 3)
+    lists = views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 3)
     assert [row["first_after"] for row in rows] == [" ".join(row.after) for row in lists]
     lone = CliRunner().invoke(
         main, ["--cache", str(mixed_store.root), "first-lists", keys[0], "nope"]

@@ -37,7 +37,7 @@ def first_lists(ctx: click.Context, before: str, after: str, size: int, how: str
             row.place_after,
             *map(" ".join, (row.before, row.after)),
         )
-        for row in views.first_lists.first_lists(store, question_set, first, second, size)
+        for row in views.figures.first_lists(store, question_set, first, second, size)
     ]
     columns = ["caption", "item", "place_before", "place_after", "first_before", "first_after"]
     click.echo('Rank 6 means "not in the top five".', err=True)

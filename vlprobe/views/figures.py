@@ -4,6 +4,7 @@ overlap by depth.
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,13 @@ from vlprobe.errors import NotFound
 from vlprobe.metrics import estimate, triplets
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.perturb.mix import LAMBDAS
+from vlprobe.probes import rococo_fronts
 from vlprobe.storage.store import Store
 from vlprobe.types import selection
 from vlprobe.views import estimates, papers, runs, tradeoff, versions
 from vlprobe.views import rows as views_rows
 from vlprobe.views.bins import LURE_EDGES, lure_bins
+from vlprobe.views.mixed.case import item_pictures
 from vlprobe.views.papers import SCALE, belongs, histograms
 from vlprobe.views.published import PRSM_VERSIONS, TABLES
 from vlprobe.views.records import EstimateRow, records
@@ -31,6 +34,7 @@ PAIRS = ("P1 and P2: the same meaning", "P1 and N: another meaning", "P2 and N: 
 EDIT_QUANTILE = 0.99  # of edit distances; the last bin has all beyond
 DEPTHS = ("10", "100", "1000")  # of PRSM's overlap
 GROUPS = TABLES["prsm"][0].rows
+FIVE = 5  # first pictures
 SIZE_COLUMNS = ["source", "model", "parameters", "samples", "value", "low", "high", "note"]
 ACCURACIES = ("t2t_accuracy", "i2t_accuracy")
 SIZE_TABLES = {
@@ -421,3 +425,64 @@ def _samples(model: str) -> float:
     cells = runs.published("visla")
     facts = cells.loc[[papers.plain(name) in names for name in cells["model"]]]
     return _fact(facts, "pretraining_samples")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLists:
+    """A caption, and the first five pictures of two models for it in the gallery without altered pictures, such as
+    before and after a fine-tuning (EqBen, figure 9).
+    """
+
+    caption: str
+    item: str  # whose caption it is
+    before: tuple[str, ...]  # items, best first
+    after: tuple[str, ...]
+    place_before: int  # of the item among the first five; FIVE + 1: further down
+    place_after: int
+
+
+def first_lists(
+    store: Store, question_set: QuestionSet, before: str, after: str, count: int
+) -> list[FirstLists]:
+    """Captions whose first five pictures differ between two models, those first whose own picture
+    rose most.
+
+    Args:
+        store: Where results are.
+        question_set: Of `rococo`, which both models answered.
+        before: A model.
+        after: Another one.
+        count: So many captions at most.
+
+    Returns:
+        An empty list where a run did not keep what stands first in its galleries.
+    """
+    runs = [question_set.run(model).key for model in (before, after)]
+    if not all(store.run(key).has_table(rococo_fronts.TABLE) for key in runs):
+        return []
+    own = "coalesce(nullif(list_position({}.clean_items[1:5], c.item), 0), 6)"
+    places = [own.format(table) for table in ("b", "a")]
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT c.texts[1] AS caption, any_value(c.item) AS item, "
+            "any_value(b.clean_items[1:5]) AS before, any_value(a.clean_items[1:5]) AS after, "
+            f"any_value({places[0]}) AS place_before, any_value({places[1]}) AS place_after "
+            'FROM read_parquet(?) AS c JOIN read_parquet(?) AS b USING ("case") '
+            'JOIN read_parquet(?) AS a USING ("case") '
+            "WHERE c.kind = 't2i' AND b.clean_items[1:5] <> a.clean_items[1:5] "
+            "GROUP BY caption ORDER BY place_before - place_after DESC, caption LIMIT ?",
+            [
+                store.files([question_set.key], "cases"),
+                *(store.files([key], rococo_fronts.TABLE) for key in runs),
+                count,
+            ],
+        ).fetchall()
+    return [
+        FirstLists(caption, item, tuple(first), tuple(second), int(place), int(new_place))
+        for caption, item, first, second, place, new_place in rows
+    ]
+
+
+def gallery_pictures(store: Store, question_set: QuestionSet) -> dict[str, str]:
+    """Return the names of the pictures of the gallery by item."""
+    return {item: entry.name for item, entry in item_pictures(store, question_set).items()}

@@ -7,6 +7,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.state import (
+    attempt,
     carried,
     carry,
     choose,
@@ -15,16 +16,19 @@ from vlprobe.dashboard.state import (
     model_name,
     plain,
     quiet,
+    store,
     tag,
     view,
 )
 from vlprobe.dashboard.tables import breakable, show
+from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.examine import Examination
 from vlprobe.registry import is_control
 from vlprobe.render import charts, fitness
 from vlprobe.render.attribution import published_line
 from vlprobe.render.orders import order_sentences
+from vlprobe.storage import access, display_names
 
 VERDICTS = {
     True: ("✓", "Passed", "held"),
@@ -173,3 +177,54 @@ def erased(examination: Examination) -> None:
         tag("th", title, scope="col") for title in ("Edit", "Never reach the model", "Undone by")
     )
     show("Erased edits", head, rows)
+
+
+def stored_names() -> dict[str, str]:
+    """Every stored model and dataset, and what it is called now; models first."""
+    models = {name: model_name(name) for name in view(views.runs.models)}
+    datasets = sorted(set(view(views.runs.runs)["dataset"]))
+    return models | {name: dataset_name(name) for name in datasets if name not in models}
+
+
+def draw_form() -> None:
+    """A form that renames one of them; nothing in a read-only dashboard, or
+    where nothing is stored.
+    """
+    called = {} if access.read_only() else stored_names()
+    if not called:
+        return
+    with (
+        st.expander("Rename a model or a dataset", icon=":material/edit:", key="renaming"),
+        st.form("rename", border=False, clear_on_submit=True),
+    ):
+        left, right = st.columns(2)
+        left.selectbox(
+            "Stored as",
+            list(called),
+            key="rename_stored",
+            format_func=lambda name: name if called[name] == name else f"{called[name]} ({name})",
+        )
+        right.text_input(
+            "Called",
+            key="rename_display",
+            max_chars=display_names.MAX_LENGTH,
+            placeholder="Empty: its own name again",
+        )
+        st.form_submit_button(
+            "Rename", key="rename_submit", on_click=attempt, args=(_rename, called)
+        )
+        quiet("Only what pages show changes. Results, links and commands keep the stored name.")
+
+
+def _rename(called: Mapping[str, str]) -> None:
+    """Raise InvalidInput if the name is already in use."""
+    stored = str(st.session_state["rename_stored"])
+    display = " ".join(str(st.session_state["rename_display"]).split())
+    others = [name for name, label in called.items() if name != stored and label == display]
+    if display and others:
+        raise InvalidInput(f"'{display}' is what '{others[0]}' is called. Choose another name.")
+    display_names.rename(store(), stored, display)
+    message = (
+        f"{stored} is called {display} now." if display else f"{stored} has its own name again."
+    )
+    st.toast(plain(message), icon=":material/edit:")

@@ -7,6 +7,7 @@ the training that is watched (`training`).
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -15,27 +16,44 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import registry, views
+from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import begin, span, watched
-from vlprobe.dashboard.lab import first_lists, repaired_cases
+from vlprobe.dashboard.lab import opening
 from vlprobe.dashboard.lab.training import other_seeds, trained
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.run.progress import panel
-from vlprobe.dashboard.state import attempt, choose, model_name, plain, quiet, store, view
+from vlprobe.dashboard.state import (
+    PageSubject,
+    attempt,
+    choose,
+    model_name,
+    page_subject,
+    plain,
+    quiet,
+    store,
+    view,
+)
 from vlprobe.models import published
 from vlprobe.models.published import PREFIX
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html import repair, tables
+from vlprobe.render.html import repair, strips, tables
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.html.repair import UNIT, Metrics
 from vlprobe.render.numbers import unit_of
-from vlprobe.render.words import SHIPPED_MODELS, presentations
+from vlprobe.render.words import SHIPPED_MODELS, movement_kinds, presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import Request
+from vlprobe.scoring.thumbnails import addresses
 from vlprobe.training.objective import RETRIEVAL
+from vlprobe.views.filter import Filter
+from vlprobe.views.paired_outcomes import bucket
 from vlprobe.views.repair import Numbers, training_differences
+from vlprobe.views.wall import Disagreements
 
 PROBES = {probe: presentation.title for probe, presentation in presentations().items()}
 NUMBERS: Numbers = tuple(
@@ -55,6 +73,17 @@ PUBLISHED: dict[str, Three] = {
     "CLIP, hard negative texts": (*_CLIP, f"{PREFIX}:CLIP_TROHN-Text"),
     "CLIP, hard negative texts and pictures": (*_CLIP, f"{PREFIX}:CLIP_TROHN-Img"),
 }
+
+FIRST_LISTS = 6  # captions
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """The questions that show most of what changed."""
+
+    questions: PageSubject
+    case_filter: Filter  # of the model before
+    disagreements: Disagreements
 
 
 def repaired() -> Three:
@@ -142,7 +171,7 @@ def changed(models: Three) -> None:
         return
     if differ := training_differences(*models):
         st.warning(
-            "The repair is not all that differs, so not all that moved is its doing. "
+            "The trainings differ in more than the repair, so not every change is its effect. "
             f"{plain('; '.join(differ))}.",
             icon=":material/warning:",
         )
@@ -154,16 +183,16 @@ def changed(models: Three) -> None:
     with st.spinner("Comparing the three, picture by picture", show_time=False):
         moves = view(views.repair.repair_moves, *models, NUMBERS)
         levels = view(views.repair.repair_levels, models, NUMBERS)
-    repaired_cases.draw(models)
-    first_lists.draw(models[0], models[2])
-    with st.expander("What was gained and what was lost, in words", key="repair_in_words"):
+    _draw_repaired(models)
+    _draw_first_lists(models[0], models[2])
+    with st.expander("Gains and losses in words", key="repair_in_words"):
         st.html(repair.in_words(moves, metrics))
     styles = charts.styles.styles(view(views.runs.models))
     roles = zip(repair.ROLES, models, strict=True)
     _figures(levels, metrics, {model: f"{role}: {called(model)}" for role, model in roles}, styles)
     quiet(
         "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, "
-        "before, control and after. What the repair did is the way from "
+        "before, control and after. The effect of the repair is the distance from "
         f"the control to the last mark. {ARMS}The differences in the table are paired, picture by "
         "picture, and so can "
         "be real where arms overlap."
@@ -175,12 +204,96 @@ def changed(models: Three) -> None:
         "Differences of rates are in points, those of cosines in spreads: how much a model's "
         "similarity varies over pictures and captions that do not belong together, because "
         "training changes the range of a model's cosines. "
-        f"Better and worse: p below .05, raised because {tests} differences are looked at at once "
-        "(Holm's method). "
-        "Left out of a difference: pictures of which its two models did not answer the same "
-        "questions, such as finds that only one of them had to lose. "
-        + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
+        f"Better and worse: p below .05, corrected for {tests} differences (Holm's method). "
+        "Left out of a difference: pictures on which its two models did not answer the same "
+        "cases. " + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
+
+
+def _draw_repaired(models: Three) -> None:
+    """A sentence on how many cases fool only the model before and how many only the model after, and
+    the first of those that were repaired, with photographs where there are any.
+    """
+    before, _, after = models
+    repaired = _most_repaired(before, after)
+    if repaired is None:
+        quiet("Every case that fooled the model before fools the model after, too.")
+        return
+    kind = presentations()[repaired.questions.probe].kind(repaired.case_filter.kind)
+    names = [plain(model_name(name)) for name in (before, after)]
+    disagreements = repaired.disagreements
+    st.markdown(
+        f"**{disagreements.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool "
+        f"{names[1]}.** The reverse holds for {disagreements.n_only_other:,}. Both numbers "
+        "include the effect of training itself."
+    )
+    frame.say_strangers(repaired.questions, models)
+    of_two = bucket(replace(repaired.case_filter, other=after, sort="difference"), "only_first")
+    question_set = repaired.questions.question_set
+    cards, _, _ = view(views.wall.wall, question_set, of_two, 1, opening.N_EXAMPLES, True)
+    label = f"Repaired: {kind.lies} that fooled only {model_name(before)}"
+    parameters = case_links.query(repaired.questions, of_two)
+    opening.draw_cards(cards, kind, label, parameters, "repaired_examples")
+    with st.container(horizontal=True):
+        st.page_link(
+            page_file("explore"),
+            label=f"All {disagreements.n_only_base:,}",
+            icon=":material/image_search:",
+            query_params=parameters,
+        )
+        st.page_link(
+            page_file("breakdown"),
+            label="Each kind of wrong caption",
+            icon=":material/bar_chart:",
+            query_params={"set": repaired.questions.key},
+        )
+
+
+def _most_repaired(before: str, after: str) -> Repaired | None:
+    """Return the question set, among those that both answered, with most cases repaired beyond the cases that were
+    broken.
+    """
+    every: list[Repaired] = []
+    for key in view(views.repair.repair_sets, (before, after)).values():
+        stored = page_subject(key)
+        for kind in stored_kinds(stored):
+            if kind not in movement_kinds():
+                arguments = stored.question_set, before, after, Filter(before, kind), 0
+                counts = view(views.wall.disagreements, *arguments)
+                every.append(Repaired(stored, Filter(before, kind), counts))
+    every = [candidate for candidate in every if candidate.disagreements.n_only_base]
+    if not every:
+        return None
+    return max(
+        every,
+        key=lambda candidate: (
+            candidate.disagreements.n_only_base - candidate.disagreements.n_only_other
+        ),
+    )
+
+
+def _draw_first_lists(before: str, after: str) -> None:
+    """Captions whose first five changed, each with both lists; nothing if unknown."""
+    key = view(views.repair.repair_sets, (before, after)).get("rococo")
+    if not key:
+        return
+    stored = page_subject(key).question_set
+    lists = view(views.figures.first_lists, stored, before, after, FIRST_LISTS)
+    with st.expander("The first five before and after", key="first_lists"):
+        if not lists:
+            quiet("No stored search has a different first five after the repair.")
+            return
+        picture_of = view(views.figures.gallery_pictures, stored)
+        shown = {picture_of[item] for row in lists for item in (*row.before, *row.after)}
+        source = addresses(store().root, shown)
+        names = [model_name(model) for model in (before, after)]
+        for row in lists:
+            st.html(strips.before_and_after(row, picture_of, source, names))
+        quiet(
+            "Captions of a gallery without altered pictures; first those whose own picture (solid frame) rose most; "
+            "dashed: new in the list. They are chosen among those that changed, so they show the change and not its "
+            "frequency."
+        )
 
 
 def seeds(models: Three) -> None:
@@ -195,7 +308,7 @@ def seeds(models: Three) -> None:
         quiet(
             "The intervals above are over pictures, for these very weights. Another seed gives "
             "other weights and other differences: fine-tune the control and the repair with a "
-            "second and a third seed, and they stand here with their mean and spread."
+            "second and a third seed, and their mean and spread appear here."
         )
         return
     pairs = (models[1:], *others)
@@ -205,11 +318,7 @@ def seeds(models: Three) -> None:
         for probe in view(views.repair.repair_sets, models)
         if probe not in view(views.repair.repair_sets, everyone)
     )
-    if (
-        missing
-        and not _going(everyone)
-        and changes("The other seeds were not asked before it was opened.")
-    ):
+    if missing and not _going(everyone) and changes("The other seeds have not been run."):
         rest = tuple(name for name in everyone if name not in models)
         button = {
             "icon": ":material/play_arrow:",
@@ -217,7 +326,7 @@ def seeds(models: Three) -> None:
             "on_click": attempt,
             "args": (probe_all, rest, missing),
         }
-        st.button(f"Ask the other {'seeds' if len(others) > 1 else 'seed'} too", **button)
+        st.button(f"Run the other {'seeds' if len(others) > 1 else 'seed'} too", **button)
     table = view(views.repair.repair_seeds, pairs, NUMBERS)
     if len(table):
         metrics = {probe: tables.metrics(probe) for probe in PROBES}
@@ -227,9 +336,9 @@ def seeds(models: Three) -> None:
             )
         )
         quiet(
-            "After − control, on the same questions, in trainings that differ by their seed alone. "
-            "The standard deviation is that of one training: what is not larger than it may be the "
-            "seed's doing, not the repair's."
+            "After − control, on the same questions, in trainings that differ only by their seed. "
+            "The standard deviation is that of one training: a smaller difference may come from the seed and not from "
+            "the repair."
         )
 
 
@@ -296,16 +405,14 @@ def _ask(models: Three, missing: list[str]) -> None:
         panel(job)
         waiting = len([waiting_job for waiting_job in going if waiting_job.id != job.id])
         if waiting:
-            quiet(
-                f"{waiting} more such {'job waits' if waiting == 1 else 'jobs wait'} for its end."
-            )
+            quiet(f"{waiting} more such {'job is' if waiting == 1 else 'jobs are'} waiting.")
     if not missing or going:
         return
     missing_probes = ", ".join(PROBES[probe] for probe in missing)
-    st.info(f"Not asked of all three models yet: {plain(missing_probes)}.", icon=":material/info:")
-    if changes("These questions were not asked before it was opened."):
+    st.info(f"Not run yet for all three models: {plain(missing_probes)}.", icon=":material/info:")
+    if changes("These tests have not been run."):
         st.button(
-            "Ask what is missing",
+            "Run what is missing",
             type="primary",
             icon=":material/play_arrow:",
             key="ask_missing",
@@ -353,8 +460,5 @@ def _work(models: Three, missing: list[str]) -> str:
         seconds = np.nanmedian([run.seconds for run in earlier]) if earlier else math.nan
         total += float(seconds) * (len(models) - n_answered)
     if math.isnan(total):
-        return (
-            "How long it takes is unknown until the first of them runs: nobody was asked these "
-            "questions here."
-        )
+        return "Time unknown until the first of them runs: these tests have not been run here."
     return f"About {span(total)}, judging by earlier runs of the demo models on this machine."

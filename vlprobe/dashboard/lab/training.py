@@ -1,6 +1,8 @@
 """A fine-tuning on the page: what can be chosen, its losses while it runs, and all so far."""
 
 import dataclasses
+import hashlib
+import json
 import math
 import time
 from collections.abc import Callable
@@ -11,8 +13,6 @@ import streamlit as st
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.jobs import STATES, span
-from vlprobe.dashboard.lab import recipes
-from vlprobe.dashboard.lab.recipes import DATASETS, RATES, REPAIRS, STARTS, VARIANTS
 from vlprobe.dashboard.run.progress import reread, resume, stop
 from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, tag
 from vlprobe.render import charts
@@ -24,6 +24,52 @@ from vlprobe.training.request import TrainRequest
 from vlprobe.views.repair import loss_curves, seconds_per_step
 
 ROWS = 12  # of the list of trainings
+# What is added to CLIP's loss, with what weights, and what it is for.
+REPAIRS = {
+    "plain": (
+        "Plain: the control",
+        {},
+        "CLIP's own loss and nothing more. All others are compared with it.",
+    ),
+    "eqsim": (
+        "EqSim (EqBen)",
+        {"eqsim": 5.0},
+        "If two captions trade places, similarity has to change evenly. Meant for Pairs.",
+    ),
+    "hardneg": (
+        "Hard negatives (EqBen's ablation)",
+        {"hardneg": 1.0},
+        "Each pair against only the mismatches that score highest. EqSim is compared with it.",
+    ),
+    "scvc": (
+        "SC + VC (RoCOCO)",
+        {"sc": 0.05, "vc": 0.2},
+        "Away from captions with words exchanged and from mixed pictures. Meant for Retrieval; "
+        "may cost R@1.",
+    ),
+    "lgip": (
+        "Consistency + flips (LGIP)",
+        {"consistency": 1.0, "flip": 1.0},
+        "A reworded caption keeps its score, a wrong word lowers it. Meant for Edits of captions.",
+    ),
+}
+# Variants of EqSim, in the order of EqBen's table 6, and on which pairs of a batch they count.
+VARIANTS = {
+    "hybrid": "v2 on close pairs, v1 on the others (section 3)",
+    "v1": "v1 on all pairs",
+    "v2": "v2 on all pairs",
+    "v2-close": "v2 on close pairs only",
+    "v1+v2-close": "v1 on all and v2 on close pairs (table 6)",
+}
+STARTS = ("demo:softmax", "demo:sigmoid", "demo:weak", "demo:plain")
+DATASETS = {
+    "demo-train|demo-train:pairs": "Scenes and minimal pairs",
+    "demo-train|demo-train:pairs:1200": "Scenes and four times the pairs",
+    "demo-train": "Scenes",
+    "demo-train:pairs": "Minimal pairs",
+}
+RATES = {3e-5: "0.00003", 1e-4: "0.0001", 3e-4: "0.0003"}
+VALIDATIONS = 8  # of a training, so that its curve has marks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,10 +141,7 @@ def training_form() -> None:
         list(DATASETS),
         format_func=lambda names: DATASETS[names],
         key="train_data",
-        help=(
-            "Drawn pictures that no probe asks about. A tenth is held out, by hash, and never "
-            "learned from."
-        ),
+        help=("Drawn pictures that no probe uses. A tenth is held out by hash and not trained on."),
     )
     strength = upper[2].number_input(
         "Strength of the loss",
@@ -130,7 +173,7 @@ def training_form() -> None:
         1_000_000,
         0,
         key="train_seed",
-        help="Another seed, another order of the batches.",
+        help="The seed decides the order of the batches.",
     )
     variant = TrainRequest.eqsim
     if "eqsim" in REPAIRS[kind][1]:
@@ -144,7 +187,7 @@ def training_form() -> None:
                 "variants of EqBen's table 6."
             ),
         )
-    request = recipes.request(start, datasets, kind, strength, int(steps), rate, int(seed), variant)
+    request = tuning_request(start, datasets, kind, strength, int(steps), rate, int(seed), variant)
     quiet(f"{_effort(request.steps)} Loss: {_loss(request)}.")
     st.button(
         "Start the fine-tuning",
@@ -156,12 +199,53 @@ def training_form() -> None:
     )
 
 
+def tuning_request(
+    start: str,
+    datasets: str,
+    kind: str,
+    strength: float,
+    steps: int,
+    rate: float,
+    seed: int,
+    eqsim: str = TrainRequest.eqsim,
+) -> TrainRequest:
+    """The training; the same choices name the same file, and so are not done twice."""
+    contrastive = "sigmoid" if start == "demo:sigmoid" else "clip"
+    loss = "+".join(
+        [
+            contrastive,
+            *(_term(weight * strength, term) for term, weight in REPAIRS[kind][1].items()),
+        ]
+    )
+    chosen = TrainRequest(
+        start,
+        tuple(datasets.split("|")),
+        "",
+        loss=loss,
+        eqsim=eqsim if "eqsim" in REPAIRS[kind][1] else TrainRequest.eqsim,
+        steps=steps,
+        rate=rate,
+        warm_up=min(TrainRequest.warm_up, steps // 4),
+        seed=seed,
+        validate_every=max(1, steps // VALIDATIONS),
+        device="cpu",
+        threads=1,
+    )
+    digest = hashlib.sha256(json.dumps(chosen.recipe(), sort_keys=True).encode()).hexdigest()[:6]
+    name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{digest}.safetensors"
+    return dataclasses.replace(chosen, output=str(store().root / "trained" / name))
+
+
+def _term(weight: float, term: str) -> str:
+    return term if weight == 1 else f"{weight:g}*{term}"
+
+
 def _effort(steps: int) -> str:
     """Return an estimate of the duration, from the newest training on this machine."""
     measured = (seconds_per_step(training.request.path) for training in _trainings())
     newest = next((seconds for seconds in measured if not math.isnan(seconds)), math.nan)
     if math.isnan(newest):
-        return "How long it takes, its first steps tell."
+        return "We can estimate the time after the first steps."
     return (
         f"About {span(steps * newest)} on one core, at {newest:.2g} s a step as the last training "
         "here."
@@ -185,10 +269,7 @@ def trainings(probe: Callable[[str, str], None]) -> None:
     """
     begun = _trainings()
     if not begun:
-        quiet(
-            "Nothing was fine-tuned here yet. What you start is listed here, its losses drawn as "
-            "it runs."
-        )
+        quiet("No training yet. Trainings and their losses appear here while they run.")
         return
     options = {
         training.job.id: f"{_summary(training.request)} · "
@@ -292,19 +373,17 @@ def _progress(training: Training) -> str:
 def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
     job, tuned = training.job, training.request.tuned
     if job.state == "done":
-        st.markdown("Ready. Its name, wherever a model can be typed:")
+        st.markdown("Ready. Its name in every field for a model:")
         st.code(tuned, language=None, wrap_lines=True)
         if any(tuned in going.models for going in jobs.going(store())):
-            quiet("It is being asked the probes' questions now: see the top of this page.")
+            quiet("Its tests are running: see the top of this page.")
         elif changes("Install vlprobe to probe it."):
             st.button(
                 "Probe it",
                 type="primary",
                 icon=":material/play_arrow:",
                 key="train_probe",
-                help=(
-                    "Asks all probes' questions of it, and of the two others that are picked above."
-                ),
+                help=("Run all tests on it and on the two other models that are picked above."),
                 on_click=attempt,
                 args=(probe, tuned, training.request.loss),
             )

@@ -18,7 +18,7 @@ from vlprobe.views.records import LevelRow, MoveRow, SeedsRow, records
 UNIT = "spread"
 Metrics = Mapping[str, Mapping[str, Metric]]  # by probe and name
 ROLES = ("Before", "Control", "After")
-STEPS = {"loss": "What the repair did", "training": "What training alone did"}
+STEPS = {"loss": "Effect of the repair", "training": "Effect of training without it"}
 OUTCOMES = {"better": "Gained", "worse": "Lost", "tied": "Moved no more than by chance"}
 AGAINST = {"loss": "after − control", "training": "control − before"}
 
@@ -166,7 +166,7 @@ def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> 
         texts.append(signed(row.sd, unit).removeprefix("+"))
         heading = explained(metric, unit, metric.chance, folded=True)
         rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
-    return table("What the repair did, by seed", column_heads(titles), rows)
+    return table("Effect of the repair, by seed", column_heads(titles), rows)
 
 
 def held_out(

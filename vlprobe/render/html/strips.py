@@ -6,7 +6,7 @@ import htpy
 
 from vlprobe.render.attribution import credits_line
 from vlprobe.render.html.cases import ranked_words
-from vlprobe.views.first_lists import FirstLists
+from vlprobe.views.figures import FirstLists
 
 
 def before_and_after(
