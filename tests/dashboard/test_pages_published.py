@@ -58,7 +58,7 @@ def test_a_paper_has_all_its_cells_in_one_table_with_the_numbers_of_the_run(
         if math.isnan(row.run):
             assert text["This run"] == ""
         else:
-            assert text["This run"].startswith(f"{row.run:.{decimals}f}")
+            assert text["This run"].removeprefix("+").startswith(f"{row.run:.{decimals}f}")
         if not math.isnan(row.low):
             ends = f"{row.low:.{decimals}f} to {row.high:.{decimals}f}"
             assert values["95 % interval"] == ends

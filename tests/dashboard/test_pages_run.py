@@ -355,7 +355,7 @@ def test_the_time_that_a_run_will_take_is_told_before_it_starts(
     dataset = views.runs.runs(filled)["dataset"].iloc[0]
     at.text_input(key="run_own").set_value(dataset)
     at.multiselect(key="run_models").set_value(["control:random"]).run()
-    assert "Less than a minute" in words(at) and "last time" in words(at)
+    assert "Less than a minute" in words(at) and "The last run took" in words(at)
     at.multiselect(key="run_models").set_value(["demo:weak"]).run()
     assert "Judging by other models on the same pictures." in words(at)
     at.text_input(key="run_own").set_value("").run()

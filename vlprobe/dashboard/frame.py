@@ -10,7 +10,7 @@ from vlprobe.dashboard import navigation
 from vlprobe.dashboard.access import admit
 from vlprobe.dashboard.damage import error_text, left_out, way_out
 from vlprobe.dashboard.jobs import all_watched, probe_button, watched
-from vlprobe.dashboard.run import bar, notices
+from vlprobe.dashboard.run import notices
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -62,8 +62,8 @@ def main() -> None:
             navigation.draw_way_back(page)
             with warn_of_missing():
                 page.run()
-            bar.draw()
-            notices.draw()
+            notices.draw_bar()
+            notices.draw_notices()
     except VlprobeError as error:
         st.error(plain(error_text(error)), icon=":material/error:")
         way_out(error)

@@ -1,27 +1,35 @@
-"""Run a test, in three steps. Everything is checked before anything starts.
+"""Run a test, in three steps: models, tests and pictures. Everything is checked before anything starts.
 
-What there is to set, and what is allowed, is data of the probes and of the runner (`options`); this
-draws it.
+The options of the probes and of the runner are data; this page draws a field for each. Fields are in folds and are
+drawn while theirs is open. Their values, and those of the three steps, are kept when a fold is closed and when the page
+is left.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.damage import error_text
+from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.jobs import begin, span
-from vlprobe.dashboard.run import fields, steps
-from vlprobe.dashboard.state import attempt, plain, quiet, view
+from vlprobe.dashboard.state import attempt, dataset_name, model_name, plain, quiet, view
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.frozen import pick_device
 from vlprobe.probes.fit import check_name_fits
 from vlprobe.registry import endpoints
+from vlprobe.render import marks
+from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import tag
+from vlprobe.render.sentences import count_word
+from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 from vlprobe.runs import ray_cluster
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
@@ -30,12 +38,23 @@ from vlprobe.types.options import Option, parse_options
 from vlprobe.views.durations import NOTHING, UNKNOWN, Duration, expected, in_words
 from vlprobe.views.records import RunRow
 
+CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
+DRAWN = "Made on this computer, for each question its own"
+MOST_DATASETS = 10  # that are shown side by side
+UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # signs of Markdown, which may load a picture
+OWN_DATA = "coco:/path/to/folder"
+MODELS_HELP = (
+    "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
+    "file; `hf:FOLDER` for one of Hugging Face; `scores:FILE` and `embeddings:FILE` for what was "
+    "computed elsewhere (`vlprobe ask` writes the questions); `http:URL#MODEL` for one that a server "
+    "answers for, where the owner of this page named it (`--api URL`)."
+)
+COLUMNS = 3
+WIDE_COLUMNS = 2  # of lists, which hold several values in a row
+WIDE = ("choice", "list")  # types of option
 CLUSTER_SETTINGS = ("executor", "ray_address")
 EVERYWHERE = ("auto", "cpu")  # devices that need no look
-NO_CHANGES = (
-    "What was run before is on the other pages. Install vlprobe to run your own models and "
-    "pictures."
-)
+NO_CHANGES = "Results of earlier runs are on the other pages. Install vlprobe to run your own models and pictures."
 
 
 def draw() -> None:
@@ -58,15 +77,302 @@ def _draw() -> None:
     """The steps, all that can be set, and at the bottom what is wrong with it, or how long
     it takes and one button.
     """
-    models = steps.models()
-    probes = steps.probes()
-    dataset = steps.dataset(probes)
-    typed = steps.options(probes)
+    models = _pick_models()
+    probes = _pick_probes()
+    dataset = _pick_dataset(probes)
+    typed = _draw_options(probes)
     described = [option for option in SETTINGS if option.name not in _hidden_settings()]
-    settings = fields.draw_fold("machine", "Size, machine and details", [described], "run")
+    settings = _fold_of_fields("machine", "Size, machine and details", [described], "run")
     run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom, st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
         _bar(*run_choice)
+
+
+@contextmanager
+def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
+    """A step: its title at the left, what can be chosen at the right. Gives the place of
+    the line below the title.
+    """
+    st.html('<hr class="vp-line">')
+    with st.container(key=f"step_{key}"):
+        left, right = st.columns([2, 10], gap="medium")
+        left.subheader(title, anchor=False)
+        below = left.empty()
+        with right:
+            yield below
+
+
+def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool = False) -> bool:
+    """A card that is one check box. `text` is HTML.
+
+    The check box has the plain title as its name for screen readers, and the card draws the title:
+    Streamlit would read Markdown's signs aloud.
+    """
+    with column.container(border=True, key=f"card_{key}", height="stretch"):
+        name = UNSPOKEN.sub(" ", title)
+        is_chosen = st.checkbox(
+            name, default, key=key, label_visibility="collapsed", persist_state="session"
+        )
+        st.html(tag("strong", title, class_="vp-card-title") + text)
+    return is_chosen
+
+
+def _pick_models() -> tuple[str, ...]:
+    """Draw the models to run: cards of the bundled models, and a field for any other."""
+    with _step("1. Models", "who") as below:
+        names = []
+        grid = st.grid(3, gap="small", key="who_cards")
+        for name in CARDS:
+            text = (
+                f'<p class="vp-quiet vp-small">{marks.html(SHIPPED[name])} '
+                f"{tag('span', SHIPPED_MODELS[name][1])}</p>"
+            )
+            if _card(grid, f"run_model_{name}", model_name(name), text):
+                names.append(name)
+        others = st.multiselect(
+            "Your model (path or name)",
+            _known_names("models"),
+            key="run_models",
+            accept_new_options=True,
+            placeholder="Choose, or type a name and press Enter",
+            help=MODELS_HELP,
+            persist_state="session",
+        )
+        typed = [name.strip() for name in others]
+        every = tuple(dict.fromkeys([*names, *typed]))
+        _report(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
+        return every
+
+
+def _pick_probes() -> tuple[str, ...]:
+    """Draw the tests to run: a card for each probe."""
+    with _step("2. Tests", "what") as below:
+        every = presentations()
+        grid = st.grid(len(every), min_column_width=150, gap="small", key="what_cards")
+        names = tuple(
+            [
+                name
+                for name, probe in every.items()
+                if _card(
+                    grid,
+                    f"run_probe_{name}",
+                    probe.name,
+                    tag("p", probe.asks, class_="vp-quiet vp-small"),
+                    default=name == next(iter(every)),
+                )
+            ]
+        )
+        st.button(
+            f"All {count_word(len(every))}",
+            icon=":material/done_all:",
+            key="all_probes",
+            on_click=_choose_all,
+            args=(tuple(every),),
+        )
+        _report(below, f"{len(names)} of {len(every)} questions")
+        return names
+
+
+def _choose_all(names: Sequence[str]) -> None:
+    for name in names:
+        st.session_state[f"run_probe_{name}"] = True
+
+
+def _pick_dataset(chosen_probes: Sequence[str]) -> str:
+    """About which pictures: "" for the drawn ones that go with each probe,
+    else the name of a dataset.
+    """
+    with _step("3. Pictures", "which") as below:
+        drawn = {registry.load_probe(name).dataset for name in chosen_probes}
+        drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
+        made_for = min(drawn) if len(drawn) == 1 else "demo"
+        hidden = drawn if len(chosen_probes) == 1 else drawn_for_others
+        options = ["", *(name for name in _known_names("datasets") if name not in hidden)]
+        labels = distinct({name: dataset_name(name or made_for) for name in options})
+        picked = _pick_pictures(options, labels)
+        forms = ", ".join(
+            f"`{name}`" for name in registry.names("datasets") if registry.is_form(name)
+        )
+        typed = st.text_input(
+            "Your pictures (folder or file)",
+            key="run_own",
+            placeholder=OWN_DATA,
+            help=f"Takes the place of the dataset. With the path of your file or folder: {forms}.",
+            persist_state="session",
+        ).strip()
+        name = typed or picked or ""
+        _report(below, dataset_name(name or made_for))
+        return name
+
+
+def _pick_pictures(options: Sequence[str], labels: Mapping[str, str]) -> str | None:
+    """All side by side with their stored names; many as a list to search in."""
+    label, key = "Pictures and captions", "run_dataset"
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = ""
+    if len(options) > MOST_DATASETS:
+        return st.selectbox(
+            label,
+            options,
+            key=key,
+            format_func=lambda name: f"{labels[name]} · {name}" if name else labels[name],
+            persist_state="session",
+        )
+    return st.radio(
+        label,
+        options,
+        key=key,
+        format_func=lambda name: plain(labels[name]),
+        captions=[plain(name) or DRAWN for name in options],
+        persist_state="session",
+    )
+
+
+def _draw_options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Draw the options of each chosen probe, folded; return the typed values, by probe and option."""
+    typed = {}
+    for name in chosen_probes:
+        described = registry.load_probe(name).options
+        if described:
+            label = f"Options for {plain(presentations()[name].name)}"
+            lists = [option for option in described if option.type in WIDE]
+            others = [option for option in described if option not in lists]
+            typed[name] = _fold_of_fields(f"how_{name}", label, [lists, others], f"run_{name}")
+        else:
+            typed[name] = {}
+    return typed
+
+
+def _report(slot: DeltaGenerator, text: str) -> None:
+    with slot.container():
+        quiet(text)
+
+
+def _fold_of_fields(
+    name: str, label: str, groups: Sequence[Sequence[Option]], prefix: str
+) -> dict[str, object]:
+    """A fold with a field for each option.
+
+    Args:
+        name: Name of the fold, in the URL.
+        label: Its title; it shows the number of values that are not the defaults.
+        groups: Options of a probe, or of runs; each group begins a new row.
+        prefix: Prefix of the keys of the fields.
+
+    Returns:
+        The values of the fields by the options' names. Fields that were never opened are left out: they have their
+        defaults.
+    """
+    options = [option for group in groups for option in group]
+    values = _kept(options, prefix)
+    n_changed = sum(
+        _typed(option, values[option.name]) != _typed(option, _default(option))
+        for option in options
+        if option.name in values
+    )
+    changes = f" · {n_changed} changed" if n_changed else ""
+    with fold(name, label + changes, ":material/tune:") as is_open:
+        if is_open:
+            for group in groups:
+                _draw_fields(group, prefix)
+            values = _kept(options, prefix)
+    return {
+        option.name: _typed(option, values[option.name])
+        for option in options
+        if option.name in values
+    }
+
+
+def _kept(options: Sequence[Option], prefix: str) -> dict[str, Any]:
+    """Return the values of these options' fields that were ever drawn, by the options' names."""
+    keys = {option.name: f"{prefix}_{option.name}" for option in options}
+    state = st.session_state
+    return {name: state[key] for name, key in keys.items() if key in state}
+
+
+def _draw_fields(options: Sequence[Option], prefix: str) -> None:
+    """A field for each option, several in a row."""
+    width = WIDE_COLUMNS if all(option.type in WIDE for option in options) else COLUMNS
+    for start in range(0, len(options), width):
+        columns = st.columns(width, vertical_alignment="bottom")
+        for option, column in zip(options[start : start + width], columns, strict=False):
+            key = f"{prefix}_{option.name}"
+            if key not in st.session_state:
+                st.session_state[key] = _default(option)
+            _field(column, option, key)
+
+
+def _field(column: DeltaGenerator, option: Option, key: str) -> None:
+    """A field of the option's type, which begins with the session's value."""
+    common: dict[str, Any] = {"key": key, "help": option.help, "persist_state": "session"}
+    choices = _choices(option)
+    if option.type == "flag":
+        column.toggle(option.label, **common)
+    elif option.type == "number":
+        limits = [limit for limit in (option.minimum, option.off_value) if limit is not None]
+        least = min(limits, default=None)
+        column.number_input(option.label, least, option.maximum, step=1, **common)
+    elif option.type == "list":
+        placeholder = "None; type a value and press Enter" if option.open else "None"
+        column.multiselect(
+            option.label,
+            choices,
+            accept_new_options=option.open,
+            placeholder=placeholder,
+            **common,
+        )
+    elif choices:
+        column.selectbox(
+            option.label,
+            choices,
+            accept_new_options=option.open,
+            placeholder="None; or type a name",
+            **common,
+        )
+    else:
+        column.text_input(option.label, **common)
+
+
+def _choices(option: Option) -> list[str]:
+    """Return the choices of a field: all that the option allows, or else known names."""
+    if option.refers_to and not option.choices:
+        return _known_names(f"{option.refers_to}s")
+    return [str(choice) for choice in option.choices]
+
+
+def _default(option: Option) -> object:
+    """The default, as a field holds it."""
+    if isinstance(option.default, tuple):
+        return [str(entry) for entry in option.default]
+    if option.type in ("flag", "number"):
+        return option.default
+    return str(option.default) or (None if _choices(option) else "")
+
+
+def _typed(option: Option, value: Any) -> object:
+    """Return the value of a field, in the form that `parse_options` takes. Entries of a list are in the order of the
+    choices, those that were typed last: one selection, one name of its run.
+    """
+    if option.type in ("flag", "number"):
+        return value
+    if option.type != "list":
+        return (value or "").strip()
+    order = {choice: rank for rank, choice in enumerate(_choices(option))}
+    entries = [entry.strip() for entry in value]
+    return sorted(entries, key=lambda entry: order.get(entry, len(order)))
+
+
+def _known_names(folder: str) -> list[str]:
+    """Names of `models` or `datasets` that can be chosen unchanged, the demo's and
+    those of earlier runs first.
+    """
+    if folder == "files":
+        return []
+    earlier = view(views.runs.runs)[folder.removesuffix("s")].tolist()
+    complete = [name for name in registry.names(folder) if not registry.is_form(name)]
+    return sorted(
+        dict.fromkeys([*earlier, *complete]), key=lambda name: not name.startswith("demo")
+    )
 
 
 def _hidden_settings() -> tuple[str, ...]:
@@ -212,10 +518,10 @@ def _expectation(requests: Sequence[Request]) -> None:
 def _evidence(total: Duration) -> str:
     """Return the basis of the estimate."""
     if not total.is_known:
-        return "Nothing like it was run here before; the first seconds of the run tell."
+        return "Nothing similar has been run here yet."
     if total.low == total.high:
-        return f"They took {span(total.low)} last time."
-    return "Judging by other models on the same pictures."
+        return f"The last run took {span(total.low)}."
+    return "Estimated from other models on the same pictures."
 
 
 def _servers(requests: Sequence[Request]) -> str:
@@ -229,7 +535,7 @@ def _servers(requests: Sequence[Request]) -> str:
         return ""
     limit = requests[0].max_cost
     return (
-        f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the cost of whoever serves this page"
+        f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the cost of the owner of this page"
         f"{f', {limit} at most' if limit else ''}. How many requests that takes is the first line of the job's log."
     )
 
