@@ -113,7 +113,7 @@ def trade_off(shown: Callable, store: Store) -> Shares:
     for mark in picture["marks"]:
         yield mark["model"], rejected(mark["value"])
     yield from table_row(bodies(at), "Headline numbers of each model")
-    for name, share in re.findall(rf"({NAME}) rejects {PERCENT} of the lies", words(at)):
+    for name, share in re.findall(rf"({NAME}) rejects {PERCENT} of the wrong captions", words(at)):
         yield name, rejected(share)
 
 
@@ -127,7 +127,7 @@ def report_file(shown: Callable, store: Store) -> Shares:
     yield from table_row(page, "Headline numbers of each model")
     yield from table_row(page, "Each model against the baseline")
     winner = re.findall(rf"<h2>({NAME}) is fooled less often", page)
-    sentence = rf"It believes {PERCENT} of the lies, ({NAME}) {PERCENT}"
+    sentence = rf"It is fooled by {PERCENT} of the wrong captions, ({NAME}) by {PERCENT}"
     ((share, base, base_share),) = re.findall(sentence, page)
     yield from ((*winner, float(share)), (base, float(base_share)))
 

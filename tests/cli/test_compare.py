@@ -16,7 +16,7 @@ from tests.conftest import store_again
 from vlprobe import registry, views
 from vlprobe.cli import output
 from vlprobe.cli.tables import markdown_lines, text_lines
-from vlprobe.render.verdict import verdict
+from vlprobe.render.findings import verdict
 from vlprobe.render.words import presentations
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store

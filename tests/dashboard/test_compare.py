@@ -23,9 +23,9 @@ from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
 from vlprobe import views
 from vlprobe.dashboard.compare import columns
 from vlprobe.render import charts, facing
+from vlprobe.render.findings import verdict
 from vlprobe.render.html import elements
 from vlprobe.render.sentences import unbroken
-from vlprobe.render.verdict import verdict
 from vlprobe.render.words import model_name, presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute

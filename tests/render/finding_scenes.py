@@ -37,7 +37,10 @@ SCENES = {
         (A, B),
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
-        "It believes 3.3 % of the lies, Tiny CLIP 14.8 %. On colours the two are tied.",
+        (
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colours the two "
+            "are tied."
+        ),
         (B, "number"),
     ),
     "clear for the baseline": (
@@ -45,7 +48,10 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP is fooled less often than Pair-tuned. It counts better.",
-        "It believes 3.9 % of the lies, Pair-tuned 17.6 %. On colours the two are tied.",
+        (
+            "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %. On colours the "
+            "two are tied."
+        ),
         (B, "number"),
     ),
     "clear, without types of edit": (
@@ -53,7 +59,7 @@ SCENES = {
         (A, B),
         {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
-        "It believes 3.9 % of the lies, Tiny CLIP 17.6 %.",
+        "It is fooled by 3.9 % of the wrong captions, Tiny CLIP by 17.6 %.",
         (B, ""),
     ),
     "clear over all alone": (
@@ -70,8 +76,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
         (
-            "It believes 5.2 % of the lies, Tiny CLIP 13.3 %. On objects, numbers and colours "
-            "the two are tied."
+            "It is fooled by 5.2 % of the wrong captions, Tiny CLIP by 13.3 %. On objects, "
+            "numbers and colours the two are tied."
         ),
         (B, ""),
     ),
@@ -80,7 +86,7 @@ SCENES = {
         (A, B),
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better, Tiny CLIP knows objects better.",
-        "It believes 12.0 % of the lies, Tiny CLIP 22.8 %.",
+        "It is fooled by 12.0 % of the wrong captions, Tiny CLIP by 22.8 %.",
         (B, "number"),
     ),
     "tied": (
@@ -88,7 +94,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned are tied.",
-        "Tiny CLIP believes 5.3 % of the lies, Pair-tuned 5.7 %.",
+        "Tiny CLIP is fooled by 5.3 % of the wrong captions, Pair-tuned by 5.7 %.",
         (B, ""),
     ),
     "tied, the same answers": (
@@ -96,7 +102,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned are tied.",
-        "Tiny CLIP believes 18.2 % of the lies, Pair-tuned 18.2 %.",
+        "Tiny CLIP is fooled by 18.2 % of the wrong captions, Pair-tuned by 18.2 %.",
         (B, ""),
     ),
     "tied, opposite": (
@@ -104,7 +110,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned are tied. Pair-tuned counts better, Tiny CLIP knows objects better.",
-        "Tiny CLIP believes 12.0 % of the lies, Pair-tuned 12.0 %.",
+        "Tiny CLIP is fooled by 12.0 % of the wrong captions, Pair-tuned by 12.0 %.",
         (B, "number"),
     ),
     "tied, one is better at one type": (
@@ -119,7 +125,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned are tied. Pair-tuned counts better.",
-        "Tiny CLIP believes 16.2 % of the lies, Pair-tuned 12.7 %.",
+        "Tiny CLIP is fooled by 16.2 % of the wrong captions, Pair-tuned by 12.7 %.",
         (B, "number"),
     ),
     "just above the limit": (
@@ -127,7 +133,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned are tied.",
-        "Tiny CLIP believes 20.2 % of the lies, Pair-tuned 9.1 %.",
+        "Tiny CLIP is fooled by 20.2 % of the wrong captions, Pair-tuned by 9.1 %.",
         (B, ""),
     ),
     "just below the limit": (
@@ -135,7 +141,7 @@ SCENES = {
         (A, B),
         {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
-        "It believes 9.0 % of the lies, Tiny CLIP 21.0 %.",
+        "It is fooled by 9.0 % of the wrong captions, Tiny CLIP by 21.0 %.",
         (B, ""),
     ),
     "clear alone, tied after correction": (
@@ -143,7 +149,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned are tied.",
-        "Tiny CLIP believes 12.4 % of the lies, Pair-tuned 5.3 %.",
+        "Tiny CLIP is fooled by 12.4 % of the wrong captions, Pair-tuned by 5.3 %.",
         (B, ""),
     ),
     "both guess": (
@@ -151,7 +157,10 @@ SCENES = {
         (A, B),
         {},
         "Neither can tell: both are as good as guessing.",
-        "Tiny CLIP believes 50.7 % of the lies, Pair-tuned 50.0 %. Guessing gets 50.0 %.",
+        (
+            "Tiny CLIP is fooled by 50.7 % of the wrong captions, Pair-tuned by 50.0 %. Guessing "
+            "gets 50.0 %."
+        ),
         (B, ""),
     ),
     "both guess, one more often": (
@@ -159,7 +168,10 @@ SCENES = {
         (A, B),
         {},
         "Neither can tell: Tiny CLIP is worse than guessing, the rest as good.",
-        "Tiny CLIP believes 64.3 % of the lies, Pair-tuned 46.4 %. Guessing gets 50.0 %.",
+        (
+            "Tiny CLIP is fooled by 64.3 % of the wrong captions, Pair-tuned by 46.4 %. Guessing "
+            "gets 50.0 %."
+        ),
         (B, ""),
     ),
     "both below": (
@@ -167,7 +179,10 @@ SCENES = {
         (A, B),
         {},
         "Neither can tell: both are worse than guessing.",
-        "Tiny CLIP believes 85.0 % of the lies, Pair-tuned 84.5 %. Guessing gets 50.0 %.",
+        (
+            "Tiny CLIP is fooled by 85.0 % of the wrong captions, Pair-tuned by 84.5 %. Guessing "
+            "gets 50.0 %."
+        ),
         (B, ""),
     ),
     "a third guesses": (
@@ -176,8 +191,8 @@ SCENES = {
         {},
         "Tiny CLIP is tied with Pair-tuned, and fooled less often than Tiny SigLIP.",
         (
-            "Tiny CLIP believes 24.5 % of the lies, Pair-tuned 24.1 %, Tiny SigLIP 48.3 %. "
-            "Tiny SigLIP is not clearly better than guessing."
+            "Tiny CLIP is fooled by 24.5 % of the wrong captions, Pair-tuned by 24.1 %, Tiny "
+            "SigLIP by 48.3 %. Tiny SigLIP is not clearly better than guessing."
         ),
         (C, ""),
     ),
@@ -187,8 +202,8 @@ SCENES = {
         {},
         "None can tell: all are as good as guessing.",
         (
-            "Tiny CLIP believes 50.0 % of the lies, Pair-tuned 50.0 %, Tiny SigLIP 50.0 %. "
-            "Guessing gets 50.0 %."
+            "Tiny CLIP is fooled by 50.0 % of the wrong captions, Pair-tuned by 50.0 %, Tiny "
+            "SigLIP by 50.0 %. Guessing gets 50.0 %."
         ),
         (B, ""),
     ),
@@ -197,7 +212,10 @@ SCENES = {
         (A, B),
         {},
         "Neither is known to be better than guessing.",
-        "Tiny CLIP believes 40.0 % of the lies, Pair-tuned 20.0 %. Guessing gets 50.0 %.",
+        (
+            "Tiny CLIP is fooled by 40.0 % of the wrong captions, Pair-tuned by 20.0 %. Guessing "
+            "gets 50.0 %."
+        ),
         (B, ""),
     ),
     "one lie": (
@@ -205,7 +223,10 @@ SCENES = {
         (A, B),
         {},
         "Too little is known to tell Tiny CLIP and Pair-tuned apart.",
-        ("They share answers to one question on one picture; it takes two pictures at the least."),
+        (
+            "In common they answered one question on one picture; a test needs at least two "
+            "pictures."
+        ),
         (B, ""),
     ),
     "one picture with many lies": (
@@ -213,7 +234,10 @@ SCENES = {
         (A, B),
         {"pictures": 1},
         "Too little is known to tell Tiny CLIP and Pair-tuned apart.",
-        ("They share answers to 30 questions on one picture; it takes two pictures at the least."),
+        (
+            "In common they answered 30 questions on one picture; a test needs at least two "
+            "pictures."
+        ),
         (B, ""),
     ),
     "no common answer": (
@@ -221,7 +245,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
-        "They share no answered question.",
+        "They have no answered question in common.",
         (B, ""),
     ),
     "no answer at all": (
@@ -229,7 +253,7 @@ SCENES = {
         (A, B),
         {},
         "Tiny CLIP and Pair-tuned cannot be compared.",
-        "They share no answered question.",
+        "They have no answered question in common.",
         (B, ""),
     ),
     "a third without answers": (
@@ -238,8 +262,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         (
-            "It believes 3.3 % of the lies, Tiny CLIP 14.8 %. On colours the two are tied. Of "
-            "Tiny SigLIP too little is known."
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colours the two "
+            "are tied. Too little is known of Tiny SigLIP."
         ),
         (B, "number"),
     ),
@@ -248,7 +272,7 @@ SCENES = {
         (A, B),
         {"pictures": 4},
         "Tiny CLIP and Pair-tuned are tied.",
-        "Tiny CLIP believes 14.8 % of the lies, Pair-tuned 3.3 %.",
+        "Tiny CLIP is fooled by 14.8 % of the wrong captions, Pair-tuned by 3.3 %.",
         (B, ""),
     ),
     "a control is worse": (
@@ -256,7 +280,7 @@ SCENES = {
         (A, CONTROL),
         {},
         "Tiny CLIP is fooled less often than Coin flip, a control.",
-        "It believes 4.5 % of the lies, Coin flip 49.7 %.",
+        "It is fooled by 4.5 % of the wrong captions, Coin flip by 49.7 %.",
         (CONTROL, ""),
     ),
     "a control is the baseline": (
@@ -264,7 +288,7 @@ SCENES = {
         (CONTROL, A),
         {},
         "Tiny CLIP is fooled less often than Coin flip, a control.",
-        "It believes 4.5 % of the lies, Coin flip 49.7 %.",
+        "It is fooled by 4.5 % of the wrong captions, Coin flip by 49.7 %.",
         (A, ""),
     ),
     "a control is fooled less often": (
@@ -272,7 +296,7 @@ SCENES = {
         (A, CONTROL),
         {},
         "Tiny CLIP does no better than Coin flip, a control.",
-        "Tiny CLIP believes 14.8 % of the lies, Coin flip 3.3 %.",
+        "Tiny CLIP is fooled by 14.8 % of the wrong captions, Coin flip by 3.3 %.",
         (CONTROL, ""),
     ),
     "a control is tied": (
@@ -280,7 +304,7 @@ SCENES = {
         (A, CONTROL),
         {},
         "Tiny CLIP does no better than Coin flip, a control.",
-        "Tiny CLIP believes 5.3 % of the lies, Coin flip 5.7 %.",
+        "Tiny CLIP is fooled by 5.3 % of the wrong captions, Coin flip by 5.7 %.",
         (CONTROL, ""),
     ),
     "a control is a tied baseline": (
@@ -288,7 +312,7 @@ SCENES = {
         (CONTROL, A),
         {},
         "Tiny CLIP does no better than Coin flip, a control.",
-        "Coin flip believes 5.3 % of the lies, Tiny CLIP 5.7 %.",
+        "Coin flip is fooled by 5.3 % of the wrong captions, Tiny CLIP by 5.7 %.",
         (A, ""),
     ),
     "a control is a better baseline": (
@@ -296,7 +320,7 @@ SCENES = {
         (CONTROL, A),
         {},
         "Tiny CLIP does no better than Coin flip, a control.",
-        "Coin flip believes 3.9 % of the lies, Tiny CLIP 17.6 %.",
+        "Coin flip is fooled by 3.9 % of the wrong captions, Tiny CLIP by 17.6 %.",
         (A, ""),
     ),
     "a control beside two": (
@@ -309,7 +333,10 @@ SCENES = {
         (A, B, CONTROL),
         {},
         "Pair-tuned is fooled less often than Tiny CLIP.",
-        ("It believes 2.8 % of the lies, Tiny CLIP 12.7 %. Coin flip is a control, meant to fail."),
+        (
+            "It is fooled by 2.8 % of the wrong captions, Tiny CLIP by 12.7 %. Coin flip is a "
+            "control, meant to fail."
+        ),
         (B, ""),
     ),
     "a guessing model and a control": (
@@ -318,8 +345,8 @@ SCENES = {
         {},
         "Tiny CLIP cannot tell: it is as good as guessing.",
         (
-            "Tiny CLIP believes 50.7 % of the lies, Coin flip 50.0 %. Guessing gets 50.0 %. "
-            "Coin flip is a control, meant to fail."
+            "Tiny CLIP is fooled by 50.7 % of the wrong captions, Coin flip by 50.0 %. Guessing "
+            "gets 50.0 %. Coin flip is a control, meant to fail."
         ),
         (CONTROL, ""),
     ),
@@ -328,7 +355,7 @@ SCENES = {
         (CONTROL, CONSTANT),
         {},
         "Both are controls: they are meant to fail.",
-        "Coin flip believes 14.8 % of the lies, Always the same 3.3 %.",
+        "Coin flip is fooled by 14.8 % of the wrong captions, Always the same by 3.3 %.",
         (CONSTANT, ""),
     ),
     "a model that failed its checks is ahead": (
@@ -337,8 +364,8 @@ SCENES = {
         {"unfit": (B,)},
         "Tiny CLIP does no better than Pair-tuned, which failed its checks.",
         (
-            "Tiny CLIP believes 14.8 % of the lies, Pair-tuned 3.3 %. Pair-tuned fails a "
-            "basic check here (matching pictures with their captions)."
+            "Tiny CLIP is fooled by 14.8 % of the wrong captions, Pair-tuned by 3.3 %. Pair-tuned "
+            "fails a basic check here (matching pictures with their captions)."
         ),
         (B, ""),
     ),
@@ -348,8 +375,9 @@ SCENES = {
         {"unfit": (A,)},
         "Pair-tuned is fooled less often than Tiny CLIP, which failed its checks. It counts better.",
         (
-            "It believes 3.3 % of the lies, Tiny CLIP 14.8 %. On colours the two are tied. "
-            "Tiny CLIP fails a basic check here (matching pictures with their captions)."
+            "It is fooled by 3.3 % of the wrong captions, Tiny CLIP by 14.8 %. On colours the two "
+            "are tied. Tiny CLIP fails a basic check here (matching pictures with their "
+            "captions)."
         ),
         (B, "number"),
     ),
@@ -358,7 +386,7 @@ SCENES = {
         (A, B),
         {"unfit": (A, B)},
         "Both models fail a basic check here (matching pictures with their captions), so read this with care.",
-        "Tiny CLIP believes 14.8 % of the lies, Pair-tuned 3.3 %.",
+        "Tiny CLIP is fooled by 14.8 % of the wrong captions, Pair-tuned by 3.3 %.",
         (B, ""),
     ),
     "nobody is fit, one a control": (
@@ -366,7 +394,7 @@ SCENES = {
         (A, CONTROL),
         {"unfit": (A,)},
         "Nothing to compare: only controls and models that failed their checks.",
-        "Tiny CLIP believes 14.8 % of the lies, Coin flip 3.3 %.",
+        "Tiny CLIP is fooled by 14.8 % of the wrong captions, Coin flip by 3.3 %.",
         (CONTROL, ""),
     ),
     "a guess is not defined": (
@@ -387,7 +415,10 @@ SCENES = {
         (A, B, C),
         {},
         "Pair-tuned and Tiny SigLIP are fooled less often than Tiny CLIP. Both count better.",
-        "Pair-tuned believes 3.3 % of the lies, Tiny SigLIP 3.3 %, Tiny CLIP 14.8 %.",
+        (
+            "Pair-tuned is fooled by 3.3 % of the wrong captions, Tiny SigLIP by 3.3 %, Tiny CLIP "
+            "by 14.8 %."
+        ),
         (B, "number"),
     ),
     "three, one is tied and one worse": (
@@ -395,7 +426,10 @@ SCENES = {
         (A, B, D),
         {},
         "Tiny CLIP is tied with Pair-tuned, and fooled less often than Half-trained.",
-        "Tiny CLIP believes 2.0 % of the lies, Pair-tuned 2.2 %, Half-trained 17.6 %.",
+        (
+            "Tiny CLIP is fooled by 2.0 % of the wrong captions, Pair-tuned by 2.2 %, "
+            "Half-trained by 17.6 %."
+        ),
         (D, ""),
     ),
     "four, as in the design": (
@@ -418,9 +452,9 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It counts better.",
         (
-            "It believes 3.7 % of the lies, Tiny CLIP 8.0 %. On objects and colours the two "
-            "are tied. Tiny SigLIP and Half-trained count better, and pay for it with "
-            "objects."
+            "It is fooled by 3.7 % of the wrong captions, Tiny CLIP by 8.0 %. On objects and "
+            "colours the two are tied. Tiny SigLIP and Half-trained count better, but are worse "
+            "on objects."
         ),
         (B, "number"),
     ),
@@ -430,8 +464,8 @@ SCENES = {
         {},
         "Tiny CLIP is fooled less often than Pair-tuned, Tiny SigLIP and Half-trained.",
         (
-            "It believes 3.9 % of the lies, Pair-tuned 17.6 %, Tiny SigLIP 17.6 %, "
-            "Half-trained 17.6 %."
+            "It is fooled by 3.9 % of the wrong captions, Pair-tuned by 17.6 %, Tiny SigLIP by "
+            "17.6 %, Half-trained by 17.6 %."
         ),
         (B, ""),
     ),
@@ -440,7 +474,10 @@ SCENES = {
         PLENTY,
         {},
         "model-1, model-2 and 40 others are fooled less often than model-0.",
-        "model-1 believes 4.3 % of the lies, model-2 4.3 %, model-3 4.3 %, model-4 4.3 %.",
+        (
+            "model-1 is fooled by 4.3 % of the wrong captions, model-2 by 4.3 %, model-3 by 4.3 "
+            "%, model-4 by 4.3 %."
+        ),
         ("open:model-1", ""),
     ),
     "a long name": (
@@ -448,7 +485,7 @@ SCENES = {
         (A, LONG),
         {},
         "very-very-very-very…-very-very-very-long is fooled less often than Tiny CLIP.",
-        "It believes 0.0 % of the lies, Tiny CLIP 31.0 %.",
+        "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 31.0 %.",
         (LONG, ""),
     ),
     "a hostile name": (
@@ -456,7 +493,10 @@ SCENES = {
         (A, HOSTILE),
         {},
         "Tiny CLIP is fooled less often than </script><img src=x onerror=alert(1)>.",
-        "It believes 0.0 % of the lies, </script><img src=x onerror=alert(1)> 31.0 %.",
+        (
+            "It is fooled by 0.0 % of the wrong captions, </script><img src=x onerror=alert(1)> "
+            "by 31.0 %."
+        ),
         (HOSTILE, ""),
     ),
     "a name that is written from right to left": (
@@ -464,7 +504,7 @@ SCENES = {
         (A, RTL),
         {},
         f"{ISOLATE}\u05e9\u05dc\u05d5\u05dd{END_ISOLATE} is fooled less often than Tiny CLIP.",
-        "It believes 0.0 % of the lies, Tiny CLIP 31.0 %.",
+        "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 31.0 %.",
         (RTL, ""),
     ),
     "types of edit without words": (
@@ -473,8 +513,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It does better on “<b>” and “P1: any other wording”.",
         (
-            "It believes 0.0 % of the lies, Tiny CLIP 50.0 %. Tiny CLIP is not clearly better "
-            "than guessing."
+            "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 50.0 %. Tiny CLIP is not "
+            "clearly better than guessing."
         ),
         (B, "<b>"),
     ),
@@ -484,8 +524,8 @@ SCENES = {
         {},
         "Pair-tuned is fooled less often than Tiny CLIP. It does better on 5 of 6 kinds of edit.",
         (
-            "It believes 0.0 % of the lies, Tiny CLIP 83.3 %. On \u201clast\u201d the two are tied. "
-            "Tiny CLIP is not clearly better than guessing."
+            "It is fooled by 0.0 % of the wrong captions, Tiny CLIP by 83.3 %. On \u201clast\u201d the two "
+            "are tied. Tiny CLIP is not clearly better than guessing."
         ),
         (B, "type 0"),
     ),
@@ -642,77 +682,134 @@ def tied(*models: str) -> Leader:
 
 # Leaders at steadiness and at alertness, models, the heading, and the model to look at first.
 TRADE_OFFS = [
-    (leads("a"), leads("a"), ("a", "b", "c"), "A is the steadiest and the most alert.", "a"),
-    (leads("a"), leads("a"), ("a", "b"), "A is steadier and more alert.", "a"),
-    (leads("a"), leads("a"), ("a", "b", CONTROL), "A is steadier and more alert.", "a"),
-    (leads("a"), leads("b"), ("a", "b"), "No model is best: A is steadier, B more alert.", "a"),
+    (
+        leads("a"),
+        leads("a"),
+        ("a", "b", "c"),
+        "A has the lowest invariance error and the highest positive rate.",
+        "a",
+    ),
+    (
+        leads("a"),
+        leads("a"),
+        ("a", "b"),
+        "A has the lower invariance error and the higher positive rate.",
+        "a",
+    ),
+    (
+        leads("a"),
+        leads("a"),
+        ("a", "b", CONTROL),
+        "A has the lower invariance error and the higher positive rate.",
+        "a",
+    ),
+    (
+        leads("a"),
+        leads("b"),
+        ("a", "b"),
+        "No model is best: A has the lower invariance error, B the higher positive rate.",
+        "a",
+    ),
     (
         leads("a"),
         leads("b"),
         ("a", "b", "c"),
-        "No model is best: A is the steadiest, B the most alert.",
+        "No model is best: A has the lowest invariance error, B the highest positive rate.",
         "a",
     ),
-    (leads("a"), tied("b", "a"), ("a", "b", "c"), "A is the steadiest, and as alert as B.", "a"),
-    (leads("a"), tied("a", "b"), ("a", "b"), "A is steadier, and as alert as B.", "a"),
+    (
+        leads("a"),
+        tied("b", "a"),
+        ("a", "b", "c"),
+        "A has the lowest invariance error; it is tied with B on positive rate.",
+        "a",
+    ),
+    (
+        leads("a"),
+        tied("a", "b"),
+        ("a", "b"),
+        "A has the lower invariance error; it is tied with B on positive rate.",
+        "a",
+    ),
     (
         leads("a"),
         tied("a", "b", "c", "d", "e"),
         ("a", "b", "c", "d", "e"),
-        "A is the steadiest, and as alert as B, C and 2 others.",
+        ("A has the lowest invariance error; it is tied with B, C and 2 others on positive rate."),
         "a",
     ),
     (
         leads("a"),
         tied("b", "c"),
         ("a", "b", "c"),
-        "A is the steadiest; B and C are tied as the most alert.",
+        "A has the lowest invariance error; B and C are tied for the highest positive rate.",
         "a",
     ),
     (
         tied("a", "b"),
         leads("c"),
         ("a", "b", "c"),
-        "C is the most alert; A and B are tied as the most steady.",
+        "C has the highest positive rate; A and B are tied for the lowest invariance error.",
         "c",
     ),
-    (tied("b", "a"), leads("b"), ("a", "b"), "B is more alert, and as steady as A.", "b"),
+    (
+        tied("b", "a"),
+        leads("b"),
+        ("a", "b"),
+        "B has the higher positive rate; it is tied with A on invariance error.",
+        "b",
+    ),
     (tied("a", "b"), tied("b", "a"), ("a", "b"), "A and B are tied.", "b"),
     (
         tied("a", "b"),
         tied("b", "a"),
         ("a", "b", "c"),
-        "No model is best: B and A are tied on both counts.",
+        (
+            "No model is best: B and A are tied for the lowest invariance error and the highest "
+            "positive rate."
+        ),
         "b",
     ),
     (
         tied("a", "b"),
         tied("c", "b"),
         ("a", "b", "c"),
-        "No model is best: A and B are tied as the steadiest, C and B are tied as the most alert.",
+        (
+            "No model is best: A and B are tied for the lowest invariance error, C and B are tied "
+            "for the highest positive rate."
+        ),
         "c",
     ),
     (
         tied("a", "b", "c", "d"),
         tied("e", "b"),
         ("a", "b", "c", "d", "e"),
-        "No model is best: four are tied as the steadiest, E and B are tied as the most alert.",
+        (
+            "No model is best: four are tied for the lowest invariance error, E and B are tied "
+            "for the highest positive rate."
+        ),
         "e",
     ),
-    (leads("a"), Leader("unknown"), ("a", "b"), "A is steadier.", "a"),
-    (leads("a"), Leader("chance", ("b",)), ("a", "b"), "No model is more alert than guessing.", ""),
+    (leads("a"), Leader("unknown"), ("a", "b"), "A has the lower invariance error.", "a"),
+    (
+        leads("a"),
+        Leader("chance", ("b",)),
+        ("a", "b"),
+        "No model's positive rate is better than guessing.",
+        "",
+    ),
     (
         Leader("alone", ("a",)),
         Leader("alone", ("a",)),
         ("a",),
-        "A rejects 90.0 % of the lies.",
+        "A rejects 90.0 % of the wrong captions.",
         "a",
     ),
     (
         Leader("alone", ("a",)),
         Leader("alone", ("a",)),
         ("a", CONTROL),
-        "A rejects 90.0 % of the lies.",
+        "A rejects 90.0 % of the wrong captions.",
         "a",
     ),
     (
@@ -726,7 +823,7 @@ TRADE_OFFS = [
         Leader("unknown"),
         Leader("unknown"),
         (),
-        "Nothing is known of how steady and how alert these models are.",
+        "No model has both an invariance error and a positive rate here.",
         "",
     ),
 ]

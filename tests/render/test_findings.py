@@ -22,10 +22,9 @@ from tests.views.believed_scenes import LIES, cases, counts_of, run_row, scene
 from tests.views.test_believed import check_by_second_route
 from vlprobe import registry
 from vlprobe.metrics import estimate
-from vlprobe.render import charts, steadiest
+from vlprobe.render import charts, findings
+from vlprobe.render.findings import verdict
 from vlprobe.render.sentences import END_ISOLATE, ISOLATE, sentence_names
-from vlprobe.render.slides import ranking
-from vlprobe.render.verdict import verdict
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import Leader, PairedTests, from_counts
 from vlprobe.views.records import PointRow
@@ -103,11 +102,8 @@ def test_every_kind_of_every_probe_has_its_sentence(probe: str, kind: str):
         assert "believes" not in told.detail
     else:
         assert told.heading == "Pair-tuned is fooled less often than Tiny CLIP."
-        assert told.detail.startswith(
-            "It believes 0.0 % of the lies, Tiny CLIP 23.1 %."
-            if presented.lies == "lies"
-            else f"It is fooled by 0.0 % of the {presented.lies}, Tiny CLIP by 23.1 %."
-        )
+        lies = presented.lies if presented.lies != "lies" else "wrong captions"
+        assert told.detail.startswith(f"It is fooled by 0.0 % of the {lies}, Tiny CLIP by 23.1 %.")
 
 
 def test_where_nobody_is_fooled_models_move():
@@ -120,7 +116,7 @@ def test_where_nobody_is_fooled_models_move():
         told.heading
         == "Pair-tuned moves less than Tiny CLIP. It moves less on “Advanced” and “Simple”."
     )
-    assert told.detail == "It moves by 0.0500 (cosine), Tiny CLIP 0.1000."
+    assert told.detail == "It moves by 0.0500 (cosine), Tiny CLIP by 0.1000."
     same = from_counts(counts_of(table), runs, "", moving, "cosine", ())
     assert verdict(same, moving).heading == "Tiny CLIP and Pair-tuned are tied."
 
@@ -171,8 +167,8 @@ NAMES = {
 @pytest.mark.parametrize("name", RANKINGS)
 def test_a_ranking_names_the_better_models(name: str):
     everyone, expected = RANKINGS[name]
-    assert ranking.ranking(everyone, NAMES) == expected
-    assert ranking.leaders(everyone, NAMES) == REMARKS.get(name, "")
+    assert findings.ranking(everyone, NAMES) == expected
+    assert findings.unbeaten(everyone, NAMES) == REMARKS.get(name, "")
 
 
 def told(
@@ -180,13 +176,16 @@ def told(
     alert: Leader,
     models: str | tuple = ("a", "b", "c"),
     unfit: tuple = (),
-    **units: str,
-) -> steadiest.Finding:
+    units: tuple[str, str] = ("cosine", "rate"),
+) -> findings.Finding:
     fit = [model for model in models if model not in (*unfit, CONTROL)]
     names = {model: model.upper() for model in models}
     points = [point(model) for model in models]
-    units = {"x_unit": "cosine", "y_unit": "rate"} | units
-    return steadiest.finding(steadiest.Sides(points, steady, alert, fit, names, **units))
+    return findings.trade_off(
+        findings.Sides(
+            points, steady, alert, fit, names, units, ("invariance error", "positive rate")
+        )
+    )
 
 
 @pytest.mark.parametrize(("steady", "alert", "models", "heading", "best"), TRADE_OFFS)
@@ -197,7 +196,9 @@ def test_the_heading_of_a_trade_off(steady, alert, models, heading, best):
 
 def test_where_nothing_is_above_chance_the_best_value_is_told():
     detail = told(leads(X), Leader("chance", (Y,))).detail
-    assert detail == "B rejects 90.0 % of the lies; a rewording moves its score by 0.0100."
+    assert (
+        detail == "B rejects 90.0 % of the wrong captions; a rewording shifts its score by 0.0100."
+    )
 
 
 def test_models_that_failed_their_checks_are_never_the_best():
@@ -212,28 +213,34 @@ def test_models_that_failed_their_checks_are_never_the_best():
 
 def test_unknown_points_take_no_part():
     points = [point(X), PointRow(Y, NAN, NAN, NAN, 0.9, 0.8, 0.95)]
-    sides = steadiest.Sides(
+    sides = findings.Sides(
         points,
         Leader("alone", (X,)),
         Leader("alone", (X,)),
         [X, Y],
         {X: "A", Y: "B"},
-        "cosine",
-        "rate",
+        ("cosine", "rate"),
+        ("invariance error", "positive rate"),
     )
-    finding = steadiest.finding(sides)
-    assert finding.heading == "A rejects 90.0 % of the lies." and "others" not in finding.detail
+    finding = findings.trade_off(sides)
+    assert (
+        finding.heading == "A rejects 90.0 % of the wrong captions."
+        and "others" not in finding.detail
+    )
 
 
 @pytest.mark.parametrize(
     ("units", "detail"),
     [
-        ({}, "A rejects 90.0 % of the lies; a rewording moves its score by 0.0100."),
         (
-            {"x_unit": "spread", "y_unit": "spread"},
-            "The score of A falls by 0.900 at a lie; a rewording moves its score by 0.010 of its own spread.",
+            ("cosine", "rate"),
+            "A rejects 90.0 % of the wrong captions; a rewording shifts its score by 0.0100.",
+        ),
+        (
+            ("spread", "spread"),
+            "A wrong caption lowers the score of A by 0.900; a rewording shifts its score by 0.010 of its own spread.",
         ),
     ],
 )
 def test_the_detail_has_both_numbers_in_the_chosen_unit(units, detail):
-    assert told(leads(X), leads(X), **units).detail == detail
+    assert told(leads(X), leads(X), units=units).detail == detail

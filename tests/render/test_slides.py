@@ -15,9 +15,9 @@ import pytest
 
 from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against, paired
 from vlprobe.dashboard import components
-from vlprobe.render import charts
+from vlprobe.render import charts, findings
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.slides import deck, ranking, values
+from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.case import case_slides, segments
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.report.slides import json_text, slides_file
@@ -36,7 +36,7 @@ def test_of_43_tied_models_none_is_named():
     everyone = replace(
         held_against([]), contestants=tuple(map(contestant, models)), rows=tuple(pairs)
     )
-    assert ranking.ranking(everyone, sentence_names(models, {})) == "All 43 are tied."
+    assert findings.ranking(everyone, sentence_names(models, {})) == "All 43 are tied."
     (slide,) = deck._who_is_better(
         told(everyone), presentations()["lgip"].kind("flip"), {model: model for model in models}
     )

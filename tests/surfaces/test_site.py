@@ -17,7 +17,7 @@ from tests.cli.test_main import call
 from tests.conftest import store_again
 from vlprobe import registry, views
 from vlprobe.datasets.credits import credits_of
-from vlprobe.render.verdict import verdict
+from vlprobe.render.findings import verdict
 from vlprobe.render.words import presentations
 from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation

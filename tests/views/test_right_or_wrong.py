@@ -15,9 +15,9 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models import scores
 from vlprobe.render import case_lines, facing, wall
 from vlprobe.render.charts.styles import styles
+from vlprobe.render.findings import verdict
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.slides.case import case_slides
-from vlprobe.render.verdict import verdict
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute

@@ -66,8 +66,8 @@ def compare(
     difference counts where its p, adjusted for all rows (Holm), is below .05.
     """
     from vlprobe import views
+    from vlprobe.render.findings import verdict
     from vlprobe.render.model_lookup import find_model
-    from vlprobe.render.verdict import verdict
     from vlprobe.render.words import presentations
     from vlprobe.storage import display_names
 

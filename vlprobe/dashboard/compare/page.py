@@ -13,9 +13,9 @@ from vlprobe.dashboard.cases import drawer, share
 from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
 from vlprobe.dashboard.play import baseline
 from vlprobe.dashboard.state import PageSubject, model_name, n_passing, quiet, view
+from vlprobe.render.findings import Verdict, verdict
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.sentences import unbroken
-from vlprobe.render.verdict import Verdict, verdict
 from vlprobe.views.paired_tests import PairedTests
 
 STYLE = Path(__file__).with_name("style.css")

@@ -20,9 +20,10 @@ from vlprobe.dashboard.state import (
     renamed,
     view,
 )
+from vlprobe.render import findings
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.slides import deck, ranking, values
+from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.report import slides as slides_file
@@ -112,7 +113,7 @@ def _talk(stored: PageSubject, talk_story: Story, slides: tuple[Slide, ...]) -> 
     kind = stored.presentation.kind(talk_story.standings.kind)
     addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
     names = sentence_names(stored.models, renamed())
-    heading = ranking.ranking(talk_story.standings, names)
+    heading = findings.ranking(talk_story.standings, names)
     return values.talk_values(
         slides, stored.looks, addresses, names, heading, deck.asked(talk_story, kind, renamed())
     )

@@ -14,7 +14,7 @@ from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import PageSubject, counts, store, view
 from vlprobe.dashboard.tradeoff.sentence import pin, pinned
 from vlprobe.registry import is_control
-from vlprobe.render import steadiest, tradeoff
+from vlprobe.render import findings, tradeoff
 from vlprobe.render.charts.styles import DISTINCT, emphasised
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import joined
@@ -47,20 +47,20 @@ def points_of(about: PageSubject, measured: Measured) -> pd.DataFrame:
     )
 
 
-def draw_finding(about: PageSubject, measured: Measured) -> steadiest.Finding:
+def draw_finding(about: PageSubject, measured: Measured) -> findings.Finding:
     """The finding as the heading, and the numbers that it rests on."""
     stored = about.question_set
     leaders = view(views.paired_tests.leaders, stored, measured.averaging, measured.unit)
-    sides = steadiest.Sides(
+    sides = findings.Sides(
         _ordered(about, measured),
         leaders[measured.down.name],
         leaders[measured.up.name],
         view(views.paired_tests.fit_models, stored),
         about.names,
-        _unit(measured.down, measured),
-        _unit(measured.up, measured),
+        (_unit(measured.down, measured), _unit(measured.up, measured)),
+        (measured.down.label.lower(), measured.up.label.lower()),
     )
-    finding = steadiest.finding(sides)
+    finding = findings.trade_off(sides)
     detail = joined(finding.detail, AVERAGED[AS_PAPER] if measured.averaging == AS_PAPER else "")
     st.html(
         f'<div class="vp-finding">{tag("h1", finding.heading)}'

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from vlprobe import views
 from vlprobe.registry import is_control
-from vlprobe.render import steadiest as findings
+from vlprobe.render import findings
 from vlprobe.render.charts.names import NamedMark, place_names
 from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
@@ -91,15 +91,15 @@ class TradeOffData:
 
     def finding(self, names: Mapping[str, str]) -> findings.Finding:
         """Return the heading of the page, and the model to look at first."""
-        return findings.finding(
+        return findings.trade_off(
             findings.Sides(
                 self.points,
                 self.steadiest,
                 self.most_alert,
                 self.fit,
                 names,
-                self.x_unit,
-                self.y_unit,
+                (self.x_unit, self.y_unit),
+                (self.down.label.lower(), self.up.label.lower()),
             )
         )
 

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from vlprobe.render import findings
 from vlprobe.render.attribution import published_text
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import count_word, counted, every_model, sentence_names, shorten
-from vlprobe.render.slides import ranking
 from vlprobe.render.slides.case import MOST_BARS, case_slides
 from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
 from vlprobe.render.wall import BELIEVED
@@ -164,7 +164,7 @@ def _who_is_better(
         Slide(
             id="better",
             heading=((heading, ""),),
-            detail=ranking.ranking(standings, names),
+            detail=findings.ranking(standings, names),
             bars=_bars(bars or rest[:MOST_BARS], standings),
             note=" ".join([note, *_apart(rest if bars else (), standings, names)]),
             notes=_ranking_notes([*fit, *rest], standings, names),
@@ -197,11 +197,10 @@ def _headline(
     if not n_lies:
         return "Nobody gave an answer."
     happened = BELIEVED.get(kind.body, "believed")
-    return ranking.frequency_sentence(n_believed, n_lies, kind.lies, happened)
+    return findings.frequency_sentence(n_believed, n_lies, kind.lies, happened)
 
 
 def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[Bar, ...]:
-    best, _ = ranking.best_and_worst(standings)
     ends = [
         max(filter(math.isfinite, (contestant.share, contestant.high)), default=0.0)
         for contestant in contestants
@@ -216,7 +215,7 @@ def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[Ba
             text=number(contestant.share, standings.unit),
             low=contestant.low * scale,
             high=contestant.high * scale,
-            style="best" if contestant.model == best else "",
+            style="best" if contestant.model == standings.best else "",
             remark="a control"
             if contestant.is_control
             else "failed its checks" * contestant.is_unfit,
@@ -261,7 +260,7 @@ def _ranking_notes(
             f"{counted(n_pairs, 'pair')} of models compared on the same cases, corrected together "
             f"(Holm): {clear:,} clear, the rest tied or unknown."
         )
-    return (*lines, ranking.leaders(standings, names))
+    return (*lines, findings.unbeaten(standings, names))
 
 
 # Mixed pictures.

@@ -12,8 +12,8 @@ import pandas as pd
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.doctor.passport import read_passport
+from vlprobe.render import findings
 from vlprobe.render import numbers as render_numbers
-from vlprobe.render import verdict as render_verdict
 from vlprobe.render.attribution import credit_line, published_line
 from vlprobe.render.html.tables import metrics
 from vlprobe.render.model_lookup import find_model
@@ -354,11 +354,11 @@ class Compared:
         )
 
     @functools.cached_property  # a sentence and a picture are made of it
-    def _verdict(self) -> render_verdict.Verdict:
+    def _verdict(self) -> findings.Verdict:
         believed = views.paired_tests.compare_models(
             self.results.store, self.results.question_set, self.models, self.kind
         )
-        return render_verdict.verdict(believed, self._presented)
+        return findings.verdict(believed, self._presented)
 
     @property
     def _presented(self) -> KindPresentation:

@@ -10,11 +10,11 @@ import htpy
 import pandas as pd
 
 from vlprobe import views
+from vlprobe.render.findings import verdict
 from vlprobe.render.html import cards
 from vlprobe.render.html.embed import embed
 from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.showcase import heading
-from vlprobe.render.verdict import verdict
 from vlprobe.render.wall import BELIEVED
 from vlprobe.storage import display_names
 from vlprobe.surfaces.report import figures

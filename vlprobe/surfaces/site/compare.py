@@ -8,8 +8,8 @@ from itertools import permutations, product
 
 from vlprobe import views
 from vlprobe.render import facing, forest
+from vlprobe.render.findings import verdict
 from vlprobe.render.sentences import unbroken
-from vlprobe.render.verdict import verdict
 from vlprobe.surfaces.site.subject import Subject, Values, entries
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import PairedTests

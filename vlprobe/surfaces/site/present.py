@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from vlprobe.render import findings
 from vlprobe.render.sentences import sentence_names
-from vlprobe.render.slides import deck, ranking, values
+from vlprobe.render.slides import deck, values
 from vlprobe.storage import display_names
 from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.views.story import story
@@ -23,7 +24,7 @@ def present_values(subject: Subject, kind_name: str) -> Values:
         subject.model_looks,
         {name: subject.shelf.key(name) for name in pictures},
         names,
-        ranking.ranking(talk_story.standings, names),
+        findings.ranking(talk_story.standings, names),
         deck.asked(talk_story, kind, renamed),
     )
     keys = talk["pictures"]

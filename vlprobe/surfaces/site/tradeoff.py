@@ -2,7 +2,7 @@
 
 from vlprobe import views
 from vlprobe.registry import is_control
-from vlprobe.render import steadiest, tradeoff
+from vlprobe.render import findings, tradeoff
 from vlprobe.render.charts.styles import DISTINCT, emphasised
 from vlprobe.surfaces.site.subject import Subject, Values, entries
 from vlprobe.types import Metric
@@ -33,9 +33,15 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
     fit = views.paired_tests.fit_models(store, question_set)
     leaders = views.paired_tests.leaders(store, question_set, unit=UNIT)
     x_unit, y_unit = _unit(down), _unit(up)
-    finding = steadiest.finding(
-        steadiest.Sides(
-            points, leaders[down.name], leaders[up.name], fit, subject.names, x_unit, y_unit
+    finding = findings.trade_off(
+        findings.Sides(
+            points,
+            leaders[down.name],
+            leaders[up.name],
+            fit,
+            subject.names,
+            (x_unit, y_unit),
+            (down.label.lower(), up.label.lower()),
         )
     )
     complete = [point for point in points if point.x == point.x and point.y == point.y]

@@ -1,0 +1,558 @@
+"""Findings in words: which model is better in a comparison, a ranking or a trade-off.
+
+The one place that names a better model. It never says more than `views.paired_tests` proves: a model is better only
+where the difference is clear after the correction for all tests and the model is above guessing; a control, or a model
+that failed its checks, is never the better one; everything else is tied, or unknown.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vlprobe.registry import is_control
+from vlprobe.render.numbers import number
+from vlprobe.render.sentences import (
+    MOST_NAMES,
+    common,
+    count_word,
+    counted,
+    does_better,
+    frequency,
+    joined,
+    listed,
+    nouns,
+    sentence_names,
+    share,
+)
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.paired_tests import Leader, ModelShare, PairedTest, PairedTests
+from vlprobe.views.records import PointRow
+
+MOST_SKILLS = 3  # types of edit, or tied models, that are named one by one
+UNFIT = "a basic check here (matching pictures with their captions)"
+WIDE = 0.2  # a wider interval of a share does not show whether a model guesses
+MOVEMENT_UNITS = {"cosine": " (cosine)", "spread": " of its own spread", "rate": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The finding of a comparison."""
+
+    heading: str
+    detail: str
+    row: PairedTest  # that proves the heading
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The finding of a trade-off."""
+
+    heading: str
+    detail: str
+    best: str = ""  # the model to look at first; "" where there is none
+
+
+def verdict(
+    tests: PairedTests, kind: KindPresentation, renamed: Mapping[str, str] | None = None
+) -> Verdict:
+    """Return the finding of a comparison of two or more models with the first of them.
+
+    Args:
+        tests: The comparison.
+        kind: How its kind of case is described.
+        renamed: Display names of models.
+    """
+    return _Comparison(tests, kind, renamed or {}).verdict()
+
+
+class _Comparison:
+    """Sentences about one comparison."""
+
+    def __init__(
+        self, tests: PairedTests, kind: KindPresentation, renamed: Mapping[str, str]
+    ) -> None:
+        self.tests, self.kind, self.moves = tests, kind, tests.is_movement
+        self.base, self.rivals, self.everyone = tests.baseline, tests.rivals, tests.contestants
+        self.names = sentence_names([each.model for each in self.everyone], renamed)
+        self.fit = [each for each in self.everyone if each.is_fit]
+        self.subtypes = [subtype for subtype in tests.subtypes if subtype]
+        self.is_pair = len(self.rivals) == 1
+
+    def verdict(self) -> Verdict:
+        """Return the first finding that applies."""
+        rows = [self.tests.row(rival.model) for rival in self.rivals]
+        if all(row.verdict == "unknown" for row in rows):
+            return self.unknown(rows)
+        if not self.fit:
+            return Verdict(self.nobody_fit(), self.shares([]), rows[0])
+        if not any(each.standing in ("above", "unknown") for each in self.fit):
+            guess = f"Guessing gets {share(self.tests.guess)}."
+            return Verdict(self.guessing(), joined(self.shares([]), guess, *self.notes()), rows[0])
+        heading, winners, row = self.heading()
+        return Verdict(heading, self.detail(heading, winners), row)
+
+    def name(self, model: ModelShare) -> str:
+        """The name of a model, and the reason why it cannot be called better."""
+        unfit = ", which failed its checks" if model.is_unfit else ""
+        return self.names[model.model] + (", a control" if model.is_control else unfit)
+
+    def named(self, models: Iterable[ModelShare]) -> str:
+        """Their names in a list."""
+        return listed([self.names[each.model] for each in models])
+
+    def row(self, rival: ModelShare, subtype: str = "") -> PairedTest:
+        """The row of a rival."""
+        return self.tests.row(rival.model, subtype)
+
+    def having(self, *verdicts: str) -> list[ModelShare]:
+        """Rivals whose row of all cases has one of these verdicts."""
+        return [rival for rival in self.rivals if self.row(rival).verdict in verdicts]
+
+    def unknown(self, rows: Sequence[PairedTest]) -> Verdict:
+        """Nothing is known of any rival."""
+        names = self.named(self.everyone)
+        if not (n_lies := max(row.n_lies for row in rows)):
+            heading = f"{names} cannot be compared."
+            return Verdict(heading, "They have no answered question in common.", rows[0])
+        n_pictures = max(row.n_pictures for row in rows)
+        common_answers = f"{counted(n_lies, 'question')} on {counted(n_pictures, 'picture')}"
+        return Verdict(
+            f"Too little is known to tell {names} apart.",
+            f"In common they answered {common_answers}; a test needs at least two pictures.",
+            rows[0],
+        )
+
+    def nobody_fit(self) -> str:
+        """Only controls, and models that failed their checks."""
+        everyone = "Both" if self.is_pair else "All"
+        if all(each.is_control for each in self.everyone):
+            return f"{everyone} are controls: they are meant to fail."
+        if any(each.is_control for each in self.everyone):
+            return "Nothing to compare: only controls and models that failed their checks."
+        return f"{everyone} models fail {UNFIT}, so read this with care."
+
+    def guessing(self) -> str:
+        """No model that passed its checks is better than guessing."""
+        fit, is_all = self.fit, len(self.fit) == len(self.everyone)
+        subject = ("Neither" if self.is_pair else "None") if is_all else self.named(fit)
+        widest = max(each.high - each.low for each in fit)
+        if widest > WIDE and all(each.standing == "guessing" for each in fit):
+            be = "is" if is_all else f"{_be(fit)} not"
+            return f"{subject} {be} known to be better than guessing."
+        pronoun = ("both are" if self.is_pair else "all are") if is_all else f"they {_be(fit)}"
+        pronoun = "it is" if pronoun == "they is" else pronoun
+        below = [each for each in fit if each.standing == "below"]
+        compared = f"{pronoun} {'worse than' if below else 'as good as'} guessing"
+        if 0 < len(below) < len(fit):
+            compared = f"{self.named(below)} {_be(below)} worse than guessing, the rest as good"
+        return f"{subject} {'can' if is_all else 'cannot'} tell: {compared}."
+
+    def heading(self) -> tuple[str, list[ModelShare], PairedTest]:
+        """The heading, the models that it calls better (rivals, or the baseline), and the row that proves it."""
+        base, fit_rivals = self.base, [rival for rival in self.rivals if rival.is_fit]
+        if fewer := [rival for rival in self.having("fewer") if rival.may_win]:
+            return self.better(fewer, [base])
+        if not base.is_fit:
+            return self.no_better(fit_rivals, base), [], self.row(fit_rivals[0])
+        if equal := [rival for rival in self.having("tied", "fewer") if not rival.is_fit]:
+            return self.no_better([base], equal[0]), [], self.row(equal[0])
+        tied = [rival for rival in self.having("tied") if rival.is_fit]
+        behind = self.having("more") if base.may_win else []
+        name = self.names[base.model]
+        if not tied and not behind:
+            return f"Nobody here is known to be better than {name}.", [], self.row(self.rivals[0])
+        if not tied:
+            return self.better([base], behind)
+        row = self.row(tied[0])
+        if behind:
+            row = self.proof([(base, loser) for loser in behind])
+            less = self.less([base]).removeprefix("is ")
+            heading = (
+                f"{name} is tied with {self.named(tied)}, and {less} than {self.named(behind)}."
+            )
+        elif len(tied) > 1:
+            heading = f"{name} is tied with {self.named(tied)}."
+        else:
+            sides = [(tied[0], base), (base, tied[0])]
+            at = {winner.model: self.better_at(winner, loser) for winner, loser in sides}
+            heading = f"{name} and {self.named(tied)} are tied."
+            heading = joined(heading, self.skills({self.names[who]: at[who] for who in at}))
+            row = self.furthest(
+                [self.row(tied[0], subtype) for subtype in [*at[tied[0].model], *at[base.model]]]
+                or [row]
+            )
+        return heading, [], row
+
+    def better(
+        self, winners: list[ModelShare], losers: list[ModelShare]
+    ) -> tuple[str, list[ModelShare], PairedTest]:
+        """All winners are better than all losers; on the kinds of edit that this is known of."""
+        pairs = [(winner, loser) for winner in winners for loser in losers]
+        at = common([self.better_at(*pair) for pair in pairs])
+        subject = {1: "It", 2: "Both"}.get(len(winners), "All")
+        skills = {subject: at}
+        if len(pairs) == 1:
+            skills[self.names[losers[0].model]] = self.better_at(losers[0], winners[0])
+        names = self.name(losers[0]) if len(losers) == 1 else self.named(losers)
+        less = f"{self.named(winners)} {self.less(winners)} than {names}."
+        return joined(less, self.skills(skills)), winners, self.proof(pairs)
+
+    def no_better(self, models: Sequence[ModelShare], other: ModelShare) -> str:
+        """No model is clearly better than one that is not fit."""
+        do = "does" if len(models) == 1 else "do"
+        return f"{self.named(models)} {do} no better than {self.name(other)}."
+
+    def furthest(self, rows: Iterable[PairedTest]) -> PairedTest:
+        """The row with the largest difference."""
+        return max(rows, key=lambda row: abs(row.difference))
+
+    def proof(self, pairs: Sequence[tuple[ModelShare, ModelShare]]) -> PairedTest:
+        """The row with the largest difference among those that make each first model better than the second:
+        the kinds of edit in the heading, else all cases.
+        """
+        at = common([self.better_at(*pair) for pair in pairs]) or [""]
+        rivals = [loser if winner is self.base else winner for winner, loser in pairs]
+        return self.furthest(self.row(rival, subtype) for rival in rivals for subtype in at)
+
+    def less(self, models: Sequence[ModelShare], how: str = "less") -> str:
+        """Models are fooled less (or more) often, or move less."""
+        if self.moves:
+            return f"{'moves' if len(models) == 1 else 'move'} {how}"
+        return f"{_be(models)} fooled {how} often"
+
+    def better_at(self, winner: ModelShare, loser: ModelShare) -> list[str]:
+        """Subtypes at which one of the two, one of them the baseline, is clearly better."""
+        is_base = winner is self.base
+        rows = [self.row(loser if is_base else winner, subtype) for subtype in self.subtypes]
+        return [
+            row.subtype
+            for row in rows
+            if winner.is_fit
+            and row.verdict == ("more" if is_base else "fewer")
+            and (row.base_standing if is_base else row.standing) in ("above", "unknown")
+        ]
+
+    def skills(self, by_subject: Mapping[str, Sequence[str]]) -> str:
+        """Types of edit that each subject is better at, in a sentence; "" without any."""
+        clauses = [
+            f"{subject} {self.clause(at, subject not in ('Both', 'All'))}"
+            for subject, at in by_subject.items()
+            if at
+        ]
+        return f"{', '.join(clauses)}." if clauses else ""
+
+    def clause(self, subtypes: Sequence[str], is_one: bool) -> str:
+        """The predicate of a model, or of several, that are better at these types of edit."""
+        if len(subtypes) > MOST_SKILLS:
+            of_all = "all" if len(subtypes) == len(self.subtypes) else f"{len(subtypes)} of"
+            do = "does" if is_one else "do"
+            return f"{do} better on {of_all} {len(self.subtypes)} kinds of edit"
+        if self.moves:
+            return f"{'moves' if is_one else 'move'} less on {nouns(subtypes)}"
+        return does_better(subtypes, is_one)
+
+    def shares(self, winners: Sequence[ModelShare]) -> str:
+        """How often each model is fooled, or how far it moves; the better ones first, a single one as "it"."""
+        unit = self.tests.unit
+        values = {each.model: each.share for each in self.everyone}
+        start, end, write = "is fooled by", f" of the {_wrong(self.kind)}", share
+        if self.moves:
+            start, end = "moves by", MOVEMENT_UNITS[unit]
+            write = share if unit == "rate" else lambda value: number(value, "cosine")
+        elif self.is_pair:  # on the same cases
+            row = self.row(self.rivals[0])
+            values = {self.base.model: row.base, self.rivals[0].model: row.value}
+        models = sorted(self.everyone, key=lambda each: each not in winners)
+        if len(winners) == 1 and winners[0] is not self.base:
+            models = [winners[0], self.base]  # the others have sentences of their own
+        first, *others = models[:4]
+        subject = "It" if len(winners) == 1 else self.names[first.model]
+        figures = [f"{subject} {start} {write(values[first.model])}{end}"]
+        figures += [f"{self.names[each.model]} by {write(values[each.model])}" for each in others]
+        return f"{', '.join(figures)}."
+
+    def detail(self, heading: str, winners: Sequence[ModelShare]) -> str:
+        """Shares, types of edit on which two models are tied, rivals that the heading omits, and unfit models."""
+        lines = [self.shares(winners)]
+        if len(winners) == 1:
+            losers = self.having("more") if winners[0] is self.base else [self.base]
+            if len(losers) == 1:
+                lines.append(self.ties(losers[0] if winners[0] is self.base else winners[0]))
+        if not self.is_pair:
+            others = [rival for rival in self.rivals if rival not in winners and rival.is_fit]
+            lines += self.others(others, heading)
+        return joined(*lines, *self.notes("a control" not in heading))
+
+    def ties(self, rival: ModelShare) -> str:
+        """Types of edit on which a rival and the baseline are tied."""
+        rows = [self.row(rival, subtype) for subtype in self.subtypes]
+        tied = [row.subtype for row in rows if row.verdict == "tied"]
+        if not tied:
+            return ""
+        on = f"{len(tied)} of {len(self.subtypes)} kinds of edit"
+        return f"On {nouns(tied) if len(tied) <= MOST_SKILLS else on} the two are tied."
+
+    def others(self, rivals: Sequence[ModelShare], heading: str) -> list[str]:
+        """Results of rivals that the heading omits; equal ones in one sentence."""
+        groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[ModelShare]] = {}
+        for rival in rivals:
+            better, worse = self.better_at(rival, self.base), self.better_at(self.base, rival)
+            verdict = self.row(rival).verdict
+            if better and worse and verdict in ("tied", "more"):
+                verdict = "mixed"  # that says more than the sum
+            if better or worse or self.names[rival.model] not in heading:
+                key = verdict, tuple(better), tuple(worse)
+                groups.setdefault(key, []).append(rival)
+        return [self.group(alike, *key) for key, alike in list(groups.items())[:MOST_NAMES]]
+
+    def group(
+        self,
+        rivals: Sequence[ModelShare],
+        verdict: str,
+        better: Sequence[str],
+        worse: Sequence[str],
+    ) -> str:
+        """One sentence about rivals that compare alike with the baseline."""
+        names, is_one, be = self.named(rivals), len(rivals) == 1, _be(rivals)
+        if verdict == "unknown":
+            return f"Too little is known of {names}."
+        clause = self.clause(better, is_one) if better else ""
+        costs = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)} other kinds of edit"
+        if verdict == "mixed":
+            return f"{names} {clause}, but {be} worse on {costs}."
+        result = {
+            "tied": f"{be} tied with {self.names[self.base.model]}",
+            "fewer": self.less(rivals),
+            "more": self.less(rivals, "more"),
+        }[verdict]
+        if clause and verdict != "fewer":
+            return f"{names} {result}, but {clause}."
+        if worse and verdict == "tied":
+            more = self.less(rivals, "more").removeprefix(f"{be} ")
+            return f"{names} {result}, but {more} on {costs}."
+        if len(worse) == len(self.subtypes) > 1:
+            return f"{names} {result}, on every kind of edit."
+        return f"{names} {result}{f', on {costs} above all' if worse else ''}."
+
+    def notes(self, with_controls: bool = True) -> list[str]:
+        """Models that are not better than guessing, if others are, and those that are not fit."""
+        lines = []
+        guessing = [each for each in self.fit if each.standing in ("guessing", "below")]
+        if 0 < len(guessing) < len(self.fit):
+            names = self.named(guessing)
+            lines.append(f"{names} {_be(guessing)} not clearly better than guessing.")
+        lines += [
+            f"{self.names[each.model]} fails {UNFIT}."
+            for each in self.everyone
+            if each.is_unfit and not each.is_control
+        ]
+        controls = [each for each in self.everyone if each.is_control]
+        if controls and with_controls:
+            meant = "a control" if len(controls) == 1 else "controls"
+            lines.append(f"{self.named(controls)} {_be(controls)} {meant}, meant to fail.")
+        return lines
+
+
+def _be(models: Sequence[ModelShare]) -> str:
+    return "is" if len(models) == 1 else "are"
+
+
+def _wrong(kind: KindPresentation) -> str:
+    """What fools models in a kind of case; "lies" are for Home, the quiz and slides."""
+    return "wrong captions" if kind.lies == "lies" else kind.lies
+
+
+# Rankings: every pair of models, corrected together.
+
+
+def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
+    """Name the best and the worst of all models, where they are clear.
+
+    Args:
+        tests: Of every pair of the models that passed their checks.
+        names: Name of each model.
+    """
+    fit = [each.model for each in tests.fit if not math.isnan(each.share)]
+    if not fit:
+        if all(each.is_control for each in tests.contestants):
+            return "Only controls were asked: they are meant to fail."
+        if tests.fit:
+            return "Nothing is known of any model."
+        return "No model here passed its checks, so none is called better."
+    if not tests.is_movement and not any(each.may_win for each in tests.fit):
+        subject = f"{names[fit[0]]} does" if len(fit) == 1 else "They do"
+        return f"{subject} no better than guessing."
+    if len(fit) == 1:
+        return f"{names[fit[0]]} is the only model here."
+    best, worst = tests.best, tests.worst
+    verb = "moved" if tests.is_movement else "fooled"
+    if len(fit) == 2:
+        if tests.verdict(*fit) == "unknown":
+            return f"Too little is known to tell {names[fit[0]]} and {names[fit[1]]} apart."
+        if not (best and worst):
+            return f"{names[fit[0]]} and {names[fit[1]]} are tied."
+        return (
+            f"{names[best]} is {verb} less{' often' * (not tests.is_movement)} than {names[worst]}."
+        )
+    rest = [model for model in fit if model not in (best, worst)]
+    return joined(
+        f"{names[best]} is {verb} least." if best else "",
+        f"{names[worst]} is {verb} most." if worst else "",
+        _rest_of_ranking(tests, rest),
+    )
+
+
+def _rest_of_ranking(tests: PairedTests, rest: Sequence[str]) -> str:
+    """Return the result of the models that are neither the best nor the worst."""
+    best, worst, count = tests.best, tests.worst, count_word(len(rest))
+    if len(rest) < 2:
+        return ""
+    verdicts = {tests.verdict(model, base) for model in rest for base in rest if model < base}
+    if verdicts == {"tied"}:
+        if best and worst:
+            return f"The {count} between are tied."
+        return f"The other {count} are tied." if best or worst else f"All {count} are tied."
+    if best and worst:
+        are_clear = verdicts <= {"fewer", "more"}
+        return "" if are_clear else f"Of the {count} between, not all can be told apart."
+    if best:
+        return "" if tests.is_movement else "Who is fooled most is not clear."
+    return "No model is clearly the best."
+
+
+def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
+    """Name the models that no other one is clearly better than, for a speaker's notes; "" of fewer than
+    three models, or where one is the best.
+    """
+    models = [] if len(tests.fit) < 3 or tests.best else tests.unbeaten
+    ahead = listed([names[model] for model in models])
+    return f"Nobody is clearly better than {ahead}." if ahead else ""
+
+
+def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
+    """Compute how often something happened, as a heading.
+
+    >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "lies", "believed")
+    ('One lie in eight is believed.', '61 % of the lies are believed.')
+    >>> frequency_sentence(0, 9, "near twins", "not told apart"), frequency_sentence(9, 9, "lies", "believed")
+    ('None of the near twins is not told apart.', 'All of the lies are believed.')
+    """
+    how_many = frequency(count, total)
+    if not how_many.startswith("1 in "):
+        return f"{how_many} of the {lies} {'are' if count else 'is'} {happened}."
+    divisor = how_many.removeprefix("1 in ")
+    divisor = count_word(int(divisor)) if divisor.isdecimal() else divisor
+    return f"One {lies.removesuffix('s')} in {divisor} is {happened}."
+
+
+# Trade-offs: the leaders at two metrics.
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The leaders on both sides of a trade-off, and the results of all models.
+
+    Attributes:
+        points: Every model; unknown values are NaN.
+        lowest: The leader at the metric that should be low.
+        highest: The leader at the metric that should be high.
+        fit: Models that are not controls and failed no check.
+        names: Name of each model.
+        units: Of the low metric and of the high one.
+        labels: Their names in a sentence.
+    """
+
+    points: Sequence[PointRow]
+    lowest: Leader
+    highest: Leader
+    fit: Collection[str]
+    names: Mapping[str, str]
+    units: tuple[str, str]
+    labels: tuple[str, str]
+
+
+def trade_off(sides: Sides) -> Finding:
+    """Return the first finding that applies."""
+    known = [point for point in sides.points if not math.isnan(point.x + point.y)]
+    fit, models = [point for point in known if point.model in sides.fit], sides.highest.models
+    down, up = sides.labels
+    if not known:
+        return Finding(f"No model has both {_article(down)} and {_article(up)} here.", "")
+    if not fit:
+        heading = "No model here matches these pictures with their captions better than chance."
+        if all(is_control(point.model) for point in known):
+            heading = "These are controls: they are meant to fail."
+        return Finding(heading, _values(sides, known[:3]))
+    leading = [point for point in known if point.model in models]
+    if sides.highest.state == "chance":
+        return Finding(f"No model's {up} is better than guessing.", _values(sides, leading))
+    if sides.highest.state == "alone":
+        others = "" if len(known) == 1 else " The others are not fit to be compared with it."
+        name = sides.names[models[0]]
+        value = f"{name} rejects {number(leading[0].y, 'rate')} of the wrong captions."
+        heading = value if sides.units[1] == "rate" else f"{name} is the only model here."
+        return Finding(heading, _values(sides, leading) + others, models[0])
+    leads = [each.models[0] for each in (sides.lowest, sides.highest) if each.state == "leads"]
+    best = [*leads, *models, *sides.lowest.models][:1]
+    named = list(dict.fromkeys([*leads, *sides.lowest.models, *models]))[:2]
+    points = [point for model in named for point in known if point.model == model]
+    heading = _trade_off_heading(sides, len(fit) == 2)
+    return Finding(heading, _values(sides, points), "".join(best))
+
+
+def _article(label: str) -> str:
+    return f"{'an' if label[:1] in 'aeiou' else 'a'} {label}"
+
+
+def _trade_off_heading(sides: Sides, is_pair: bool) -> str:
+    low, high = sides.lowest, sides.highest
+    down, up = sides.labels
+    lowest = f"the {'lower' if is_pair else 'lowest'} {down}"
+    highest = f"the {'higher' if is_pair else 'highest'} {up}"
+
+    def named(models: Sequence[str]) -> str:
+        return listed([sides.names[model] for model in models])
+
+    def tied(leader: Leader, on: str) -> str:
+        models = leader.models
+        subject = count_word(len(models)) if len(models) > MOST_SKILLS else named(models)
+        return f"{subject} {'has' if len(models) == 1 else 'are tied for'} {on}"
+
+    if low.state == high.state == "leads":
+        if low.models == high.models:
+            return f"{named(low.models)} has {lowest} and {highest}."
+        return (
+            f"No model is best: {named(low.models)} has {lowest}, {named(high.models)} {highest}."
+        )
+    for leader, praise, other, on, label in (
+        (low, lowest, high, highest, up),
+        (high, highest, low, lowest, down),
+    ):
+        if leader.state == "leads":
+            (model,) = leader.models
+            others = [rival for rival in other.models if rival != model]
+            if model in other.models:
+                return f"{named([model])} has {praise}; it is tied with {named(others)} on {label}."
+            rest = f"; {tied(other, on)}" if others else ""
+            return f"{named([model])} has {praise}{rest}."
+    if is_pair and low.state == high.state == "tied":
+        return f"{named(sorted(high.models))} are tied."
+    if set(low.models) == set(high.models) and low.models:
+        return f"No model is best: {tied(high, f'{lowest} and {highest}')}."
+    lines = [tied(leader, on) for leader, on in ((low, lowest), (high, highest)) if leader.models]
+    return f"No model is best: {', '.join(lines)}."
+
+
+def _values(sides: Sides, points: Sequence[PointRow]) -> str:
+    """Return the values of these models on both sides."""
+    x_unit, y_unit = sides.units
+    of_spread = " of its own spread" if x_unit == "spread" else ""
+    sentences = []
+    for point in points:
+        value, name = number(point.y, y_unit), sides.names[point.model]
+        rejects = f"{name} rejects {value} of the wrong captions"
+        if y_unit != "rate":
+            rejects = f"A wrong caption lowers the score of {name} by {value}"
+        shift = f"a rewording shifts its score by {number(point.x, x_unit)}{of_spread}"
+        sentences.append(f"{rejects}; {shift}.")
+    return " ".join(sentences)
