@@ -3,7 +3,7 @@ alert when it is made wrong?
 """
 
 from vlprobe.dashboard import frame
-from vlprobe.dashboard.tradeoff import page
+from vlprobe.features.tradeoff import page
 
 frame.enter()
 page.draw_page()

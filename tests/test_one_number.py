@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.test_main import call
 from tests.dashboard.test_pages import bodies, open_page, words
-from tests.dashboard.walls import component_values, values_of, wall
+from tests.dashboard.walls import component_values, figure_of, marks_of, values_of, wall
 from tests.surfaces.test_site import PIXEL, tables
 from vlprobe import views
 from vlprobe.render.words import AVERAGED, model_name
@@ -109,9 +109,8 @@ def present(shown: Callable, store: Store) -> Shares:
 
 def trade_off(shown: Callable, store: Store) -> Shares:
     at = shown(store, "tradeoff", set=KEY, open="numbers")
-    ((_, picture),) = component_values(at, "tradeoff")
-    for mark in picture["marks"]:
-        yield mark["model"], rejected(mark["value"])
+    for (model,), mark in marks_of(figure_of(at, "tradeoff")).items():
+        yield model, rejected(re.findall(f"Positive rate {PERCENT}", mark["text"])[0])
     yield from table_row(bodies(at), "Headline numbers of each model")
     for name, share in re.findall(rf"({NAME}) rejects {PERCENT} of the wrong captions", words(at)):
         yield name, rejected(share)

@@ -13,7 +13,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
-from tests.dashboard.walls import card_ids, component_values
+from tests.dashboard.walls import card_ids, figure_of, marks_of
 from vlprobe import views
 from vlprobe.dashboard import navigation, state
 from vlprobe.runs.request import Request
@@ -93,8 +93,7 @@ def test_the_trade_off_of_any_question_set_is_a_press_away(shown):
     assert "11.csv" in picker.options[0] and "seed 46" in picker.options[0]
     picker.set_value(f"{7:016x}").run()
     assert not at.exception
-    ((_, drawn),) = component_values(at, "tradeoff")
-    assert {mark["model"] for mark in drawn["marks"]} <= set(MODELS)
+    assert {model for (model,) in marks_of(figure_of(at, "tradeoff"))} <= set(MODELS)
 
 
 def test_run_offers_many_tables_as_one_list_to_search_in(shown):

@@ -1,9 +1,11 @@
-"""Trade-off, without a browser: the finding, the picture, what a press pins and opens, the folds, hostile names."""
+"""Trade-off, without a browser: the finding, the figure, what a selection shows and opens, the folds, hostile names."""
 
 import html
 import json
+import math
 import re
 import shutil
+import urllib.parse
 from functools import partial
 from pathlib import Path
 
@@ -12,12 +14,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
-from tests.dashboard.walls import component_values, send
+from tests.dashboard.walls import figure_of, marks_of, select_marks
 from tests.views.conftest import MODELS, filled  # noqa: F401 (fixture)
 from vlprobe import views
-from vlprobe.dashboard import case_links
-from vlprobe.dashboard.state import PageSubject
-from vlprobe.dashboard.tradeoff import by_kind, picture
+from vlprobe.features.tradeoff import page
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.render import numbers
 from vlprobe.render.words import model_name, value_label
@@ -41,10 +41,18 @@ def key(filled: Store) -> str:  # noqa: F811
     return views.runs.question_sets(filled)["case_key"].iloc[0]
 
 
-def drawn(at: AppTest) -> dict:
-    """What the picture was given."""
-    ((_, data),) = component_values(at, "tradeoff")
-    return data
+def drawn(at: AppTest) -> dict[str, dict]:
+    """The marks of the figure by model."""
+    return {model: mark for (model,), mark in marks_of(figure_of(at, "tradeoff")).items()}
+
+
+def pinned(at: AppTest) -> str:
+    """The model whose worst mistake is shown."""
+    return at.session_state["pinned"]
+
+
+def bodies(at: AppTest) -> str:
+    return " ".join(element.proto.body for element in at.get("html"))
 
 
 def heading(at: AppTest) -> str:
@@ -74,83 +82,101 @@ def test_each_mark_has_the_numbers_of_the_views(
     table = views.tradeoff.trade_off(
         filled, views.runs.question_set(filled, key), up, average, unit
     ).set_index("model")
-    marks = {mark["model"]: mark for mark in drawn(at)["marks"]}
-    assert set(marks) == set(MODELS)
-    for model, mark in marks.items():
+    shown_marks = drawn(at)
+    assert set(shown_marks) <= set(MODELS) and {FIRST, SECOND} <= set(shown_marks)
+    y_unit = "rate" if up == "positive_rate" else unit
+    for model, mark in shown_marks.items():
         row = table.loc[model]
-        y_unit = "rate" if up == "positive_rate" else unit
-        assert mark["value"] == numbers.number(row["y"], y_unit)
+        assert (mark["x"], mark["y"]) == (row["x"], row["y"])
         for value, low, high, of in (
             ("x", "x_low", "x_high", unit),
             ("y", "y_low", "y_high", y_unit),
         ):
-            assert numbers.number(row[value], of) in mark["label"]
-            assert numbers.interval(row[low], row[high], of) in mark["label"]
-    assert drawn(at)["marks"][-1]["model"] == CONTROL
-    assert bool(drawn(at)["rings"] or "as printed" in json.dumps(drawn(at)["edges"])) == (
-        unit == "cosine" and "printed" not in query
-    )
+            assert numbers.number(row[value], of) in mark["text"]
+            assert numbers.interval(row[low], row[high], of) in mark["text"]
+        assert f"{row['y_n']:,} pictures" in mark["text"]
+    (buttons,) = [each for each in at.button_group if each.key == "pinned"]
+    for model, option in zip(tradeoff_order(table), buttons.options, strict=True):
+        assert option.endswith(numbers.number(table.loc[model]["y"], y_unit))
+    assert shows_published(at) == (unit == "cosine" and "printed" not in query)
 
 
-def test_a_press_pins_a_model_and_its_worst_mistake_and_the_link_has_it(
+def shows_published(at: AppTest) -> bool:
+    drawn = json.dumps(figure_of(at, "tradeoff"))
+    return "(published" in drawn or bool(re.search(r"as published, \d", bodies(at)))
+
+
+def tradeoff_order(table) -> list[str]:
+    """The models by their second value, the highest first, controls last."""
+    return sorted(table.index, key=lambda model: (model == CONTROL, -table.loc[model]["y"]))
+
+
+def test_a_click_shows_the_worst_mistake_of_a_model_and_the_link_has_it(
     shown,
     filled: Store,  # noqa: F811
     key: str,
 ):
-    at = send(shown(set=key), "tradeoff", "pin", SECOND)
+    at = select_marks(shown(set=key), "tradeoff", (SECOND,))
     assert at.query_params["model"] in (SECOND, [SECOND])
-    data = drawn(at)
-    assert data["pinned"] == SECOND
+    assert pinned(at) == SECOND
     question_set = views.runs.question_set(filled, key)
     (worst, *_), _, _ = views.wall.wall(filled, question_set, Filter(SECOND, "flip"), 1, 1)
-    example = data["examples"][SECOND]
-    assert "".join(run for run, _ in example["lines"][0][1]) == worst.true_text
-    assert "".join(run for run, _ in example["lines"][1][1]) == worst.wrong_text
-    assert example["source"].startswith("data:image/webp;base64,")
-    assert set(data["examples"]) == set(MODELS)
-    assert drawn(shown(set=key, model=SECOND))["pinned"] == SECOND
+    text = html.unescape(re.sub(r"<[^>]*>", "", bodies(at)))
+    assert worst.true_text in text and worst.wrong_text in text
+    assert 'src="data:image/webp;base64,' in bodies(at)
+    again = shown(set=key, model=SECOND)
+    assert pinned(again) == SECOND
+    published = select_marks(again, "tradeoff", ())
+    assert pinned(published) == SECOND  # a published model has no cases
 
 
-def test_the_button_opens_as_many_lies_as_it_says(
+def test_a_button_of_a_model_does_what_a_click_on_its_mark_does(shown, key: str):
+    at = shown(set=key, model=FIRST)
+    (buttons,) = [each for each in at.button_group if each.key == "pinned"]
+    buttons.set_value(SECOND).run()
+    assert at.query_params["model"] in (SECOND, [SECOND]) and pinned(at) == SECOND
+
+
+def test_the_link_opens_as_many_wrong_captions_as_it_says(
     shown,
     filled: Store,  # noqa: F811
     key: str,
-    monkeypatch: pytest.MonkeyPatch,
 ):
-    opened: list[tuple[str, dict]] = []
-    monkeypatch.setattr(
-        picture.st, "switch_page", lambda page, query_params: opened.append((page, query_params))
-    )
-    at = shown(set=key)
-    said = drawn(at)["examples"][FIRST]["press"]
-    send(at, "tradeoff", "open", FIRST)
-    assert opened == [("pages/explore.py", {"set": key, "model": FIRST, "kind": "flip"})]
-    chosen = Filter(FIRST, "flip")
-    count = views.cases.outcomes(filled, views.runs.question_set(filled, key), chosen)["fooled"]
-    assert said == f"See the {count:,} lies it believes"
-    send(shown(set=key), "tradeoff", "open", "nobody")
-    assert len(opened) == 1
+    at = shown(set=key, model=FIRST)
+    count = views.cases.outcomes(
+        filled, views.runs.question_set(filled, key), Filter(FIRST, "flip")
+    )["fooled"]
+    links = {link.proto.label: link.proto for link in at.get("page_link")}
+    link = links[f"See the {count:,} wrong captions that fool it"]
+    query = dict(urllib.parse.parse_qsl(link.query_string))
+    assert link.page == "explore" and query == {"set": key, "model": FIRST, "kind": "flip"}
 
 
-def test_some_models_can_be_shown_alone(shown, key: str):
-    at = shown(set=key, shown=f"{FIRST}|{SECOND}")
-    assert {mark["model"] for mark in drawn(at)["marks"]} == {FIRST, SECOND}
+def test_an_area_shows_only_its_models_and_show_all_brings_back_the_others(shown, key: str):
+    at = select_marks(shown(set=key), "tradeoff", (FIRST,), (SECOND,), is_area=True)
+    assert at.query_params["shown"] in (f"{FIRST}|{SECOND}", [f"{FIRST}|{SECOND}"])
+    assert set(drawn(at)) == {FIRST, SECOND}
     assert at.multiselect(key="shown").value == [FIRST, SECOND]
     at.button(key="show_all").click().run()
-    assert "shown" not in at.query_params
-    assert len(drawn(at)["marks"]) == len(MODELS)
+    assert "shown" not in at.query_params and CONTROL in at.multiselect(key="shown").value
+    empty = select_marks(at, "tradeoff", is_area=True)
+    assert "shown" not in empty.query_params
+
+
+def test_the_picker_of_models_shows_some_and_none_are_all(shown, key: str):
+    at = shown(set=key, shown=f"{FIRST}|{SECOND}")
+    assert set(drawn(at)) == {FIRST, SECOND}
     at.multiselect(key="shown").set_value([SECOND]).run()
     assert at.query_params["shown"] in (SECOND, [SECOND])
-    assert [mark["model"] for mark in drawn(at)["marks"]] == [SECOND]
-    assert drawn(at)["pinned"] == SECOND
+    assert set(drawn(at)) == {SECOND} and pinned(at) == SECOND
     at.multiselect(key="shown").set_value([]).run()
-    assert len(drawn(at)["marks"]) == len(MODELS)
+    assert len(at.multiselect(key="shown").value) == len(MODELS)
 
 
 def test_a_link_to_a_model_that_is_not_here_says_so_and_shows_what_is(shown, key: str):
     at = shown(set=key, model="nobody", shown="nobody|else")
     assert "model “nobody”" in at.warning[0].value.replace("\\", "")
-    assert drawn(at)["pinned"] in MODELS and len(drawn(at)["marks"]) == len(MODELS)
+    assert pinned(at) in MODELS and len(at.multiselect(key="shown").value) == len(MODELS)
 
 
 def test_an_address_of_the_overview_about_another_probe_leads_to_its_numbers(
@@ -159,7 +185,7 @@ def test_an_address_of_the_overview_about_another_probe_leads_to_its_numbers(
     sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     # `navigation` adds what opens the numbers.
     at = open_page(monkeypatch, every_probe, "overview", set=sets["eqben"], open="numbers")
-    assert at.selectbox(key="metric").options and not component_values(at, "tradeoff")
+    assert at.selectbox(key="metric").options and not figure_of(at, "tradeoff")
     assert at.selectbox(key="set").value == sets["eqben"]
 
 
@@ -168,17 +194,17 @@ def test_a_link_about_questions_without_two_sides_says_so_and_what_is_here(
 ):
     sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     at = open_page(monkeypatch, every_probe, "tradeoff", set=sets["eqben"])
-    assert not at.exception and not component_values(at, "tradeoff")
+    assert not at.exception and not figure_of(at, "tradeoff")
     assert [title.value for title in at.title] == ["These questions have no trade-off."]
     links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
     assert sets["eqben"] in links["What fools these models"]
-    assert sets["lgip"] in links["A trade-off that is here"]
+    assert sets["lgip"] in links["Show a trade-off"]
 
 
 def test_controls_alone_are_no_finding(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
     at = open_page(monkeypatch, every_probe, "tradeoff")
     assert heading(at) == "These are controls: they are meant to fail."
-    assert drawn(at)["front"] == []
+    assert all(trace["mode"] != "lines" for trace in figure_of(at, "tradeoff")["data"])
 
 
 def test_without_results_a_press_asks_the_demo_models(monkeypatch, store: Store):
@@ -190,60 +216,75 @@ def test_without_results_a_press_asks_the_demo_models(monkeypatch, store: Store)
 def test_a_fold_is_in_the_link_and_made_only_when_it_is_open(shown, key: str, fold: str):
     closed = shown(set=key)
     opened = shown(set=key, open=fold)
-    assert not closed.get("plotly_chart")
+    assert [element.key for element in closed.get("plotly_chart")] == ["tradeoff"]
     assert len(words(opened)) > len(words(closed)) + 200
     charts = [element.key for element in opened.get("plotly_chart")]
     expected = {"type_color", "type_number", "type_object", "type_combined", "strength", "wordings"}
-    assert set(charts) == (expected if fold == "kinds" else set())
+    assert set(charts) == {"tradeoff"} | (expected if fold == "kinds" else set())
 
 
-def test_a_panel_s_links_lead_to_the_failures_of_that_type(shown, key: str, filled: Store):  # noqa: F811
-    stored = views.runs.question_set(filled, key)
-    about = PageSubject(stored, MODELS, {})
-    base = {"set": key, "model": FIRST}
-    queries = [
-        case_links.query(about, lies)
-        for lies in (
-            picture.lies(about, FIRST),
-            by_kind.lies_of_kind(about, FIRST, "color"),
-            by_kind.lies_of_kind(about, FIRST, "combined"),
-        )
-    ]
-    assert queries[0] == base | {"kind": "flip"}
-    assert queries[1] == base | {"kind": "flip", "type": "color"}
-    assert queries[2] == base | {"kind": "combined"}
-    labels = {link.proto.label for link in shown(set=key, open="kinds").get("page_link")}
-    assert {model_name(model).replace(":", "\\:") for model in MODELS} <= labels
-
-
-def test_a_click_opens_the_failures_of_the_model_and_a_printed_mark_opens_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-    key: str,
-    filled: Store,  # noqa: F811
+def test_a_panel_s_links_and_marks_lead_to_the_failures_of_that_type(
+    shown, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     opened: list[tuple[str, dict]] = []
     monkeypatch.setattr(
-        by_kind.st, "switch_page", lambda page, query_params: opened.append((page, query_params))
+        page.st, "switch_page", lambda to, query_params: opened.append((to, query_params))
     )
-    about = PageSubject(views.runs.question_set(filled, key), MODELS, {})
-    by_kind.open_clicked(about, [], "number")
-    by_kind.open_clicked(about, [{"curve_number": 0, "x": 1.0}], "number")
+    at = shown(set=key, open="kinds", model=FIRST)
+    base = {"set": key, "model": SECOND}
+    queries = {
+        "type_color": base | {"kind": "flip", "type": "color"},
+        "type_combined": base | {"kind": "combined"},
+    }
+    labels = {link.proto.label for link in at.get("page_link")}
+    assert {model_name(model).replace(":", "\\:") for model in MODELS} <= labels
+    linked = [dict(urllib.parse.parse_qsl(link.proto.query_string)) for link in at.get("page_link")]
+    for panel, query in queries.items():
+        assert query in linked
+        opened.clear()
+        select_marks(at, panel, (SECOND,))
+        assert opened == [("pages/explore.py", query)]
+        at = shown(set=key, open="kinds", model=FIRST)
+    opened.clear()
+    select_marks(at, "type_color", ())
     assert not opened
-    by_kind.open_clicked(about, [{"curve_number": 1, "customdata": [SECOND]}], "number")
-    query = {"set": key, "model": SECOND, "kind": "flip", "type": "number"}
-    assert opened == [("pages/explore.py", query)]
 
 
-def test_beyond_nine_marks_only_the_models_that_are_looked_at_are_named_and_coloured(
+def test_panels_share_axes_that_hold_every_interval_and_have_the_numbers_of_the_view(
+    shown,
+    key: str,
+    filled: Store,  # noqa: F811
+):
+    at = shown(set=key, open="kinds")
+    table = views.tradeoff.trade_off_by_type(
+        filled, views.runs.question_set(filled, key), "positive_rate"
+    ).set_index(["type", "model"])
+    axes = set()
+    for name in ("color", "number", "object"):
+        figure = figure_of(at, f"type_{name}")
+        axes.add(json.dumps([figure["layout"][axis]["range"] for axis in ("xaxis", "yaxis")]))
+        bottom, top = figure["layout"]["yaxis"]["range"]
+        for (model,), mark in marks_of(figure).items():
+            row = table.loc[name, model]
+            assert (mark["x"], mark["y"]) == (row["x"], row["y"])
+            assert model == CONTROL or math.isnan(row["y_low"]) or bottom <= row["y_low"]
+            assert model == CONTROL or math.isnan(row["y_high"]) or row["y_high"] <= top
+    assert len(axes) == 1
+
+
+def test_of_many_models_only_the_two_that_matter_are_named_and_colored(
     shown, key: str, monkeypatch: pytest.MonkeyPatch
 ):
-    for name in ("vlprobe.render.charts.styles", "vlprobe.dashboard.tradeoff.picture"):
-        monkeypatch.setattr(f"{name}.DISTINCT", 2)
-    data = drawn(shown(set=key, model=SECOND))
-    named = {mark["model"] for mark in data["marks"] if mark["named"]}
-    assert SECOND in named and CONTROL not in named
-    assert set(data["examples"]) == {SECOND}
-    assert len(data["marks"]) == len(MODELS)
+    for name in ("vlprobe.render.charts.styles", "vlprobe.features.tradeoff.data"):
+        monkeypatch.setattr(f"{name}.DISTINCT", 1)
+    at = shown(set=key, model=SECOND, up="sensitivity_gap")
+    names = [
+        note["text"]
+        for note in figure_of(at, "tradeoff")["layout"]["annotations"]
+        if note.get("xref") != "paper"
+    ]
+    assert any(model_name(SECOND) in name for name in names)
+    assert not any(model_name(CONTROL) in name for name in names)
 
 
 def test_names_and_captions_reach_the_picture_as_text_and_the_page_escaped(
@@ -257,13 +298,13 @@ def test_names_and_captions_reach_the_picture_as_text_and_the_page_escaped(
     display_names.rename(own, SECOND, "**bold** [x](javascript:1) " + "long " * 6)
     at = open_page(monkeypatch, own, "tradeoff", set=key, open="kinds|numbers")
     assert not at.error
-    names = {mark["model"]: mark["name"] for mark in drawn(at)["marks"]}
-    assert names[FIRST] == HOSTILE
-    bodies = " ".join(element.proto.body for element in at.get("html"))
-    assert "<img src=x" not in bodies and "</script>" not in bodies
+    spec = json.dumps(figure_of(at, "tradeoff"))
+    assert "&lt;img src=x" in spec and "<img src=x" not in spec
+    assert "<img src=x" not in bodies(at) and "</script>" not in bodies(at)
     written = [
         *(one.value for one in at.markdown),
         *(one.proto.label for one in at.get("page_link")),
+        *(option for group in at.button_group for option in group.options),
     ]
     assert not [one for one in written if "<img" in one.replace("\\<img", "") or "](java" in one]
 
@@ -273,11 +314,11 @@ def test_a_picture_that_is_gone_is_named_and_the_captions_stay(
     filled: Store,  # noqa: F811
     key: str,
 ):
-    monkeypatch.setattr(picture, "addresses", lambda root, names: {})
-    monkeypatch.setattr(picture, "large_picture", lambda name, side: "")
-    example = drawn(open_page(monkeypatch, filled, "tradeoff", set=key))["examples"][FIRST]
-    assert example["source"] == "" and example["picture"].endswith(".png")
-    assert len(example["lines"]) == 2
+    monkeypatch.setattr(page, "addresses", lambda root, names: {})
+    monkeypatch.setattr(page, "large_picture", lambda name, side: "")
+    text = bodies(open_page(monkeypatch, filled, "tradeoff", set=key, model=FIRST))
+    assert "data:image" not in text and ".png</p>" in text
+    assert text.count('class="vp-told"') == 2
 
 
 def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_paper_prints(
@@ -298,10 +339,8 @@ def test_kinds_that_are_not_lgip_s_have_a_panel_or_a_row_each_and_hide_what_the_
     specs = " ".join(chart.proto.spec for chart in at.get("plotly_chart"))
     for name in kind_edits.REWORDINGS:
         assert value_label(name) in specs
-    assert "as printed" not in json.dumps(drawn(at))
-    assert "as printed" in json.dumps(
-        drawn(open_page(monkeypatch, store, "tradeoff", printed="shown"))
-    )
+    assert not shows_published(at)
+    assert shows_published(open_page(monkeypatch, store, "tradeoff", printed="shown"))
 
 
 def test_the_picker_of_two_models_says_both(monkeypatch: pytest.MonkeyPatch, compared: Store):

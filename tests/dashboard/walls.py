@@ -1,4 +1,4 @@
-"""What a test reads of the wall, and how it presses a card: AppTest draws components, and presses none."""
+"""What a test reads of walls and charts, and how it presses them: AppTest draws components and charts only."""
 
 import json
 
@@ -56,3 +56,43 @@ def send_to(at: AppTest, key: str, event: str, value: object) -> AppTest:
         element.proto.id for element in at.get("bidi_component") if element.key == key
     )
     return _send(at, component_id, event, value)
+
+
+def figure_of(at: AppTest, key: str) -> dict:
+    """Return the data and the layout of the chart with this key; empty where the page has none."""
+    for element in at.get("plotly_chart"):
+        if element.key == key:
+            return json.loads(element.proto.spec)
+    return {}
+
+
+def marks_of(figure: dict) -> dict[tuple, dict]:
+    """Return the marks of a chart by their `customdata`: place, hover text, symbol, color."""
+    marks = {}
+    for trace in figure.get("data", []):
+        for index, values in enumerate(trace.get("customdata") or []):
+            symbol = trace["marker"]["symbol"]
+            marks[tuple(values)] = {
+                "x": trace["x"][index],
+                "y": trace["y"][index],
+                "text": trace["text"][index],
+                "symbol": symbol if isinstance(symbol, str) else symbol[index],
+                "color": trace["marker"]["color"],
+                "name": trace["name"],
+            }
+    return marks
+
+
+def select_marks(at: AppTest, key: str, *marks: tuple, is_area: bool = False) -> AppTest:
+    """Select marks of a chart by their `customdata`, with a box around them if `is_area`; no data: published ones."""
+    chart = next(element for element in at.get("plotly_chart") if element.key == key)
+    points = [{"customdata": list(mark)} if mark else {"x": 1.0} for mark in marks]
+    box = [{"xref": "x", "yref": "y", "x": [0, 1], "y": [0, 1]}] if is_area else []
+    selection = {"points": points, "point_indices": [], "box": box, "lasso": []}
+    states = at._tree.get_widget_states()
+    states.widgets.append(
+        WidgetState(id=chart.proto.id, string_value=json.dumps({"selection": selection}))
+    )
+    at._run(states)
+    assert not at.exception, at.exception[0].message
+    return at

@@ -27,44 +27,6 @@ def marks(figure) -> dict:
     return {trace.name: trace for trace in figure.data if trace.name in LOOKS}
 
 
-def test_panels_share_axes_that_hold_every_interval_of_all():
-    other = POINTS.assign(y=[0.3, 0.4, NAN], y_low=[0.2, 0.3, NAN], y_high=[0.4, 0.5, NAN])
-    ranges = charts.tradeoff.shared(pd.concat([POINTS, other]), UP)
-    assert ranges[0][1] == 0 and ranges[0][0] > 0.022  # steadier is to the right
-    assert ranges[1][0] < 0.2 and ranges[1][1] >= 1
-    one, two = (
-        charts.tradeoff.panel(own, DOWN, UP, "cosine", LOOKS, ranges) for own in (POINTS, other)
-    )
-    assert one.layout.yaxis.range == two.layout.yaxis.range
-    assert marks(two)["b:two"].y[0] == 0.4 and set(marks(two)) == {"a:one", "b:two"}
-
-
-def test_a_mark_of_a_panel_has_its_interval_both_ways_and_names_its_model_when_it_is_clicked():
-    ranges = charts.tradeoff.shared(POINTS, UP)
-    printed = pd.DataFrame({"model": ["paper's"], "x": [0.01], "y": [0.85], "note": ["a note"]})
-    figure = charts.tradeoff.panel(
-        POINTS, DOWN, UP, "cosine", LOOKS, ranges, printed, {"a:one": "One"}
-    )
-    one = next(trace for trace in figure.data if trace.name == "One")
-    assert one.customdata[0][0] == "a:one"
-    assert (one.x[0], one.y[0]) == (0.01, 0.9)
-    assert one.error_x.array[0] == pytest.approx(0.003)
-    assert one.error_x.arrayminus[0] == pytest.approx(0.002)
-    assert one.error_y.array[0] == pytest.approx(0.03)
-    assert one.error_y.arrayminus[0] == pytest.approx(0.05)
-    hollow = next(trace for trace in figure.data if trace.name == "published")
-    assert hollow.customdata is None and "a note" in hollow.text[0]
-
-
-def test_a_panel_leaves_out_what_is_outside_of_its_axes():
-    ranges = charts.tradeoff.shared(POINTS, UP)
-    control = POINTS[:1].assign(model="c:unknown", x=0.14)
-    figure = charts.tradeoff.panel(
-        pd.concat([POINTS, control]), DOWN, UP, "cosine", LOOKS, ranges, POINTS[:0]
-    )
-    assert set(marks(figure)) == {"a:one", "b:two"}
-
-
 def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
     rows = [
         ("a:one", name, value, value - 0.1, value + 0.2, 5, 9)
@@ -152,14 +114,10 @@ def test_names_are_no_markup_in_any_figure():
     table = table.assign(slice=["<i>s", "t", "t"], n_items=9, n_cases=9)
     bins = pd.DataFrame({"model": [NASTY], "left": [0.0], "right": [1.0], "share": [1.0]})
     steps = {"<i>s": "<i>s", "t": "t"}
-    printed = pd.DataFrame({"model": [NASTY], "x": [0.01], "y": [0.8], "note": ["<i>n"]})
     curve = pd.DataFrame({"model": [NASTY], "slice": ["t"], "value": [0.5]})
     rows = charts.dots.dots(table, UP, "cosine", steps, looks)
     charts.tradeoff.beside(rows, curve, list(steps), "rate")
     figures = [
-        charts.tradeoff.panel(
-            points, DOWN, UP, "cosine", looks, charts.tradeoff.shared(points, UP), printed
-        ),
         charts.tradeoff.curves(table, UP, "cosine", looks, steps, "what grows", curve),
         charts.dots.headlines(table, {UP.name: UP}, "cosine", looks, {}),
         charts.dots.distribution(bins, UP, "cosine", looks),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page, words
-from tests.dashboard.walls import component_values
+from tests.dashboard.walls import figure_of
 from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.models.doctor import examine as doctor_examine
@@ -291,7 +291,7 @@ def test_an_untrained_model_and_controls_are_crowned_nowhere(monkeypatch, filled
     assert model_name(MODELS[2]) not in finding
     if leaders["positive_rate"].state == "chance":
         assert "No model is more alert than guessing" in words(at)
-    ((_, picture),) = component_values(at, "tradeoff")
+    lines = [trace for trace in figure_of(at, "tradeoff")["data"] if trace["mode"] == "lines"]
     front = views.tradeoff.trade_off(filled, question_set, "positive_rate").query("front")
-    assert bool(picture["front"]) == (len(front) > 1)
+    assert bool(lines) == (len(front) > 1)
     assert MODELS[2] not in set(front["model"])

@@ -1,6 +1,6 @@
 """A figure on a page: its letters dark enough to read, its words for those who cannot see it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -14,6 +14,7 @@ from vlprobe.storage.store import Store
 MOST_IN_LEGEND = 14  # names; more leave no room for the figure
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
 
+TOOLBAR = [["lasso2d", "select2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"], ["toImage"]]
 FigureMaker = Callable[[], go.Figure]
 _figures = SingleFlightCache(
     100
@@ -49,6 +50,36 @@ def chart(
         ready, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points"
     )
     return event["selection"]["points"]
+
+
+def selectable_chart(
+    figure: FigureMaker, key: str, alt: str, on_select: Callable[[], None], carried: str = ""
+) -> None:
+    """Draw a figure whose marks can be selected by a click, a box or a lasso, with a toolbar to zoom and export.
+
+    Args:
+        figure: Makes the figure from only stored results and the URL, so that it is made once.
+        key: Key of the figure, on all pages; `selected` reads the selection.
+        alt: A description in words.
+        on_select: Called after a selection, before the page is drawn again.
+        carried: What the figure depends on in addition: a choice of the previous page, which the URL lacks.
+    """
+    ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
+    config = {
+        "displayModeBar": True,
+        "displaylogo": False,
+        "scrollZoom": False,
+        "modeBarButtons": TOOLBAR,
+        "toImageButtonOptions": {"format": "svg", "filename": f"vlprobe_{key}"},
+    }
+    st.plotly_chart(ready, key=key, alt=alt, config=config, on_select=on_select)
+
+
+def selected(key: str) -> tuple[list[Sequence], bool]:
+    """Return the `customdata` of the selected marks of `selectable_chart`, and whether an area selected them."""
+    selection = st.session_state[key]["selection"]
+    marks = [point["customdata"] for point in selection["points"] if point.get("customdata")]
+    return marks, bool(selection["box"] or selection["lasso"])
 
 
 def _circumstances() -> tuple[object, ...]:

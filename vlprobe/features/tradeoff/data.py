@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe import views
@@ -28,7 +29,7 @@ from vlprobe.views.runs import QuestionSet
 
 ROOM = 0.16  # of the spread of the marks and their intervals, on each side of them
 LEAST_ROOM = {"rate": 0.01, "cosine": 0.0005, "spread": 0.01}  # so that one model has a frame too
-HEIGHT = 480  # pixels of the figure
+HEIGHT, PANEL_HEIGHT = 460, 250  # pixels of the figure
 MARGINS = {"l": 56, "r": 14, "t": 48, "b": 72}  # pixels
 SIDES = {
     "below": "↓ below the chart",
@@ -44,6 +45,7 @@ UP_WORDS = {
     "cosine": "how far the score falls at a wrong caption",
 }
 RIGHT_WORDS = "how far the score moves when a caption is only reworded"
+Frame = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class TradeOffData:
         chance: What guessing gets on the y axis; NaN where that is not defined.
         steadiest: The leader on the x axis.
         most_alert: The leader on the y axis.
+        averaging: "macro" or "micro".
+        frame: The ends of both axes, where several figures share them.
     """
 
     down: Metric
@@ -73,6 +77,8 @@ class TradeOffData:
     chance: float
     steadiest: Leader
     most_alert: Leader
+    averaging: str = POOLED
+    frame: Frame | None = None
 
     @property
     def x_unit(self) -> str:
@@ -103,8 +109,10 @@ class TradeOffData:
             )
         )
 
-    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def ranges(self) -> Frame:
         """Return the lower and upper ends of both axes: the intervals of fit models, or of all where none is fit."""
+        if self.frame:
+            return self.frame
         marks = [point for point in self.known if point.model in self.fit] or self.known
         return (
             _range(
@@ -141,6 +149,7 @@ def trade_off_data(
     up: str = "",
     averaging: str = POOLED,
     unit: str = "cosine",
+    shows_published: bool = True,
 ) -> TradeOffData:
     """Read the trade-off of a question set.
 
@@ -150,6 +159,7 @@ def trade_off_data(
         up: Name of the metric of the y axis; the first that the probe offers if empty.
         averaging: "macro" or "micro".
         unit: "cosine" or "spread".
+        shows_published: Whether to read the models that LGIP prints, which have only cosines.
 
     Raises:
         NotFound: The probe has no trade-off, or not by this metric.
@@ -158,28 +168,62 @@ def trade_off_data(
     up = up or sides.ups[0]
     table = views.tradeoff.trade_off(store, question_set, up, averaging, unit)
     leaders = views.paired_tests.leaders(store, question_set, averaging, unit)
-    is_printed = unit == "cosine" and question_set.probe == "lgip"
-    points = sorted(
-        records(PointRow, table),
-        key=lambda row: (is_control(row.model), math.inf if math.isnan(row.y) else -row.y),
-    )
+    is_printed = shows_published and unit == "cosine" and question_set.probe == "lgip"
     return TradeOffData(
         question_set.metrics[sides.down],
         question_set.metrics[up],
         unit,
-        tuple(points),
+        _ordered(table),
         frozenset(table.loc[table["front"].astype(bool), "model"]),
         frozenset(views.paired_tests.fit_models(store, question_set)),
         tuple(records(PrintedRow, views.tradeoff.published_trade_off(up)) if is_printed else ()),
         views.papers.chances(store, question_set)[up],
         leaders[sides.down],
         leaders[up],
+        averaging,
     )
 
 
-def without_published(data: TradeOffData) -> TradeOffData:
-    """Return the same without the models that a paper prints."""
-    return replace(data, printed=())
+def _ordered(table: pd.DataFrame) -> tuple[PointRow, ...]:
+    """Return the models, the most alert one first, controls last."""
+    return tuple(
+        sorted(
+            records(PointRow, table),
+            key=lambda row: (is_control(row.model), math.inf if math.isnan(row.y) else -row.y),
+        )
+    )
+
+
+def trade_offs_by_type(
+    store: Store,
+    question_set: QuestionSet,
+    up: str = "",
+    averaging: str = POOLED,
+    unit: str = "cosine",
+    shows_published: bool = True,
+) -> dict[str, TradeOffData]:
+    """Read LGIP's trade-off once for each type of wrong caption, all on the same axes.
+
+    The arguments are those of `trade_off_data`. A type without known models is left out.
+    """
+    whole = trade_off_data(store, question_set, up, averaging, unit, shows_published)
+    table = views.tradeoff.trade_off_by_type(store, question_set, whole.up.name, averaging, unit)
+    frame = replace(whole, points=tuple(records(PointRow, table))).ranges()
+    published = views.tradeoff.published_by_type(whole.up.name) if whole.printed else None
+    by_type = {}
+    for name, of_type in table.dropna(subset=["x"]).groupby("type", sort=False):
+        printed: list[PrintedRow] = []
+        if published is not None:
+            is_type = published["type"] == name
+            printed = records(PrintedRow, published.loc[is_type].dropna(subset=["x", "y"]))
+        by_type[str(name)] = replace(
+            whole,
+            points=_ordered(of_type),
+            printed=tuple(printed),
+            front=frozenset(),
+            frame=frame,
+        )
+    return by_type
 
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
@@ -188,7 +232,11 @@ def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
 
 
 def trade_off_figure(
-    data: TradeOffData, looks: Looks, names: Mapping[str, str], named: Collection[str] = ()
+    data: TradeOffData,
+    looks: Looks,
+    names: Mapping[str, str],
+    named: Collection[str] = (),
+    is_panel: bool = False,
 ) -> go.Figure:
     """Draw a mark per model with both its 95 % intervals, published models as rings, and the line of the best ones.
 
@@ -199,6 +247,7 @@ def trade_off_figure(
         looks: Looks of all models.
         names: Display names of all models.
         named: Models to name in a crowded picture; of up to DISTINCT models all are named.
+        is_panel: Draw one of several small figures, without names and titles.
     """
     models = [point.model for point in data.points]
     is_crowded = len(models) > DISTINCT
@@ -210,17 +259,33 @@ def trade_off_figure(
     drawn = [point for point in data.known if not data.side(point)]
     for point in drawn:
         _draw_mark(figure, data, point, looks, names[point.model])
-    labels = {
+    labels: dict[PointRow | PrintedRow, str] = {
         point: f"<b>{safe(names[point.model])}</b>"
         for point in drawn
         if not is_crowded or point.model in named
     } | {ring: safe(short_name(ring.model)) for ring in rings}
-    _draw_names(figure, data, labels, [point for point in drawn if point not in labels])
+    if not is_panel:
+        _draw_names(figure, data, labels, [point for point in drawn if point not in labels])
     bottom, top = data.ranges()[1]
     if bottom <= data.chance <= top:
         guessing(figure, "h", data.chance)
     _draw_axes(figure, data)
+    if is_panel:
+        return figure.update_layout(
+            height=PANEL_HEIGHT, margin={"t": 8, "b": 28, "r": 4}, showlegend=False
+        )
+    _draw_titles(figure, data)
     return figure
+
+
+def place_of_mark(data: TradeOffData, model: str) -> int:
+    """Return the position of a model's mark among the traces of the figure, from 1; 0 if it has none."""
+    drawn = [point.model for point in data.known if not data.side(point)]
+    if model not in drawn:
+        return 0
+    n_front = sum(point.model in data.front for point in data.known)
+    has_rings = any(not data.side(ring) for ring in data.printed)
+    return (n_front > 1) + has_rings + drawn.index(model) + 1
 
 
 def _draw_line(figure: go.Figure, data: TradeOffData) -> None:
@@ -353,6 +418,9 @@ def _draw_axes(figure: go.Figure, data: TradeOffData) -> None:
     figure.update_yaxes(
         range=[bottom, top], tickformat=ticks(data.up), zeroline=False, nticks=8, automargin=False
     )
+
+
+def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     words = {"xref": "paper", "yref": "paper", "showarrow": False, "align": "left"}
     up = UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
     start = words | {"x": 0, "xanchor": "left", "xshift": 8 - MARGINS["l"]}
@@ -360,7 +428,7 @@ def _draw_axes(figure: go.Figure, data: TradeOffData) -> None:
     right_title = f"<b>Steadier →</b> {data.down.label}<br>{RIGHT_WORDS}"
     figure.add_annotation(text=up_title, y=1, yanchor="bottom", yshift=6, **start)
     figure.add_annotation(text=right_title, y=0, yanchor="top", yshift=-26, **start)
-    corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom", "yshift": 6}
+    corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "top"}
     figure.add_annotation(text="<b>steady and alert ↗</b>", **corner)
 
 

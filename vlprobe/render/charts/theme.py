@@ -35,7 +35,9 @@ def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
     ink = "#d5dae2" if is_dark else "#3a4454"
     if is_dark:
         on_dark(figure)
-    figure.update_layout(font_color=ink, font_size=LETTERS, legend_font_color=ink)
+    figure.update_layout(
+        font_color=ink, font_size=LETTERS, legend_font_color=ink, hoverlabel_font_color=ink
+    )
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
     return figure

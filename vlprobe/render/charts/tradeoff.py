@@ -1,4 +1,4 @@
-"""Small figures of steady against alert, one a type of edit, and curves over what grows."""
+"""Curves of a metric over a quantity that grows, and published values next to measured ones."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from vlprobe.render.charts.styles import DISTINCT, Look, Looks, dash, emphasised
+from vlprobe.render.charts.styles import DISTINCT, Looks, dash, emphasised
 from vlprobe.render.charts.theme import (
     QUIET,
     arms,
@@ -19,67 +19,11 @@ from vlprobe.render.charts.theme import (
     ticks,
     wrapped,
 )
-from vlprobe.render.numbers import number, unit_of, with_interval
+from vlprobe.render.numbers import number, unit_of
 from vlprobe.types import Metric
-from vlprobe.views.records import PointRow, PrintedRow, PrintedSliceRow, SliceRow, records
+from vlprobe.views.records import PrintedSliceRow, SliceRow, records
 
 FAINT = 0.45  # opacity
-Ranges = tuple[Sequence[float], Sequence[float]]  # of x, the larger end first, and of y
-
-
-def panel(
-    points: pd.DataFrame,
-    down: Metric,
-    up: Metric,
-    unit: str,
-    styles: Looks,
-    ranges: Ranges,
-    printed: pd.DataFrame | None = None,
-    names: Mapping[str, str] | None = None,
-) -> go.Figure:
-    """A small trade-off of one type of edit, on axes that its neighbours share.
-
-    Its marks have no names next to them; those outside of the axes, such as of controls, are left out.
-
-    Args:
-        points: model, x, x_low, x_high, y, y_low, y_high.
-        down: The metric on the x axis, lower is better and to the right.
-        up: The metric on the y axis, higher is better.
-        unit: "cosine" or "spread".
-        styles: What `styles` returns.
-        ranges: What `shared` returns for all panels.
-        printed: Printed values of other models, hollow: model, x, y, note.
-        names: Display names of models; their stored names if not given.
-    """
-    figure = go.Figure()
-    if printed is not None and len(inside := _inside(printed, ranges)):
-        _hollow(figure, records(PrintedRow, inside), (down, up), unit)
-    for point in records(PointRow, _inside(points, ranges)):
-        name = names.get(point.model, point.model) if names else point.model
-        _mark(figure, point, (down, up), unit, styles[point.model], name)
-    if ranges[1][0] <= up.chance <= ranges[1][1]:
-        guessing(figure, "h", up.chance)
-    figure.update_xaxes(
-        title=down.label,
-        title_standoff=6,
-        range=ranges[0],
-        tickformat=ticks(down),
-        zeroline=False,
-        nticks=4,
-    )
-    figure.update_yaxes(range=ranges[1], tickformat=ticks(up), zeroline=False)
-    return finished(figure, 270).update_layout(showlegend=False, margin_t=5)
-
-
-def shared(points: pd.DataFrame, up: Metric) -> Ranges:
-    """Axes that hold all of these points and their intervals."""
-    drawn = points.loc[points["x"].notna() & points["y"].notna()]
-    return _x_range(drawn), _y_range(drawn, up)
-
-
-def _inside(points: pd.DataFrame, ranges: Ranges) -> pd.DataFrame:
-    (left, right), (bottom, top) = ranges
-    return points.loc[points["x"].between(right, left) & points["y"].between(bottom, top)]
 
 
 def curves(
@@ -204,88 +148,3 @@ def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], unit: 
         ],
         hovertemplate="%{text}<extra></extra>",
     )
-
-
-def _mark(
-    figure: go.Figure,
-    point: PointRow,
-    metrics: tuple[Metric, Metric],
-    unit: str,
-    style: Look,
-    name: str,
-) -> None:
-    """A model's mark with its intervals; `metrics` are those of the x and the y axis."""
-    down, up = metrics
-    lines = [
-        f"<b>{safe(name)}</b>",
-        _hover_line(down, (point.x, point.x_low, point.x_high), unit),
-        _hover_line(up, (point.y, point.y_low, point.y_high), unit),
-    ]
-    color, symbol = style
-    figure.add_scatter(
-        x=[point.x],
-        y=[point.y],
-        error_x=arms([point.x], [point.x_low], [point.x_high], color),
-        error_y=arms([point.y], [point.y_low], [point.y_high], color),
-        mode="markers",
-        marker={
-            "color": color,
-            "symbol": symbol,
-            "size": 13,
-            "line": {"width": 1.5, "color": "white"},
-        },
-        cliponaxis=False,
-        name=safe(name),
-        customdata=[[point.model]],
-        hovertemplate="<br>".join(lines) + "<extra></extra>",
-    )
-
-
-def _hover_line(metric: Metric, bounds: tuple[float, float, float], unit: str) -> str:
-    """A metric, its value and its interval; `bounds` are value, low and high."""
-    return f"{metric.label}: {with_interval(*bounds, unit_of(metric, unit))}"
-
-
-def _hollow(
-    figure: go.Figure, printed: Sequence[PrintedRow], metrics: tuple[Metric, Metric], unit: str
-) -> None:
-    """Marks of numbers that this program did not measure."""
-    figure.add_scatter(
-        x=np.array([row.x for row in printed]),
-        y=np.array([row.y for row in printed]),
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 2}},
-        name="published",
-        text=[_printed_text(row, metrics, unit) for row in printed],
-        hovertemplate="%{text}<extra></extra>",
-        cliponaxis=False,
-    )
-
-
-def _printed_text(row: PrintedRow, metrics: tuple[Metric, Metric], unit: str) -> str:
-    """The text next to a printed mark: the model, both values, and the paper's note."""
-    lines = [f"<b>{safe(row.model)}</b> (published)"]
-    lines += [
-        f"{metric.label}: {number(value, unit_of(metric, unit))}"
-        for metric, value in zip(metrics, (row.x, row.y), strict=True)
-    ]
-    if row.note:
-        lines.append(wrapped(row.note, 60))
-    return "<br>".join(lines)
-
-
-def _x_range(points: pd.DataFrame) -> list[float]:
-    if not len(points):
-        return [1.0, 0.0]
-    return [1.18 * max(points[["x", "x_high"]].max(axis=None, skipna=True), 1e-6), 0.0]
-
-
-def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
-    low = points[["y", "y_low"]].min(axis=None) if len(points) else 0.0
-    high = points[["y", "y_high"]].max(axis=None) if len(points) else 1.0
-    if not math.isnan(up.chance):
-        low, high = min(low, up.chance), max(high, up.chance)
-    if up.unit == "rate":
-        high = 1.0
-    room = 0.1 * max(high - low, 1e-6)
-    return [low - room, high + room]

@@ -1,0 +1,521 @@
+"""The page Trade-off, top to bottom: the pickers, the finding, the figure with the worst mistake of one model, folds.
+
+The URL names the question set (`set`), the models that are shown where not all are (`shown`), and the model whose
+worst mistake is next to the figure (`model`).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import htpy
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import case_links, cases, export, frame, tables
+from vlprobe.dashboard.chart import ARMS, chart, selectable_chart, selected
+from vlprobe.dashboard.folds import fold
+from vlprobe.dashboard.lab import papers
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.pictures import large_picture
+from vlprobe.dashboard.state import (
+    PageSubject,
+    address,
+    carried,
+    carry,
+    choose,
+    counts,
+    dataset_name,
+    model_labels,
+    model_name,
+    report_missing,
+    page_subject,
+    mark_picked,
+    plain,
+    quiet,
+    set_labels,
+    store,
+    view,
+)
+from vlprobe.features.tradeoff import data
+from vlprobe.features.tradeoff.data import TradeOffData
+from vlprobe.perturb.kinds import edits as kind_edits
+from vlprobe.registry import is_control
+from vlprobe.render import charts
+from vlprobe.render.attribution import credit_line
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html import drawer
+from vlprobe.render.html.elements import SHAPES, mark, tag
+from vlprobe.render.html.embed import embed
+from vlprobe.render.numbers import number, with_interval
+from vlprobe.render.sentences import count_word, every_model, joined, listed
+from vlprobe.render.words import AVERAGED, presentations, value_label
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.types import AS_PAPER, Picture
+from vlprobe.views.bins import STRENGTH, STRENGTHS
+from vlprobe.views.filter import Filter
+from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
+
+STYLE = Path(__file__).with_name("page.css")
+BETWEEN = "|"  # names in the URL
+NUMBERS = "pages/breakdown.py"
+LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
+LARGE = 680  # pixels of the longer side of the picture, twice its size on the page
+MOST_PANELS = 4  # next to each other
+PUBLISHED = {"shown": "Shown", "hidden": "Hidden"}
+PUBLISHED_HELP = (
+    "What the paper prints for nine models on COCO: other pictures, so a rough comparison only."
+)
+HOW_TO_READ = (
+    "Right is steadier and up is more alert, so the top right corner is ideal. The lines through a mark are 95 % "
+    "intervals: where they overlap, the order may be chance. The dashed line joins the models that no other model "
+    "beats on both counts: each is ahead of every other on one of them by more than the intervals; controls and models "
+    "that may be guessing are left out. Real models set the frame; models outside of it are named below. On a dotted "
+    "line a model only guesses."
+)
+KINDS = {
+    name: value_label(name) if name in kind_edits.LIES else f"{value_label(name)} flips"
+    for name in TYPES
+} | {COMBINED: "Flips of a reworded caption"}
+WORDINGS = {
+    "simple": "Simple rewordings",
+    "advanced": "Advanced rewordings",
+    **{name: value_label(name) for name in kind_edits.REWORDINGS},
+}
+HOW_PANELS = (
+    "Right is steadier and up is more alert, on the same axes in every panel: a type whose marks are lower is harder. "
+    "Click a mark for the wrong captions of that type that fool the model."
+)
+HOW_STRENGTH = (
+    "A model that understands what it reads rises to the right. Strength is half from the type of change (color below "
+    "number below object), half from how far apart the model puts the two captions; weak is its lowest quarter, strong "
+    "its highest. Click a mark for its wrong captions. "
+)
+HOW_WORDINGS = (
+    "Left is steadier. Simple: a frame around the caption, such as 'a photo of'; advanced: another word for the same, "
+    "or another order of the sentence. Letter case, punctuation and typos, where they were tested, leave every word "
+    "what it is. "
+)
+
+
+def draw_page() -> None:
+    """Draw the whole page."""
+    for sheet in (cases.STYLE, STYLE):
+        st.html(sheet)
+    subject = trade_off_subject()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
+        _word("How steady and how alert are")
+        _pick_models(subject)
+        _word("in")
+        _pick_set(subject)
+        st.space("stretch")
+        trade_off = _draw_how_it_is_measured(subject)
+        _draw_share(subject, trade_off)
+    finding = trade_off.finding(subject.names)
+    detail = joined(finding.detail, AVERAGED[AS_PAPER] if trade_off.averaging == AS_PAPER else "")
+    heading = htpy.h1[finding.heading], detail and htpy.p[detail]
+    st.html(str(htpy.div(".vp-finding")[heading]))
+    frame.say_strangers(subject, subject.models)
+    model = pinned(subject, finding.best)
+    figure_column, mistake_column = st.columns([13, 5], gap="large")
+    with figure_column, st.container(gap="xsmall"):
+        _draw_figure(subject, trade_off, {finding.best, model})
+        _draw_models(subject, trade_off, model)
+    with mistake_column, st.container(gap="xsmall"):
+        _draw_worst_mistake(subject, trade_off, model)
+    _draw_folds(subject, trade_off)
+
+
+def probes_with_trade_off() -> list[str]:
+    """Return the names of probes that have two sides to be good at."""
+    return [name for name, presentation in presentations().items() if presentation.trade_off]
+
+
+def trade_off_subject() -> PageSubject:
+    """Return the selection of the URL, else the last one viewed; its question set has only the shown models.
+
+    Without results, draw a button and stop the page.
+    """
+    probes = probes_with_trade_off()
+    table = view(views.runs.question_sets)
+    keys = table.loc[table["probe"].isin(probes), "case_key"].tolist()
+    linked = st.query_params.get("set", "")
+    if linked in set(table["case_key"]) - set(keys):
+        _lead_on(linked, keys)
+    if not keys:
+        st.html(tag("h1", "Which model is steady, and which is alert?"))
+        frame.begin(probes[0])
+    subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
+    names = [name for name in st.query_params.get("shown", "").split(BETWEEN) if name]
+    models = tuple(model for model in subject.models if model in names) or subject.models
+    runs = tuple(run for run in subject.question_set.runs if run.model in models)
+    return replace(subject, question_set=replace(subject.question_set, runs=runs), models=models)
+
+
+def _lead_on(linked: str, keys: Sequence[str]) -> None:
+    """Draw the way from a question set without two sides to one that has them, and stop the page.
+
+    The address of the former overview, which opens the numbers, leads to the numbers.
+    """
+    if "numbers" in st.query_params.get("open", ""):
+        st.switch_page(NUMBERS, query_params=st.query_params.to_dict())
+    name = f"“{page_subject(linked).presentation.name}”"
+    others = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
+    st.title("These questions have no trade-off.", anchor=False)
+    quiet(
+        f"{name} measures one thing. A trade-off shows who stays steady when a caption is only reworded, and who is "
+        f"alert when it is made wrong. {others} measures both."
+    )
+    with st.container(horizontal=True):
+        st.page_link(NUMBERS, label="What fools these models", query_params={"set": linked})
+        if keys:
+            query = {"set": keys[0]}
+            st.page_link("pages/tradeoff.py", label="Show a trade-off", query_params=query)
+    st.stop()
+
+
+def _word(text: str) -> None:
+    st.html(tag("p", text, class_="vp-between"), width="content")
+
+
+def _pick_set(subject: PageSubject) -> None:
+    """A picker of question sets by the names of their pictures and, if these are alike, the difference."""
+    table = view(views.runs.question_sets)
+    rows = table.loc[table["probe"].isin(probes_with_trade_off())]
+    names = [dataset_name(dataset) for dataset in rows["dataset"]]
+    options = {
+        key: name if names.count(name) == 1 else label
+        for name, (key, label) in zip(names, set_labels(rows).items(), strict=True)
+    }
+    width = int(min(LETTER * len(options.get(subject.key, "")) + FRAME, 320))
+    choose("Pictures", "set", options, subject.key, always=True, bare=True, width=width)
+
+
+def _pick_models(subject: PageSubject) -> None:
+    every, models = page_subject(subject.key).models, subject.models
+    label = f"{count_word(len(models))} of {count_word(len(every))} models"
+    if len(models) == len(every):
+        label = every_model(len(every))
+    if len(every) == 1:
+        label = model_name(every[0])
+    with st.popover(label, key="shown_models"):
+        st.session_state["shown"] = list(models)
+        st.multiselect(
+            "Models in the picture",
+            list(every),
+            format_func=model_labels(every),
+            key="shown",
+            on_change=lambda: show_models(st.session_state["shown"], every),
+        )
+        if len(models) < len(every):
+            st.button("Show all", key="show_all", on_click=show_models, args=((), every))
+
+
+def show_models(models: Collection[str], every: Collection[str]) -> None:
+    """Write the models to show into the URL; all, and none, do not count as a choice."""
+    mark_picked()
+    if len(models) in (0, len(every)):
+        st.query_params.pop("shown", None)
+    else:
+        st.query_params["shown"] = BETWEEN.join(models)
+
+
+def pinned(subject: PageSubject, default: str) -> str:
+    """Return the model whose worst mistake is shown: that of the URL, else the last one viewed, else `default`."""
+    linked = st.query_params.get("model", "")
+    if linked in subject.models:
+        carry("model", linked)
+        return linked
+    if linked and linked not in page_subject(subject.key).models:
+        report_missing("Model", "model", linked)
+        del st.query_params["model"]
+    return carried("model", subject.models, default or subject.models[0])
+
+
+def pin(model: str) -> None:
+    """Write the selected model into the URL."""
+    mark_picked()
+    carry("model", model)
+    st.query_params["model"] = model
+
+
+def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
+    """Draw the popover with all that changes the figure, and return its data."""
+    sides = views.tradeoff.trade_off_sides(subject.probe)
+    with st.popover(
+        "How it is measured", icon=":material/function:", key="measured", type="tertiary"
+    ):
+        st.markdown(subject.presentation.sentence)
+        names = {name: subject.metrics[name].label for name in sides.ups}
+        up = choose("Alert, measured by", "up", names, sides.ups[0], segments=True)
+        unit = frame.unit(subject)
+        averaging = frame.averaging(subject)
+        shows_published = _pick_published(subject, unit)
+        for metric in (subject.metrics[sides.down], subject.metrics[up]):
+            tables.explain(metric)
+        quiet(HOW_TO_READ)
+        quiet(
+            "Hollow: as published, on other pictures. A model is fooled where the wrong caption scores at least as "
+            "high as the true one."
+        )
+    return view(data.trade_off_data, subject.question_set, up, averaging, unit, shows_published)
+
+
+def _pick_published(subject: PageSubject, unit: str) -> bool:
+    """Return whether to show the paper's models, which have only cosines; where the question set has kinds of edit
+    that the paper does not have, they are hidden at first.
+    """
+    if unit != "cosine" or subject.probe != "lgip":
+        return False
+    default = "hidden" if view(views.estimates.mixed_kinds, subject.question_set) else "shown"
+    label, help_ = "Published models", PUBLISHED_HELP
+    return choose(label, "printed", PUBLISHED, default, segments=True, help_=help_) == "shown"
+
+
+def _draw_share(subject: PageSubject, trade_off: TradeOffData) -> None:
+    """The popover with the link and the files."""
+    with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
+        st.html(tag("p", "Link", class_="vp-part"))
+        quiet("Works wherever this dashboard runs with the same results.")
+        st.code(address(), language=None, wrap_lines=True)
+        st.html(tag("p", "Files", class_="vp-part"))
+        with st.container(horizontal=True):
+            export.download(
+                view(
+                    views.tradeoff.trade_off_by_type,
+                    subject.question_set,
+                    trade_off.up.name,
+                    trade_off.averaging,
+                    trade_off.unit,
+                ),
+                "tradeoff",
+            )
+            export.report_button(subject)
+
+
+def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collection[str]) -> None:
+    """The figure, and below it the models outside of its frame. A click selects a model; a box or a lasso shows
+    only the models inside.
+    """
+    selectable_chart(
+        lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
+        "tradeoff",
+        data.alternative(trade_off, subject.names),
+        lambda: _select(page_subject(subject.key).models),
+        BETWEEN.join(sorted(named)),
+    )
+    for note in data.edge_notes(trade_off, subject.names):
+        quiet(note)
+
+
+def _select(every: Collection[str]) -> None:
+    models, is_area = selected("tradeoff")
+    names = [str(values[0]) for values in models]
+    if is_area and names:
+        show_models(list(dict.fromkeys(names)), every)
+    elif names:
+        pin(names[0])
+
+
+def _draw_models(subject: PageSubject, trade_off: TradeOffData, model: str) -> None:
+    """The models as buttons with their values: the figure's text alternative, and its keys."""
+    labels = model_labels(subject.models)
+    values = {point.model: number(point.y, trade_off.y_unit) for point in trade_off.points}
+    models = [point.model for point in trade_off.points]
+    st.session_state["pinned"] = model
+    with st.container(key="models"):
+        st.pills(
+            "Models: select one for its worst mistake",
+            models,
+            format_func=lambda name: f"{plain(labels(name))} {values[name]}",
+            key="pinned",
+            required=True,
+            on_change=lambda: pin(st.session_state["pinned"]),
+        )
+    quiet(data.arms_note(trade_off))
+    rules = [
+        f".st-key-pinned button:nth-of-type({nth})::before "
+        f'{{ content: "{SHAPES[subject.looks[name].symbol]}"; color: {subject.looks[name].css}; }}'
+        for nth, name in enumerate(models, 1)
+    ]
+    place = data.place_of_mark(trade_off, model)
+    rules.append(
+        f".st-key-tradeoff .scatterlayer > .trace:nth-of-type({place}) .point "
+        "{ stroke: var(--vp-press) !important; stroke-width: 7px !important; paint-order: stroke; }"
+    )
+    st.html(f"<style>{' '.join(rules)}</style>")
+
+
+def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: str) -> None:
+    """The selected model: the wrong caption that fools it most, both its values, and the link to all others."""
+    name = subject.names[model]
+    st.html(str(htpy.h2(".vp-model")[embed(mark(subject.looks[model])), htpy.bdi[name]]))
+    failures = data.failures(trade_off.up, model)
+    wall_cards, _, _ = view(views.wall.wall, subject.question_set, failures, 1, 1, True)
+    kind = subject.presentation.kind(failures.kind)
+    if wall_cards:
+        card = wall_cards[0]
+        quiet("Its worst mistake:")
+        for image in card.images[:1]:
+            source = large_picture(image, LARGE) or addresses(store().root, [image]).get(image, "")
+            picture = htpy.img(src=source, alt=card.true_text)
+            missing = htpy.p(".vp-quiet")[Picture.from_name(image).path.name]
+            st.html(str(htpy.div(".vp-picture")[picture if source else missing]))
+            if credit := credit_line(image):
+                st.html(str(credit))
+        st.html(drawer.captions(card, kind))
+    else:
+        quiet("No wrong caption fools it here.")
+    point = next(point for point in trade_off.points if point.model == model)
+    rows = (
+        (trade_off.up, with_interval(point.y, point.y_low, point.y_high, trade_off.y_unit)),
+        (trade_off.down, with_interval(point.x, point.x_low, point.x_high, trade_off.x_unit)),
+    )
+    cells = (htpy.tr[htpy.th(scope="row")[metric.label], htpy.td[value]] for metric, value in rows)
+    st.html(str(htpy.table(".vp-values")[cells]))
+    if n_fooled := counts(subject, failures)["fooled"]:
+        several = (
+            f"the {n_fooled:,} wrong captions that fool"
+            if n_fooled > 1
+            else "the wrong caption that fools"
+        )
+        with st.container(key="failures"):
+            query = case_links.query(subject, failures)
+            st.page_link(page_file("explore"), label=f"See {several} it", query_params=query)
+
+
+def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
+    """The data behind the figure."""
+    with fold("kinds", "By kind of wrong caption", ":material/grid_view:") as is_open:
+        if is_open:
+            _draw_types(subject, trade_off)
+            left, right = st.columns(2, gap="large")
+            with left:
+                st.subheader("Weak and strong flips", anchor=False)
+                _draw_strength(subject, trade_off)
+            with right:
+                st.subheader("Simple and advanced rewordings", anchor=False)
+                _draw_wordings(subject, trade_off)
+    with fold("numbers", "The numbers", ":material/function:") as is_open:
+        if is_open:
+            table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
+            export.download(table, "numbers")
+    if subject.probe == "lgip":
+        with fold("paper", "Beside the paper", ":material/menu_book:") as is_open:
+            if is_open:
+                papers.draw_table(subject)
+    with fold("details", "Details", ":material/data_object:") as is_open:
+        if is_open:
+            frame.notes(subject)
+            tables.about(subject.question_set)
+
+
+def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
+    """The trade-off once for each type of wrong caption, on the same axes, each with links to its cases."""
+    by_type = view(
+        data.trade_offs_by_type,
+        subject.question_set,
+        trade_off.up.name,
+        trade_off.averaging,
+        trade_off.unit,
+        bool(trade_off.printed),
+    )
+    if not by_type:
+        quiet("These models were not tested with both rewordings and flips.")
+        return
+    marks = [
+        htpy.span[embed(mark(subject.looks[model])), f" {subject.names[model]} \u2003 "]
+        for model in subject.models
+    ]
+    published = "hollow: published" if trade_off.printed else ""
+    st.html(str(htpy.p(".vp-small")[marks, published]))
+    types = [name for name in KINDS if name in by_type]
+    for start in range(0, len(types), MOST_PANELS):
+        row = types[start : start + MOST_PANELS]
+        for column, name in zip(st.columns(len(row)), row, strict=True):
+            with column:
+                st.markdown(f"**{KINDS[name]}**")
+                _draw_panel(subject, by_type[name], name)
+    quiet(HOW_PANELS)
+
+
+def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
+    figure = data.trade_off_figure(of_type, subject.looks, subject.names, is_panel=True)
+    alt = f"{KINDS[name]}: a mark per model, as in the large figure."
+    failures = {
+        model: Filter(model, COMBINED)
+        if name == COMBINED
+        else data.failures(of_type.up, model, name)
+        for model in subject.models
+    }
+    for point in chart(figure, f"type_{name}", alt, True):
+        if model := point.get("customdata"):  # published models have no cases
+            query = case_links.query(subject, failures[str(model[0])])
+            st.switch_page(page_file("explore"), query_params=query)
+    with st.popover("Failures", icon=":material/image_search:", width="stretch"):
+        for model, case_filter in failures.items():
+            query = case_links.query(subject, case_filter)
+            label = plain(subject.names[model])
+            st.page_link(page_file("explore"), label=label, query_params=query)
+
+
+def _named_looks(subject: PageSubject) -> Looks:
+    """Return the looks of the shown models by their display names."""
+    return {subject.names[model]: subject.looks[model] for model in subject.models}
+
+
+def _draw_strength(subject: PageSubject, trade_off: TradeOffData) -> None:
+    """The upward metric on weak, medium and strong flips."""
+    question_set, up, names = subject.question_set, trade_off.up, subject.names
+    if "strength_bin" not in view(views.estimates.slices, question_set):
+        quiet("This run has no flips, so strength is not defined.")
+        return
+    table = view(
+        *(views.estimates.estimates, question_set, "strength_bin"),
+        *(trade_off.averaging, trade_off.unit),
+    )
+    table = table.loc[table["metric"] == up.name].replace({"model": dict(names)})
+    figure = charts.tradeoff.curves(
+        table,
+        up,
+        trade_off.unit,
+        _named_looks(subject),
+        {name: value_label(name) for name in STRENGTHS},
+        "How strong the flip is",
+        published_values("lgip", 5, up.name) if trade_off.printed else None,
+        names.get(st.query_params.get("model", ""), ""),
+    )
+    alt = f"{up.label} for weak, medium and strong flips, a line per model."
+    models = {display_name: model for model, display_name in names.items()}
+
+    def target(display_name: str, name: str) -> Filter | None:
+        model = models.get(display_name, "")
+        return case_links.slice_filter(subject, model, up.kinds, STRENGTH, name)
+
+    case_links.open_clicked(chart(figure, "strength", alt, True), subject, target)
+    quiet(HOW_STRENGTH + ARMS.strip())
+
+
+def _draw_wordings(subject: PageSubject, trade_off: TradeOffData) -> None:
+    """The movement of the score under simple and under advanced rewordings."""
+    down = trade_off.down
+    table = view(
+        *(views.estimates.estimates, subject.question_set, "subtype"),
+        *(trade_off.averaging, trade_off.unit),
+    )
+    table = table.loc[table["metric"] == down.name].dropna(subset=["value"])
+    rows = {name: words for name, words in WORDINGS.items() if name in set(table["slice"])}
+    if not rows:
+        quiet("This run has no rewordings.")
+        return
+    controls = [model for model in subject.models if is_control(model)]
+    left_out = controls if len(controls) < len(subject.models) else []
+    table = table.loc[~table["model"].isin(left_out)].replace({"model": dict(subject.names)})
+    figure = charts.dots.dots(table, down, trade_off.unit, rows, _named_looks(subject))
+    if trade_off.printed:
+        published = published_values("lgip", 4, down.name)
+        charts.tradeoff.beside(figure, published, list(rows), trade_off.x_unit)
+    chart(figure, "wordings", f"{down.label} of simple and advanced rewordings, a mark per model.")
+    names = listed([subject.names[model] for model in left_out])
+    squeezed = f" Not drawn, because it would squeeze the others: {names}." if left_out else ""
+    quiet(HOW_WORDINGS + ARMS.strip() + squeezed)
