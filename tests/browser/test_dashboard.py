@@ -37,8 +37,10 @@ def test_an_address_of_before_gets_the_whole_frame_on_a_fresh_server(page):
 
 def test_the_trade_off_and_a_table_of_lab_have_every_model(page, url: str):
     visit(page, url + TRADEOFF)
-    assert set(page.locator(".models .word").all_inner_texts()) == NAMES
-    assert page.locator(".spot.mark").count() == len(NAMES)
+    models = page.locator(".st-key-pinned button").all_inner_texts()
+    assert {text.rpartition(" ")[0].rpartition(" ")[0] for text in models} == NAMES
+    bars = page.locator(".st-key-tradeoff .scatterlayer .trace:has(.errorbar)")
+    assert bars.count() == len(NAMES)
     visit(page, f"{url}/breakdown?set={SETS['lgip']}")
     titles = " ".join(page.locator(".vp-table thead th").all_text_contents())
     assert all(name in titles for name in NAMES)
@@ -126,39 +128,43 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, stored: Store)
     assert page.locator(".st-key-map_cards button.card").count() > 0
 
 
-def test_a_mark_of_the_trade_off_pins_its_worst_mistake_and_the_button_opens_what_fools_it(
+def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_the_link_opens_what_fools_it(
     page, url: str
 ):
     visit(page, url + TRADEOFF)
-    page.locator(".spot.mark[data-model='demo:weak']").click()
+    marks = page.locator(".st-key-tradeoff .scatterlayer .trace:has(.errorbar)")
+    page.evaluate("window.chart = document.querySelector('.st-key-tradeoff .js-plotly-plot')")
+    marks.last.locator(".point").click(force=True)  # the one with the lowest positive rate
     page.wait_for_url("**/tradeoff?*model=demo*weak*")
     idle(page)
-    assert page.locator(".example h2").inner_text() == "Half-trained"
-    assert page.locator(".example img").get_attribute("alt")
-    said = page.locator(".press").inner_text()
-    page.locator(".press").click()
+    assert page.evaluate("window.chart.isConnected")  # the figure is not drawn again: zoom stays
+    assert page.locator("h2.vp-model bdi").inner_text() == "Half-trained"
+    assert page.locator(".vp-picture img").get_attribute("alt")
+    link = page.get_by_role("link", name=re.compile("wrong captions that fool it"))
+    words = link.inner_text()
+    link.click()
     page.wait_for_url("**/explore?*model=demo*weak*")
     idle(page)
-    heading = page.get_by_role("heading", name=re.compile("lies? believed, on")).inner_text()
-    assert heading.partition(" lies")[0] in said
+    heading = page.get_by_role("heading", name=re.compile("believed, on")).inner_text()
+    assert heading.split()[0] in words
 
 
-def test_the_list_of_the_trade_off_is_one_stop_of_the_keyboard_and_keeps_it(page, url: str):
+def test_a_box_on_the_trade_off_keeps_the_models_inside_and_the_toolbar_exports(page, url: str):
     visit(page, url + TRADEOFF)
-    first = page.locator(".model").first.get_attribute("data-model")
-    page.locator(".model[tabindex='0']").focus()
-    page.keyboard.press("Home")
-    page.keyboard.press("ArrowRight")
-    assert page.locator(".model[tabindex='0']").count() == 1
-    second = page.locator(".model").nth(1)
-    assert page.locator(".example h2").inner_text() == second.locator(".word").inner_text()
-    assert second.get_attribute("data-model") != first
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/tradeoff?*model=*")
+    page.locator(".st-key-tradeoff [data-title='Box Select']").click()
+    area = page.locator(".st-key-tradeoff .nsewdrag").bounding_box()
+    left, top = area["x"] + 2, area["y"] + 2
+    page.mouse.move(left, top)
+    page.mouse.down()
+    page.mouse.move(left + area["width"] / 2, top + area["height"] / 2, steps=4)
+    page.mouse.move(left + 0.8 * area["width"], top + area["height"] - 4, steps=4)
+    page.mouse.up()
+    page.wait_for_url("**/tradeoff?*shown=*")
     idle(page)
-    focused = "() => document.activeElement.shadowRoot?.activeElement?.dataset.model"
-    assert page.evaluate(focused) == second.get_attribute("data-model")
-    assert page.locator(".model[aria-pressed='true']").count() == 1
+    assert 1 < page.locator(".st-key-pinned button").count() < len(NAMES)
+    with page.expect_download() as waiting:
+        page.locator(".st-key-tradeoff [data-title*='Download plot']").click()
+    assert waiting.value.suggested_filename == "vlprobe_tradeoff.svg"
 
 
 def test_the_cases_that_are_shown_are_downloaded(page, url: str, stored: Store):

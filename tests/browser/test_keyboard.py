@@ -86,16 +86,16 @@ def test_compare_s_rows_choose_the_pictures_below(page, url: str):
     tab_to(page, "button.card")
 
 
-def test_the_trade_off_s_list_pins_a_model_and_leads_to_what_fools_it(page, url: str):
+def test_the_trade_off_s_list_selects_a_model_and_leads_to_what_fools_it(page, url: str):
     visit(page, url + SCREENS["tradeoff"])
-    tab_to(page, ".model")
-    for key in ("Home", "ArrowRight", "Enter"):
+    model = ".st-key-pinned button"
+    tab_to(page, model)
+    for key in ("ArrowRight", "Enter"):
         page.keyboard.press(key)
     page.wait_for_url("**/tradeoff?*model=*")
     idle(page)
-    assert page.evaluate(ACTIVE, ".model[aria-pressed=true]")
-    page.keyboard.press("Tab")
-    assert page.evaluate(ACTIVE, ".press")
+    assert page.evaluate(ACTIVE, f"{model}[aria-checked=true], {model}[aria-pressed=true]")
+    tab_to(page, ".st-key-failures a")
     page.keyboard.press("Enter")
     page.wait_for_url("**/explore?*model=*")
 

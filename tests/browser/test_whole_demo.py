@@ -21,7 +21,9 @@ def test_one_button_takes_an_empty_cache_to_results(tmp_path: Path, driver):
         idle(page)
         assert page.get_by_text("See the failures").is_visible()
         visit(page, url + "/tradeoff")
-        assert page.locator(".area").is_visible(), page.locator("main").inner_text()
+        assert page.locator(".st-key-tradeoff .scatterlayer").is_visible(), page.locator(
+            "main"
+        ).inner_text()
         assert page.outside == []
 
 
