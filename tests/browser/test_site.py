@@ -13,6 +13,7 @@ from vlprobe.runs.run import execute
 from vlprobe.storage import display_names, shipped
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
+from vlprobe.surfaces.report import report
 from vlprobe.surfaces.site import bundle
 from vlprobe.surfaces.site.subject import Limits
 
@@ -35,6 +36,7 @@ def hostile_site(folder, hostile_key, tmp_path_factory) -> Path:
     output = here / "hostile site"
     question_sets = [views.runs.question_set(store, hostile_key)]
     bundle.write(bundle.site(store, question_sets, Limits(may_publish=True)), output)
+    (here / "report.html").write_text(report.report(store, question_sets[0]), encoding="utf-8")
     return output
 
 
@@ -57,7 +59,7 @@ def opened(page, site: Path, address: str) -> None:
     page.mouse.move(0, 0)  # where the page before left it, something may be
     page.goto("about:blank")
     page.goto(f"{site.as_uri()}/{address}")
-    page.wait_for_selector(READY)
+    page.wait_for_selector(READY, state="attached")  # hidden where a report shows its numbers
     assert page.evaluate("window.ran") is None
     width = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     scroll, client = page.evaluate(width)
@@ -73,20 +75,18 @@ def test_hostile_captions_are_text_on_every_page_of_a_site(offline, hostile_site
     opened(offline, hostile_site, "explore.html#outcome=all&model=m0")
     cards = offline.locator("button.card")
     assert cards.count() == len(HOSTILE_CAPTIONS) // 2  # two captions a picture
-    filters = offline.locator("summary", has_text="Filters")
+    offline.locator("summary", has_text="Filters").click()
     for caption in HOSTILE_CAPTIONS:
-        filters.click()
         offline.get_by_role("searchbox").fill(caption[:100])
         offline.wait_for_function(
             "document.querySelector('.wall-place').shadowRoot.querySelectorAll('button.card').length === 1"
         )
-        offline.keyboard.press("Escape")
         cards.first.click()
-        offline.locator("dialog .told").first.wait_for()
-        told = offline.locator("dialog .told").all_inner_texts()
+        offline.locator("dialog .vp-told").first.wait_for()
+        told = offline.locator("dialog .vp-told").all_inner_texts()
         assert any(caption.strip()[-40:] in text for text in told)
         offline.wait_for_function(
-            "document.querySelector('dialog .picture').naturalWidth === 64"
+            "document.querySelector('dialog img').naturalWidth === 64"
         )  # the file is read after the dialog is drawn
         assert offline.evaluate("window.ran") is None
         offline.keyboard.press("Escape")
@@ -101,16 +101,14 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     tops = row.evaluate_all("all => all.map((e) => e.getBoundingClientRect().bottom)")
     assert max(tops) - min(tops) < 20  # one row, as the dashboard has it
     offline.locator("summary", has_text="Filters").click()
-    tied = offline.get_by_role("button", name="Tied")
-    tied.focus()
-    offline.keyboard.press("Enter")
+    outcome = offline.get_by_label("Outcome")
+    outcome.focus()
+    offline.keyboard.type("Tied")
     offline.wait_for_function(
         "document.querySelector('.wall-place').shadowRoot.querySelector('h1').textContent.includes('exactly as high')"
     )
-    assert offline.evaluate("document.activeElement.textContent") == "Tied"
+    assert offline.evaluate("document.activeElement.ariaLabel") == "Outcome"
     assert offline.locator("summary").inner_text().startswith("Filters (1)")
-    offline.locator("h1").first.click()
-    assert not offline.locator("details.filters[open]").count()
     offline.locator("button.card").first.click()
     where = offline.locator("dialog .steps span")
     where.wait_for()
@@ -138,7 +136,7 @@ def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_
     assert "row=" in offline.url
     if offline.locator(".facing button.card").count():
         offline.locator(".facing button.card").first.click()
-        offline.locator("dialog .told").nth(1).wait_for()
+        offline.locator("dialog .vp-told").nth(1).wait_for()
         offline.keyboard.press("Escape")
     opened(offline, hostile_site, "tradeoff.html")
     offline.locator("button.model").last.click()
@@ -154,6 +152,35 @@ def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_
     offline.wait_for_selector(READY)
 
 
+def test_a_report_has_the_pages_in_one_file_and_prints_its_numbers(offline, hostile_site):
+    folder = hostile_site.parent
+    for width in (390, 1280):
+        offline.set_viewport_size({"width": width, "height": 844})
+        for page in ("index", "explore&outcome=all", "compare", "tradeoff", "present", "numbers"):
+            opened(offline, folder, f"report.html#page={page}")
+            assert width == 390 or severe_violations(offline) == []
+    numbers = offline.locator(".numbers")
+    assert numbers.is_visible() and HOSTILE_CAPTIONS[0] in numbers.inner_text()
+    offline.get_by_role("link", name="Explore").click()
+    offline.locator("button.card").first.click()
+    offline.locator("dialog .vp-told").first.wait_for()
+    offline.wait_for_function("document.querySelector('dialog img').naturalWidth === 64")
+    assert not numbers.is_visible()
+    offline.keyboard.press("Escape")
+    offline.emulate_media(media="print")
+    assert numbers.is_visible() and not offline.locator("main").is_visible()
+    offline.emulate_media(media="screen")
+
+
+def test_a_report_shows_its_numbers_without_scripts(blank, hostile_site):
+    context = blank.context.browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto((hostile_site.parent / "report.html").as_uri())
+    assert page.get_by_role("heading", name="The numbers").is_visible()
+    assert page.locator(".numbers img").first.is_visible()
+    context.close()
+
+
 @pytest.mark.full
 def test_every_page_of_every_shipped_question_set_opens_from_the_disk(offline, tmp_path):
     store = StoreAboveShipped(tmp_path / "cache", shipped.FOLDER)
@@ -161,7 +188,7 @@ def test_every_page_of_every_shipped_question_set_opens_from_the_disk(offline, t
     sets = [views.runs.question_set(store, key) for key in keys]
     bundle.write(bundle.site(store, sets, Limits(n_cases=2)), tmp_path / "site")
     opened(offline, tmp_path / "site", "index.html")
-    index = offline.evaluate("window.vlprobe.tables.index")
+    index = offline.evaluate("table('index')")
     pages = [
         f"{page}.html#set={one['key']}&kind={kind['key']}"
         for one in index["sets"]
@@ -174,7 +201,7 @@ def test_every_page_of_every_shipped_question_set_opens_from_the_disk(offline, t
         assert offline.locator("h1").first.inner_text().strip()
         if page.startswith(("explore", "compare")) and offline.locator("button.card").count():
             offline.locator("button.card").first.click()
-            offline.locator("dialog .bars li").nth(5).wait_for()
+            offline.locator("dialog .vp-bars li").nth(5).wait_for()
             width = "dialog => [dialog.scrollWidth, dialog.clientWidth]"
             scroll, client = offline.locator("dialog").evaluate(width)
             assert scroll <= client, page

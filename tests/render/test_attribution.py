@@ -6,13 +6,13 @@ from functools import cache
 import pytest
 from click.testing import CliRunner
 
+from tests.surfaces.test_site import all_text
 from vlprobe import views
 from vlprobe.cli.main import main
 from vlprobe.dashboard import components
 from vlprobe.datasets import bundled, credits
 from vlprobe.render import attribution, case_lines, home, tradeoff, wall
 from vlprobe.render.charts.styles import styles
-from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import drawer as html_drawer
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.slides import deck, values
@@ -26,7 +26,7 @@ from vlprobe.surfaces.notebook.objects import Results
 from vlprobe.surfaces.report import slides as slides_file
 from vlprobe.surfaces.report.case import case_page
 from vlprobe.surfaces.report.report import report
-from vlprobe.surfaces.site.cases import case_entries
+from vlprobe.surfaces.site.cases import case_entries, pictures
 from vlprobe.surfaces.site.shelf import Shelf
 from vlprobe.surfaces.site.subject import Limits, subject
 from vlprobe.types import Picture, PictureEdit, Publication
@@ -124,7 +124,7 @@ def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
     assert NOTE in page and "https://github.com/RAIVNLab/sugar-crepe" in page
     whole = report(STORE, question_set())
     assert NOTE in whole and "https://github.com/IMirandaM/BiVLC" in whole
-    n_pictures = whole.count("data:image/jpeg")
+    n_pictures = whole.count('<img src="data:image/webp')
     assert n_pictures and whole.count("vp-credit") >= 1
     assert "1.000" not in whole.split("About the questions")[0]  # no margin of an answer
 
@@ -134,11 +134,11 @@ def test_a_site_has_the_bundled_photographs_with_their_credit_and_without_being_
     about = subject(STORE, question_set(), shelf, Limits())
     numbers = [pictured().case, absent().case]
     with_picture, without = case_entries(about, "foil", numbers)
-    (shot,) = with_picture["case"]["shots"]
-    assert shot["source"] and shot["credit"]["page"] == credit().page
-    assert with_picture["case"]["credit"] == ""  # not twice
-    (shot,) = without["case"]["shots"]
-    assert (shot["source"], shot["credit"]) == ("", not_bundled())
+    shown = with_picture["case"]["pictures"]
+    assert f'data-src="{shelf.key(pictured().images[0])}"' in shown and credit().page in shown
+    assert credit().page not in with_picture["case"]["rest"]  # not twice
+    shown = without["case"]["pictures"]
+    assert "<img" not in shown and f'href="{not_bundled()["page"]}"' in shown
     assert shelf.n_held_back == 0
 
 
@@ -169,14 +169,7 @@ def _published(run: views.records.RunRow, publication: Publication) -> views.rec
 
 
 def test_the_pictures_of_a_case_have_their_credit():
-    card = pictured()
-    table = views.cases.answers(STORE, question_set(), [card.case])
-    answers = views.records.answer_records(table)[card.case]
-    (row,) = views.records.records(
-        views.records.CaseRow, views.cases.questions(STORE, question_set(), [card.case])
-    )
-    shot = html_cards.shots(row, KIND, answers[GPT4V], 300)
-    assert credit().page in shot
+    assert credit().page in pictures(pictured(), KIND, str)
 
 
 @pytest.fixture(scope="module")
@@ -212,8 +205,8 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
         store, views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()
     )
     (entry,) = case_entries(about, kind, [card.case])
-    shown = {each["page"] for strip in entry["case"]["strips"] for each in strip[3]}
-    assert shown == pages
+    shown = entry["case"]["captions"]
+    assert {page for page in pages if page in shown} == pages
     whole = report(store, views.runs.question_set(store, keys["prsm"]))
     assert "vp-strip" in whole and "Photos: " in whole
 
@@ -298,11 +291,7 @@ def test_every_photograph_of_a_written_site_has_its_credit_and_so_has_the_file_o
     command = ["--cache", str(tmp_path / "cache"), "site", str(tmp_path / "site"), "--cases", "12"]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output
-    written = "".join(
-        path.read_text()
-        for path in (tmp_path / "site").rglob("*")
-        if path.suffix in (".js", ".html")
-    )
+    written = all_text(tmp_path / "site")
     photographs = {name for name in credits.bundled_credits() if f'"{name}"' in written}
     assert len(photographs) >= 8  # those of the failures of five models
     for name in photographs:

@@ -13,7 +13,6 @@ from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts, numbers
 from vlprobe.render import marks as model_marks
 from vlprobe.render.html import elements
-from vlprobe.surfaces.report import figures
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 UP = BY_NAME["positive_rate"]
@@ -125,8 +124,9 @@ def test_looks_are_the_same_in_another_process_and_on_another_machine():
 
 def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
     assert len(set(elements.SHAPES.values())) == len(charts.styles.SYMBOLS)
-    drawn = {str(figures._mark(symbol, 9, 9, "red")) for symbol in charts.styles.SYMBOLS}
-    assert len(drawn) == len(charts.styles.SYMBOLS)
+    assert len({model_marks.PATHS[symbol] for symbol in charts.styles.SYMBOLS}) == len(
+        charts.styles.SYMBOLS
+    )
     go.Figure(
         go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts.styles.SYMBOLS})
     )  # refuses unknown ones

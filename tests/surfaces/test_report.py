@@ -1,7 +1,6 @@
-"""A report, a case and a selection as files: they say what the views say, fetch and run nothing, and escape all."""
+"""A report, a case and a selection as files: they say what the views say, fetch nothing, and escape all."""
 
 import csv
-import html
 import io
 import json
 import math
@@ -15,16 +14,17 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from tests.surfaces.test_site import unpacked
 from vlprobe import views
 from vlprobe.cli.main import main
-from vlprobe.render import charts, numbers
+from vlprobe.render import numbers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.report import case as report_case
-from vlprobe.surfaces.report import figures, front, report, selection
+from vlprobe.surfaces.report import report, selection
 
 ONE, OTHER = "control:random", "guess"
 NASTY = 'A <script>alert(1)</script> "dog" & =cmd is on a bench.'
@@ -54,18 +54,30 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
-def stands_alone(text: str) -> None:
-    """The page has nothing that fetches or runs."""
+def stands_alone(text: str, runs: bool = False) -> None:
+    """The page has nothing that fetches, and nothing that runs but a report's own script, which its policy names."""
     page = Page(text)
-    assert not page.names & {"script", "link", "iframe", "object", "embed", "base", "form"}
-    assert all(source.startswith("data:image/jpeg;base64,") for source in page.fetched), (
-        page.fetched
-    )
+    assert not page.names & {"link", "iframe", "object", "embed", "base", "form"}
+    assert ("script" in page.names) == runs
+    pictures = ("data:image/jpeg;base64,", "data:image/webp;base64,")
+    assert all(source.startswith((*pictures, "#page=")) for source in page.fetched), page.fetched
     assert not re.search(
-        r"url\(|@import|javascript:", re.sub(r"data:image/jpeg;base64,[\w+/=]+", "", text)
+        r"url\(|@import|javascript:", re.sub(r"data:image/\w+;base64,[\w+/=]+", "", text)
     )
     assert page.policy.startswith("default-src 'none'")
-    assert "script-src" not in page.policy
+    scripts = re.findall(r"script-src [^;]+", page.policy)
+    assert ["sha256" in source and "unsafe" not in source for source in scripts] == [True] * runs
+
+
+def values(text: str) -> dict[str, dict]:
+    """The values of the pages of a report."""
+    written = re.findall(r'<script id="values" type="application/json">(.*?)</script>', text)
+    return unpacked(json.loads(*written))
+
+
+def static(text: str) -> str:
+    """The page of a report that needs no script."""
+    return text[text.index('<section class="numbers">') : text.index("<footer>")]
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +112,8 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
     asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
     text = report.report(every_probe, views.runs.question_set(every_probe, asked))
-    stands_alone(text)
-    words = "".join(Page(text).words)
+    stands_alone(text, runs=True)
+    words = "".join(Page(static(text)).words)
     for row in views.estimates.estimates(
         every_probe, views.runs.question_set(every_probe, asked)
     ).itertuples():
@@ -115,57 +127,75 @@ def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: s
 
 
 def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: Store, key: str):
-    text = report.report(noted, views.runs.question_set(noted, key))
-    stands_alone(text)
-    for model in (ONE, OTHER):
+    question_set = views.runs.question_set(noted, key)
+    text = report.report(noted, question_set)
+    stands_alone(text, runs=True)
+    tables = values(text)
+    flips = [name for name in tables if "-explore-" in name and tables[name]["lies"] == "lies"]
+    cases = [case for name in flips for case in tables[name]["cases"]]
+    for number, model in enumerate(question_set.ordered_models):
         worst, _ = views.cases.failures(
-            noted, views.runs.question_set(noted, key), views.filter.Filter(model), 1, report.WORST
+            noted, question_set, views.filter.Filter(model), 1, report.CASES
         )
-        for texts in worst["texts"]:
-            assert html.escape(texts[0]) in re.sub("</?(del|ins)>", "", text)
-    assert text.count("<img ") >= 2 * report.WORST
-    words = "".join(Page(text).words)
+        written = {tuple(case["texts"]) for case in cases if case["margins"][number] <= 0}
+        assert len(worst) and {tuple(texts) for texts in worst["texts"]} <= written
+    pictures = {case["case"]["frames"][0]["source"] for case in cases}
+    for chunk, _, place in (source.partition("/") for source in pictures):
+        assert tables[f"pictures-{chunk}"][int(place)].startswith("data:image/webp;base64,")
+    words = "".join(Page(static(text)).words)
     assert "Because <b>I</b> say so." in words
     assert "=odd" in words
     assert f"Against {OTHER}, picture by picture" in words
 
 
-def test_a_report_begins_with_the_verdict_its_chart_and_failures_of_different_pictures(
+def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_pictures(
     compared: Store, key: str
 ):
     question_set = views.runs.question_set(compared, key)
-    first, rest = report.report(compared, question_set).split("<h2>Who was asked</h2>")
+    first, rest = static(report.report(compared, question_set)).split("<h2>Who was asked</h2>")
     assert rest.startswith("<details><summary>")
     articles = first.split("<article>")[1:]
     pictures = [re.findall(r'src="([^"]+)"', article)[0] for article in articles]
-    assert 1 < len(pictures) <= front.FAILURES
+    assert 1 < len(pictures) <= report.FAILURES
     assert len(set(pictures)) == len(pictures)
-    assert first.count('class="vp-figure"') == 1
+    assert first.count('aria-label="Verdict"') == 1
     (kind, *_) = views.showcase.kinds(compared, question_set)
     kinds = pd.read_parquet(compared.files([key], "cases")[0])["kind"].to_numpy()
-    for run in question_set.runs:  # the chart's numbers, counted a case at a time
+    for run in question_set.runs:  # the numbers of the table, counted a case at a time
         margins = pd.read_parquet(compared.files([run.key], "scores")[0])["margin"].to_numpy()
         believed = [margin <= 0 for margin in margins[kinds == kind] if not math.isnan(margin)]
-        assert f">{numbers.number(sum(believed) / len(believed), 'rate')}</text>" in first
+        assert f"<td>{numbers.number(sum(believed) / len(believed), 'rate')} (" in first
 
 
 def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
-    text = report.report(nasty, views.runs.question_set(nasty, key))
+    text = static(report.report(nasty, views.runs.question_set(nasty, key)))
     first, _ = text.split("<h2>Who was asked</h2>")
     assert "<article>" in first
-    assert 'class="vp-figure"' not in first
+    assert 'aria-label="Verdict"' not in first
+
+
+def test_a_report_has_the_main_numbers_of_each_type(every_probe: Store):
+    sets = views.runs.question_sets(every_probe).set_index("probe")
+    question_set = views.runs.question_set(every_probe, sets.loc["lgip", "case_key"])
+    text = static(report.report(every_probe, question_set))
+    table = text[text.index('aria-label="Positive rate by type"') :].partition("</table>")[0]
+    estimates = views.estimates.estimates(every_probe, question_set, "subtype")
+    rates = estimates.loc[(estimates["metric"] == "positive_rate") & (estimates["n_items"] > 0)]
+    assert len(rates)
+    for row in rates.itertuples():
+        value = numbers.with_interval(row.value, row.low, row.high, "rate")
+        assert f"<td>{value}</td>" in table
 
 
 def test_a_caption_is_never_an_element(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
     asked = views.runs.question_set(nasty, key)
-    pages = [
-        report.report(nasty, asked),
-        report_case.case_page(nasty, asked, "control:constant", 0),
-    ]
-    for text in pages:
-        stands_alone(text)
+    whole = report.report(nasty, asked)
+    stands_alone(whole, runs=True)
+    case = report_case.case_page(nasty, asked, "control:constant", 0)
+    stands_alone(case)
+    for text in (static(whole), case):
         assert "<script>alert(1)" in "".join(Page(text).words)
 
 
@@ -335,33 +365,3 @@ def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):
     unknown = [place for place, case in enumerate(found) if case["margin"] is None]
     assert unknown
     assert [place for place, row in enumerate(rows) if row["margin"] == ""] == unknown
-
-
-def test_marks_of_a_figure_lie_where_their_numbers_are():
-    looks = charts.styles.styles(["a", "b"])
-    looks = {name: charts.styles.Look(color, "circle") for name, (color, _) in looks.items()}
-    metric = views.runs.metrics("lgip")["positive_rate"]
-    part = pd.DataFrame(
-        [("a", 0.25, 0.2, 0.3), ("b", 0.75, math.nan, math.nan)],
-        columns=["model", "value", "low", "high"],
-    )
-    drawn = str(figures.rows({"All <b>": part}, metric, "cosine", looks, {"All <b>": 0.5}))
-    places = [float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)]
-    guess = float(re.search(r'x1="([\d.]+)"[^>]*class="guess"', drawn)[1])
-    assert guess == pytest.approx(sum(places) / 2, abs=0.1)
-    ends = [float(x) for x in re.search(r"M([\d.]+) [\d.]+H([\d.]+)", drawn).groups()]
-    assert sum(ends) / 2 == pytest.approx(places[0], abs=0.1)
-    assert drawn.count("<path") == 1  # an interval that is unknown has no line
-    assert "All &lt;b&gt;" in drawn
-    assert "25.0 %" in drawn
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(0, 1), (0.013, 0.058), (-0.3, 0.2), (5, 5), (0, 0), (1e-7, 3e-7), (-9, 1e4)]
-)
-def test_an_axis_has_a_few_round_numbers_around_all(low: float, high: float):
-    ticks = figures._ticks(low, high)
-    assert ticks[0] <= low
-    assert ticks[-1] >= high
-    assert 2 <= len(ticks) <= 8
-    assert ticks == sorted(set(ticks))

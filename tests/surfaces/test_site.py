@@ -1,5 +1,7 @@
 """A site: its numbers are those of the stored answers, its words are data, what is private stays here."""
 
+import base64
+import gzip
 import html
 import itertools
 import json
@@ -23,7 +25,7 @@ from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.site import bundle, pages, scripts, shelf
+from vlprobe.surfaces.site import bundle, pages, shelf
 from vlprobe.surfaces.site.cases import credit
 from vlprobe.surfaces.site.subject import Limits
 from vlprobe.views.runs import QuestionSet
@@ -42,7 +44,29 @@ def tables(files: Mapping[str, bytes] | Path) -> dict[str, dict]:
         if path.startswith("data/"):
             name, text = content.decode().removesuffix(";\n").split("] = ", 1)
             values[json.loads(name.removeprefix("window.vlprobe.tables["))] = json.loads(text)
-    return values
+    return unpacked(values)
+
+
+def unpacked(values: Mapping[str, str | list[str]]) -> dict:
+    """Tables as a site or a report has them: JSON in gzip in base64, pictures as they are."""
+    return {
+        name: json.loads(gzip.decompress(base64.b64decode(table)))
+        if isinstance(table, str)
+        else table
+        for name, table in values.items()
+    }
+
+
+def all_text(files: Mapping[str, bytes] | Path) -> str:
+    """All values of a site and the rest of its files as text."""
+    if isinstance(files, Path):
+        files = {str(path): path.read_bytes() for path in files.rglob("*") if path.is_file()}
+    data = {
+        f"data/{Path(path).name}": content for path, content in files.items() if "data/" in path
+    }
+    return json.dumps(tables(data), ensure_ascii=False) + "".join(
+        content.decode() for content in files.values()
+    )
 
 
 def few() -> QuestionSet:
@@ -168,33 +192,34 @@ def test_a_site_is_all_that_its_pages_name_and_holds_no_markup_of_data(drawn):
 def test_a_component_becomes_a_function_and_stays_the_file_that_it_is():
     for page in pages.PAGES:
         for name, *parts in page.components:
-            text = (scripts.COMPONENTS / f"{name}.js").read_text("utf-8")
-            script = scripts.component(name, *parts)
+            text = (pages.COMPONENTS / f"{name}.js").read_text("utf-8")
+            script = pages.component(name, *parts)
             assert text.partition("export default function")[0].strip() in script
             assert "export " not in script
     for module in ("import a from 'b';\nexport default function () {}", "const a = 1;"):
         with pytest.raises(ValueError, match="imports nothing"):
-            scripts.classic(module)
+            pages.classic(module)
 
 
 def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp_path):
     said = call(cache, "site", str(tmp_path / "closed"), "--cases", "5").stderr
     assert "pictures stay here" in said
-    everything = b"".join(path.read_bytes() for path in (tmp_path / "closed").rglob("*.js"))
-    assert b"data:image/webp" not in everything and NOTE.encode() not in everything
-    assert b"ambiguous" not in everything
+    everything = all_text(tmp_path / "closed")
+    assert "data:image/webp" not in everything and NOTE not in everything
+    assert "ambiguous" not in everything and "is not part of this site" in everything
     for private in (
         str(cache),
         str(cache.parent),
         str(Path.home()),
         str(Store(cache).runs()[0]["run"]["dataset"]),
     ):
-        assert private.encode() not in everything
+        assert private not in everything
     words = ["site", str(tmp_path / "open"), "--set", Store(cache).runs()[0]["key"]]
     assert "stay here" not in call(cache, *words, "--with-notes", "--i-may-publish").stderr
     open_tables = tables(tmp_path / "open")
     assert any(
-        entry["case"]["note"] == NOTE for entry in open_tables[_explore(open_tables)]["cases"]
+        f">{NOTE}<" in entry["case"]["rest"]
+        for entry in open_tables[_explore(open_tables)]["cases"]
     )
     assert open_tables["pictures-0"][0].startswith("data:image/webp;base64,")
 
@@ -204,7 +229,7 @@ def _explore(stored: dict[str, dict]) -> str:
     return next(
         name
         for name, values in stored.items()
-        if "-explore-" in name and any(entry["case"]["note"] for entry in values["cases"])
+        if "-explore-" in name and any(NOTE in entry["case"]["rest"] for entry in values["cases"])
     )
 
 
@@ -218,7 +243,7 @@ def test_two_models_of_files_are_told_apart_without_their_folders(compared, tmp_
     files = bundle.site(store, [question_set], Limits(n_cases=1)).files
     names = [mark["name"] for mark in tables(files)["index"]["sets"][0]["models"]]
     assert {"own.pt", "own.pt (2)"} < set(names)
-    assert not any(b"secret" in content or b"/srv" in content for content in files.values())
+    assert "secret" not in all_text(files) and "/srv" not in all_text(files)
 
 
 def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_path, monkeypatch):

@@ -18,8 +18,8 @@ def report_button(stored: PageSubject) -> None:
         "text/html",
         icon=":material/description:",
         on_click="ignore",
-        help="One web page with the numbers, figures, worst failures with their pictures, notes and commands. "
-        "It opens without a network and runs nothing.",
+        help="One web page with Home, Explore, Compare and the other pages of these results, all numbers, notes and "
+        "commands. It opens without a network and sends nothing.",
     )
 
 

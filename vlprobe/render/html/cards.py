@@ -11,7 +11,6 @@ from types import MappingProxyType
 from vlprobe import views
 from vlprobe.datasets import bundled
 from vlprobe.errors import VlprobeError
-from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import cases
 from vlprobe.render.html.elements import column_heads, facts, model_label, tag
@@ -191,22 +190,6 @@ def source(name: str, side: int) -> str:
         return inline(jpeg(name, side))
     except VlprobeError:
         return ""
-
-
-def shots(case: CaseRow, kind: KindPresentation, answer: AnswerRow, side: int) -> str:
-    """The pictures of a case side by side, or a line that says why one cannot be shown."""
-    figures = []
-    for shot in cases.shots(case, kind, answer):
-        address = source(shot.name, side)
-        alt = html.escape(shot.label or case.texts[0])
-        image = f'<img src="{address}" alt="{alt}">'
-        if not address:
-            image = tag("div", missing(shot.name), class_="vp-missing")
-        label = tag("figcaption", shot.label, class_="vp-label") if shot.label else ""
-        css = " class=vp-wrong" if shot.wrong else ""
-        credit = credit_line(shot.name) or ""
-        figures.append(f"<figure{css}>{label}{image}{credit}</figure>")
-    return f'<div class="vp-shots">{"".join(figures)}</div>' if figures else ""
 
 
 def missing(name: str) -> str:

@@ -9,7 +9,6 @@ import html
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import cast
 
 from vlprobe.render import series
@@ -24,33 +23,6 @@ BEFORE = "Reworded, before it was made wrong"
 HIGHER = ' <span class="vp-higher">▲ scores higher</span>'
 HIGHEST = ' <span class="vp-higher">▲ highest</span>'
 NOT_FIRST = "Ranked 1st, should not win"
-
-
-@dataclass(frozen=True)
-class Shot:
-    """A picture of a case, its label, and whether it is framed as a wrong winner."""
-
-    name: str
-    label: str = ""
-    wrong: bool = False
-
-
-def shots(case: CaseRow, kind: KindPresentation, answer: AnswerRow) -> list[Shot]:
-    """The pictures above the texts of a case."""
-    if kind.body == "picture_search":
-        is_wrong, top = bool(answer.columns["top_altered"]), answer.text("top")
-        is_of_case = top.startswith("{") and json.loads(top)["path"] == case.images[0]
-        origin = "made of the right one" if is_of_case else "made of another picture"
-        label = NOT_FIRST if is_wrong else "Best of the mixed"
-        return [
-            Shot(case.images[0], f"The right picture: {_rank_text(answer)}"),
-            Shot(top, f"{label} ({origin})", is_wrong),
-        ]
-    if kind.body == "pair":
-        return [Shot(name, f"Picture {number}") for number, name in enumerate(case.images, 1)]
-    if kind.body in ("rankings", "series"):
-        return []
-    return [Shot(name) for name in case.images]
 
 
 def _rank_text(answer: AnswerRow) -> str:

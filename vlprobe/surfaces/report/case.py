@@ -4,7 +4,7 @@ import functools
 
 import htpy
 
-from vlprobe import views
+from vlprobe import __version__, views
 from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards
@@ -13,7 +13,11 @@ from vlprobe.render.html.embed import embed
 from vlprobe.render.words import presentations
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.report.page import commands, page
+from vlprobe.surfaces.page import self_contained
+from vlprobe.surfaces.report.report import commands, remark
+from vlprobe.surfaces.site.cases import pictures
+from vlprobe.surfaces.site.pages import style
+from vlprobe.views.filter import Filter
 from vlprobe.views.records import CaseRow, answer_records, records
 from vlprobe.views.runs import QuestionSet
 
@@ -39,6 +43,7 @@ def case_page(
     """
     probe, presentation = question_set.probe, presentations()[question_set.probe]
     (case,) = records(CaseRow, views.cases.questions(store, question_set, [number]))
+    (wall_card,) = views.wall.cards(store, question_set, Filter(model, case.kind), (number,))
     kind = presentation.kind(case.kind)
     answers = answer_records(views.cases.answers(store, question_set, [number]))[number]
     models = list(
@@ -46,34 +51,32 @@ def case_page(
     )
     annotated = annotations.read(store, question_set.key).current
     annotation = next((annotation for annotation in annotated if annotation.case == number), None)
-    thumbnail = functools.partial(cards.source, side=SMALL)
-    model_styles = styles(views.runs.models(store))
-    card = cards.card(
+    large, small = (functools.partial(cards.source, side=side) for side in (LARGE, SMALL))
+    looks = styles(views.runs.models(store))
+    scores = cards.card(
         case,
         presentation,
         answers,
         models,
-        model_styles,
-        thumbnail,
+        looks,
+        small,
         everything=True,
         beside=bool(second_model),
     )
-    run = question_set.run(model)
     origin = {"Dataset": question_set.runs[0].dataset, "Question set": question_set.key}
-    return page(
-        f"One case of {probe}",
-        [
-            htpy.p[kind.question],
-            htpy.p(".vp-quiet")[f"The verdict is that of {model}."],
-            published_line(question_set.runs),
-            htpy.article(".vp-one-case")[
-                embed(cards.shots(case, kind, answers[model], LARGE)),
-                htpy.div(".vp-card")[embed(card)],
-                annotation and embed(cards.chips(annotation.tags, annotation.note)),
-            ],
-            htpy.h2["What is known of it"],
-            embed(cards.about(case, probe, origin)),
-            htpy.h2["How to find it again"],
-            commands(cards.command(run.key, case)),
-        ],
-    )
+    title = f"One case of {probe}"
+    nodes = [
+        htpy.h1[title],
+        htpy.p[kind.question],
+        remark(f"The verdict is that of {model}."),
+        published_line(question_set.runs),
+        embed(pictures(wall_card, kind, large)),
+        htpy.div(".vp-card")[embed(scores)],
+        annotation and embed(cards.chips(annotation.tags, annotation.note)),
+        htpy.h2["What is known of it"],
+        embed(cards.about(case, probe, origin)),
+        htpy.h2["How to find it again"],
+        commands(cards.command(question_set.run(model).key, case)),
+        remark(f"Made by vlprobe {__version__}. This page fetches and runs nothing."),
+    ]
+    return self_contained(title, style(), htpy.main[nodes])

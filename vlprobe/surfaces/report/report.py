@@ -1,77 +1,91 @@
-"""A whole comparison as one web page: the question set, the models, the numbers, the failures, and how to reproduce
-them.
+"""A whole comparison as one web page: the site of one question set in one file, and a page of all numbers, notes and
+commands, which needs no script and is what a printer gets.
 """
 
-import functools
-import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import htpy
-import pandas as pd
 
 from vlprobe import registry, views
+from vlprobe.render import numbers as render_numbers
 from vlprobe.render.attribution import published_line
-from vlprobe.render.charts.styles import styles
-from vlprobe.render.html import cards, papers, tables
+from vlprobe.render.findings import verdict
+from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import compare as html_compare
-from vlprobe.render.html.elements import breakable, mark, ordered
+from vlprobe.render.html import drawer, papers, tables
+from vlprobe.render.html.elements import breakable, column_heads, model_label
+from vlprobe.render.html.elements import table as html_table
 from vlprobe.render.html.embed import embed
 from vlprobe.render.orders import order_sentences
-from vlprobe.render.sentences import counted
-from vlprobe.render.words import AVERAGED, INTERVALS, presentations, slice_order, value_label
-from vlprobe.storage import annotations
+from vlprobe.render.sentences import counted, sentence_names
+from vlprobe.render.showcase import heading
+from vlprobe.render.wall import BELIEVED
+from vlprobe.render.words import AVERAGED, INTERVALS, slice_order, value_label
+from vlprobe.storage import annotations, display_names
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.report import figures
-from vlprobe.surfaces.report.front import first_page
-from vlprobe.surfaces.report.page import commands, page, remark, table
-from vlprobe.surfaces.report.subject import LARGE, SMALL, UNIT, Subject
+from vlprobe.surfaces.site import bundle, pages
+from vlprobe.surfaces.site.cases import bars, pictures, strips
+from vlprobe.surfaces.site.shelf import Shelf
+from vlprobe.surfaces.site.subject import Limits, Subject, subject
 from vlprobe.types import POOLED
-from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import compare_metrics, leaders
 from vlprobe.views.papers import chances, remade
 from vlprobe.views.published import TABLES
-from vlprobe.views.records import CaseRow, answer_records, records
+from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import DEFAULT_SEED, QuestionSet
-from vlprobe.views.tradeoff import trade_off
+from vlprobe.views.wall import WallCard
 
-WORST = 4  # cases a model and kind of question
+UNIT = "cosine"
+CASES = 12  # of each model, kind and outcome
+FAILURES = 6  # cases on the page without scripts, each of another picture
 NOTED = 40  # cases with tags or a note
 
 
 def report(store: Store, question_set: QuestionSet) -> str:
-    """The report of one question set."""
-    subject = Subject(
-        store,
-        question_set,
-        models=tuple(ordered(question_set.models)),
-        presentation=presentations()[question_set.probe],
-        metrics=tables.metrics(question_set.probe),
-        chances=chances(store, question_set),
-        styles=styles(views.runs.models(store)),
-    )
-    return page(
-        question_set.label,
-        [
-            htpy.p[_with_bold(subject.presentation.sentence)],
-            published_line(question_set.runs),
-            map(remark, order_sentences(views.estimates.estimates(store, question_set), {})),
-            first_page(subject),
-            _models(subject),
-            _numbers(subject),
-            _figures(subject),
-            _differences(subject),
-            _worst_failures(subject),
-            _annotated(subject),
-            _published(subject),
-            htpy.h2["About the questions"],
-            embed(tables.facts(views.runs.facts(store, question_set))),
-            _reproduction(subject),
-        ],
-    )
+    """The report of one question set. All of it is for the reader: pictures, notes, and names of files, too."""
+    limits = Limits(CASES, with_notes=True, may_publish=True, n_baselines=1)
+    content = bundle.contents(store, [question_set], limits)
+    about = subject(store, question_set, Shelf(store.root, may_publish=True), limits)
+    return pages.one_file(question_set.label, content.pages, content.tables, _numbers_page(about))
+
+
+def _numbers_page(about: Subject) -> list[htpy.Node]:
+    store, question_set = about.store, about.question_set
+    estimates = views.estimates.estimates(store, question_set)
+    return [
+        htpy.p[_with_bold(about.presentation.sentence)],
+        published_line(question_set.runs),
+        map(remark, order_sentences(estimates, {})),
+        _verdict(about),
+        _failures(about),
+        _models(about),
+        _numbers(about),
+        _by_type(about),
+        _differences(about),
+        _annotated(about),
+        _published(about),
+        htpy.h2["About the questions"],
+        embed(tables.facts(views.runs.facts(store, question_set))),
+        _reproduction(about),
+    ]
+
+
+def remark(text: str) -> htpy.Element:
+    """A remark in smaller, greyer letters."""
+    return htpy.p(".vp-quiet.vp-small")[text]
+
+
+def commands(lines: str) -> list[htpy.Node]:
+    """Commands for a terminal, on lines of their own in the source of the page, too."""
+    return ["\n", htpy.pre[lines], "\n"]
+
+
+def _table(name: str, headings: Sequence[str], rows: Sequence[htpy.Element]) -> htpy.Node:
+    return embed(html_table(name, column_heads(headings), [str(row) for row in rows]))
 
 
 def _with_bold(markdown: str) -> list[htpy.Node]:
@@ -80,42 +94,100 @@ def _with_bold(markdown: str) -> list[htpy.Node]:
     return [htpy.strong[piece] if index % 2 else piece for index, piece in enumerate(pieces)]
 
 
-def _name(subject: Subject, model: str) -> list[htpy.Node]:
-    """A model's mark and its name, which may be broken."""
-    return [embed(mark(subject.styles[model])), " ", embed(breakable(model))]
+def _verdict(about: Subject) -> list[htpy.Node]:
+    """The verdict on the kind of question that Home shows first, and the shares behind it. A model without others is
+    compared with controls.
+    """
+    kind = about.presentation.kind(about.kinds[0])
+    models = about.rated if len(about.rated) > 1 else about.models
+    if len(models) < 2:
+        return []
+    comparison = views.paired_tests.compare_models(
+        about.store, about.question_set, models, about.kinds[0], UNIT
+    )
+    renamed = display_names.read(about.store)
+    names = sentence_names(models, renamed)
+    finding = verdict(comparison, kind, renamed)
+    rows = [
+        htpy.tr[
+            htpy.th(scope="row")[
+                embed(model_label(about.model_looks[each.model], names[each.model]))
+            ],
+            htpy.td[render_numbers.with_interval(each.share, each.low, each.high, comparison.unit)],
+        ]
+        for each in comparison.contestants
+    ]
+    happened = f"{kind.lies} {BELIEVED.get(kind.body, 'believed')}, lower is better"
+    share = "moved on average" if kind.is_movement else happened
+    return [
+        htpy.h2[finding.heading],
+        htpy.p[finding.detail],
+        _table("Verdict", ["Model", share[:1].upper() + share[1:]], rows),
+    ]
 
 
-def _models(subject: Subject) -> list[htpy.Node]:
+def _failures(about: Subject) -> list[htpy.Node]:
+    """Cases that fool most models, or move the first model most, each of another picture."""
+    kind_name, kind = about.kinds[0], about.presentation.kind(about.kinds[0])
+    model = views.showcase.headline_models(about.store, about.question_set)[0]
+    showcases = views.showcase.showcases(
+        about.store, about.question_set, kind_name, model, count=FAILURES
+    )
+    if not showcases:
+        return []
+    name = about.names[model]
+    words = f"What moves {name} most" if kind.is_movement else "What fools most models"
+    articles = [
+        htpy.article[
+            htpy.p[htpy.strong[" ".join(heading(each, kind, name))]], _case(about, each.card)
+        ]
+        for each in showcases
+    ]
+    return [
+        htpy.h3[f"{words}: {counted(len(articles), 'case')}"],
+        remark("Explore has more of them, for each model and type."),
+        htpy.div(".vp-grid")[articles],
+    ]
+
+
+def _case(about: Subject, card: WallCard, annotation: Annotation | None = None) -> list[htpy.Node]:
+    """A case as in the drawer, without its details."""
+    kind, address = about.presentation.kind(card.kind), about.shelf.address
+    return [
+        embed(pictures(card, kind, address)),
+        embed(drawer.captions(card, kind)),
+        embed(strips(card, kind, address)),
+        embed(bars(card, kind, about.model_looks, about.names)),
+        annotation and embed(html_cards.chips(annotation.tags, annotation.note)),
+    ]
+
+
+def _models(about: Subject) -> list[htpy.Node]:
     rows = []
-    for model in subject.models:
-        run = subject.question_set.run(model)
+    for model in about.models:
+        run = about.question_set.run(model)
         cells = [run.finished.replace("T", " ")[:16], f"{run.seconds:,.0f} s", run.key]
-        rows.append(
-            htpy.tr[
-                htpy.th(scope="row")[_name(subject, model)],
-                (htpy.td[cell] for cell in cells),
-                htpy.td(".vp-metric")[run.note or "-"],
-            ]
-        )
+        label = embed(model_label(about.model_looks[model], model))
+        note = htpy.td(".vp-metric")[run.note or "-"]
+        rows.append(htpy.tr[htpy.th(scope="row")[label], (htpy.td[cell] for cell in cells), note])
     return [
         htpy.h2["Who was asked"],
         htpy.details[
             htpy.summary[f"{counted(len(rows), 'model')}, and what their checks say"],
-            table("Models", ["Model", "Answered", "Took", "Run", "What to know"], rows),
+            _table("Models", ["Model", "Answered", "Took", "Run", "What to know"], rows),
         ],
     ]
 
 
-def _numbers(subject: Subject) -> list[htpy.Node]:
-    store, question_set = subject.store, subject.question_set
-    numbers = views.estimates.estimates(store, question_set)
+def _numbers(about: Subject) -> list[htpy.Node]:
+    store, question_set = about.store, about.question_set
     headline, unknown = tables.headline(
-        numbers,
-        subject.metrics,
+        views.estimates.estimates(store, question_set),
+        tables.metrics(question_set.probe),
         UNIT,
-        subject.models,
-        subject.styles,
-        subject.chances,
+        about.models,
+        about.model_looks,
+        chances(store, question_set),
         leaders(store, question_set),
     )
     return [
@@ -131,174 +203,82 @@ def _numbers(subject: Subject) -> list[htpy.Node]:
     ]
 
 
-def _figures(subject: Subject) -> list[htpy.Node]:
-    store, question_set = subject.store, subject.question_set
-    whole = views.estimates.estimates(store, question_set)
-    by_subtype = views.estimates.estimates(store, question_set, "subtype")
-    sections = []
-    for name in subject.presentation.main_metrics:
-        metric = subject.metrics[name]
-        groups = {"All": whole.loc[whole["metric"] == name]}
-        sliced = by_subtype.loc[by_subtype["metric"] == name]
-        for subtype in sorted({subtype for subtype in sliced["slice"] if subtype}, key=slice_order):
-            groups[value_label(subtype)] = sliced.loc[sliced["slice"] == subtype]
-        if groups["All"]["value"].count():
-            chance_levels = dict.fromkeys(groups, subject.chances.get(name, math.nan))
-            figure = figures.rows(groups, metric, UNIT, subject.styles, chance_levels)
-            sections.append(htpy.section[htpy.h3[metric.label], figure])
-    return [
-        htpy.h2["In pictures"],
-        _trade_off(subject),
-        htpy.div(".vp-figures")[sections],
-        remark("Lines through marks: 95 % intervals. Dotted: what guessing gets."),
-    ]
+def _by_type(about: Subject) -> list[htpy.Node]:
+    """The main metrics by type of case: a row a type, a column a model."""
+    estimates = views.estimates.estimates(about.store, about.question_set, "subtype")
+    by_metric: dict[str, dict[str, dict[str, EstimateRow]]] = {}
+    for row in records(EstimateRow, estimates):
+        if row.slice and row.n_items:
+            by_metric.setdefault(row.metric, {}).setdefault(row.slice, {})[row.model] = row
+    metrics = tables.metrics(about.question_set.probe)
+    nodes: list[htpy.Node] = []
+    for name in filter(by_metric.__contains__, about.presentation.main_metrics):
+        unit = render_numbers.unit_of(metrics[name], UNIT)
+        rows = []
+        for subtype in sorted(by_metric[name], key=slice_order):
+            cells = [by_metric[name][subtype].get(model) for model in about.models]
+            texts = [
+                render_numbers.with_interval(row.value, row.low, row.high, unit) if row else "-"
+                for row in cells
+            ]
+            head = htpy.th(scope="row")[value_label(subtype)]
+            rows.append(htpy.tr[head, (htpy.td[text] for text in texts)])
+        headings = ["Type", *(about.names[model] for model in about.models)]
+        nodes += [
+            htpy.h3[metrics[name].label],
+            _table(f"{metrics[name].label} by type", headings, rows),
+        ]
+    return [htpy.h2["By type"], *nodes, remark("In brackets: 95 % intervals.")] if nodes else []
 
 
-def _trade_off(subject: Subject) -> list[htpy.Node]:
-    """The scatter of the probe's trade-off, where it has one."""
-    sides = subject.presentation.trade_off
-    if sides is None:
+def _differences(about: Subject) -> list[htpy.Node]:
+    if len(about.models) < 2:
         return []
-    points = trade_off(subject.store, subject.question_set, sides.ups[0])
-    down, up = subject.metrics[sides.down], subject.metrics[sides.ups[0]]
-    return [
-        figures.scatter(points, down, up, UNIT, subject.styles),
-        remark(
-            "Left is steadier, up is more alert: the top left corner is ideal. Arms: 95 % intervals."
-        ),
-    ]
-
-
-def _differences(subject: Subject) -> list[htpy.Node]:
-    if len(subject.models) < 2:
-        return []
-    compared = compare_metrics(subject.store, subject.question_set, subject.models)
+    compared = compare_metrics(about.store, about.question_set, about.models)
     if not any(compared["verdict"]):
         return []
-    main_metrics = subject.presentation.main_metrics
+    main_metrics = about.presentation.main_metrics
+    metrics, looks = tables.metrics(about.question_set.probe), about.model_looks
     differences, _ = html_compare.differences(
-        compared,
-        subject.metrics,
-        UNIT,
-        subject.styles,
-        subject.chances,
+        compared, metrics, UNIT, looks, chances(about.store, about.question_set)
     )
     return [
-        htpy.h2[f"Against {subject.models[0]}, picture by picture"],
-        embed(html_compare.in_words(compared, subject.metrics, UNIT, subject.styles, main_metrics)),
+        htpy.h2[f"Against {about.models[0]}, picture by picture"],
+        embed(html_compare.in_words(compared, metrics, UNIT, looks, main_metrics)),
         embed(differences),
         remark(html_compare.how_to_read(compared)),
     ]
 
 
-def _worst_failures(subject: Subject) -> list[htpy.Node]:
-    """The worst cases of each model and kind: what fools it most, or moves it most."""
-    stored_kinds = set(views.estimates.choices(subject.store, subject.question_set)["kind"])
-    nodes: list[htpy.Node] = [htpy.h2["The worst failures"]]
-    for kind, presentation in subject.presentation.kinds.items():
-        if kind in stored_kinds:
-            nodes += [htpy.h3[presentation.label], remark(presentation.question)]
-            nodes.append(presentation.legend and remark(presentation.legend))
-            nodes += [
-                _worst_of_model(
-                    subject,
-                    model,
-                    kind,
-                    presentation,
-                )
-                for model in subject.models
-            ]
-    return nodes
-
-
-def _worst_of_model(
-    subject: Subject,
-    model: str,
-    kind: str,
-    presentation: KindPresentation,
-) -> list[htpy.Node]:
-    store, question_set = subject.store, subject.question_set
-    case_filter = Filter(model, kind, outcome="all" if presentation.is_movement else "fooled")
-    counts = views.cases.outcomes(store, question_set, case_filter)
-    cases, _ = views.cases.failures(store, question_set, case_filter, 1, WORST)
-    if presentation.is_movement:
-        summary = f"{counts['all']:,} cases; what moved most."
-    else:
-        share = f" ({100 * counts['fooled'] / counts['all']:.1f} %)" if counts["all"] else ""
-        summary = f"fooled {counts['fooled']:,} times of {counts['all']:,}{share}."
-    model_first = [model, *(name for name in subject.models if name != model)]
-    heading = htpy.p[
-        embed(mark(subject.styles[model])),
-        " ",
-        htpy.strong[embed(breakable(model))],
-        f": {summary}",
-    ]
-    return [heading, _cards(subject, cases, model_first, {})]
-
-
-def _cards(
-    subject: Subject,
-    cases: pd.DataFrame,
-    models: Sequence[str],
-    annotated: Mapping[int, Annotation],
-) -> htpy.Element | None:
-    """A grid of cases.
-
-    Args:
-        subject: Subject of the report.
-        cases: The columns of `CaseRow`.
-        models: In order; the verdict is the first one's.
-        annotated: Tags and notes by the number of the case.
-    """
-    case_rows = records(CaseRow, cases)
-    if not case_rows:
-        return None
-    numbers = [case.case for case in case_rows]
-    answers = answer_records(views.cases.answers(subject.store, subject.question_set, numbers))
-    thumbnail = functools.partial(cards.source, side=SMALL)
-    articles = []
-    for case in case_rows:
-        kind = subject.presentation.kind(case.kind)
-        case_answers = answers[case.case]
-        card = cards.card(
-            case, subject.presentation, case_answers, models, subject.styles, thumbnail
-        )
-        annotation = annotated.get(case.case)
-        articles.append(
-            htpy.article[
-                embed(cards.shots(case, kind, case_answers[models[0]], LARGE)),
-                htpy.div(".vp-card")[embed(card)],
-                annotation and embed(cards.chips(annotation.tags, annotation.note)),
-            ]
-        )
-    wide = any(subject.presentation.kind(case.kind).wide for case in case_rows)
-    return htpy.div(class_={"vp-grid": True, "vp-wide": wide})[articles]
-
-
-def _annotated(subject: Subject) -> list[htpy.Node]:
+def _annotated(about: Subject) -> list[htpy.Node]:
     """The latest cases with tags or a note."""
-    stored = annotations.read(subject.store, subject.question_set.key)
+    stored = annotations.read(about.store, about.question_set.key)
     if not stored.current and not stored.damaged:
         return []
     latest = {annotation.case: annotation for annotation in stored.current[:NOTED]}
-    cases = views.cases.questions(subject.store, subject.question_set, list(latest))
+    cards = views.wall.cards(
+        about.store, about.question_set, Filter(about.models[0]), tuple(latest)
+    )
     limit = f" Here: the latest {NOTED}." if len(stored.current) > NOTED else ""
     return [
         htpy.h2["What people noted"],
-        remark(f"{len(stored.current):,} cases have tags or a note.{limit}"),
+        remark(f"{counted(len(stored.current), 'case')} with tags or a note.{limit}"),
         stored.damaged and remark(f"Damaged, and left out: {'; '.join(stored.damaged)}."),
-        _cards(subject, cases, subject.models, latest),
+        htpy.div(".vp-grid")[
+            (htpy.article[_case(about, card, latest[card.case])] for card in cards)
+        ],
     ]
 
 
-def _published(subject: Subject) -> list[htpy.Node]:
+def _published(about: Subject) -> list[htpy.Node]:
     """The tables of the probe's paper that have a number of these runs."""
-    probe = subject.question_set.probe
+    probe = about.question_set.probe
+    metrics = tables.metrics(probe)
     nodes: list[htpy.Node] = []
     for paper_table in TABLES.get(probe, ()):
-        cells = remade(subject.store, subject.question_set, paper_table.number)
+        cells = remade(about.store, about.question_set, paper_table.number)
         if cells.loc[cells["source"] == "run", "value"].count():
-            reproduced = papers.remade(cells, paper_table, subject.metrics, subject.styles)
+            reproduced = papers.remade(cells, paper_table, metrics, about.model_looks)
             nodes.append(htpy.h3[f"Table {paper_table.number}: {paper_table.title}"])
             nodes += [
                 embed(reproduced.table),
@@ -308,12 +288,12 @@ def _published(subject: Subject) -> list[htpy.Node]:
     return [htpy.h2["Beside the paper"], *nodes] if nodes else []
 
 
-def _reproduction(subject: Subject) -> list[htpy.Node]:
+def _reproduction(about: Subject) -> list[htpy.Node]:
     """The commands that make these results again, and what the keys stand for."""
-    question_set = subject.question_set
-    runs = [question_set.run(model) for model in subject.models]
-    run = subject.store.run(runs[0].key).manifest()["run"]
-    words = [word for model in subject.models for word in ("--model", model)]
+    question_set = about.question_set
+    runs = [question_set.run(model) for model in about.models]
+    run = about.store.run(runs[0].key).manifest()["run"]
+    words = [word for model in about.models for word in ("--model", model)]
     words += ["--dataset", run["dataset"], "--probe", run["probe"]]
     defaults = registry.load_probe(run["probe"]).defaults
     typed = {name: option for name, option in run["options"].items() if name in defaults}
@@ -342,5 +322,5 @@ def _reproduction(subject: Subject) -> list[htpy.Node]:
         htpy.h2["The same again"],
         commands("\n".join(shlex.join(["vlprobe", *call]) for call in calls)),
         remark(f"Metrics: {', '.join(run['metrics'])}; probe version {run['probe_version']}."),
-        table("Keys", ["What", "Key or digest"], rows),
+        _table("Keys", ["What", "Key or digest"], rows),
     ]

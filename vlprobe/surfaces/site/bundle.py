@@ -16,19 +16,34 @@ from vlprobe.render.sentences import counted
 from vlprobe.render.words import dataset_name, distinct
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
-from vlprobe.surfaces.site import pages, scripts
+from vlprobe.surfaces.site import pages
 from vlprobe.surfaces.site.compare import compare_values
 from vlprobe.surfaces.site.explore import explore_values
 from vlprobe.surfaces.site.home import home_values
 from vlprobe.surfaces.site.present import present_values
 from vlprobe.surfaces.site.privacy import Privacy, bare
 from vlprobe.surfaces.site.shelf import Shelf
-from vlprobe.surfaces.site.subject import Limits, Subject, Values, subject
+from vlprobe.surfaces.site.subject import Limits, Subject, Values, entries, subject
 from vlprobe.surfaces.site.tradeoff import kind_of_lie, tradeoff_values
 from vlprobe.views.runs import QuestionSet
 
 TITLE = "vlprobe"
 ALLOWANCE = 4096  # maximum bytes that a file takes on the disk in addition to its own
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The values of a site's pages and its pictures by the names of their scripts, and which pages these are."""
+
+    tables: Mapping[str, Values | Sequence[str]]
+    pages: Sequence[pages.Page]
+    shelf: Shelf
+
+    @property
+    def n_cases(self) -> int:
+        """Count the cases of all kinds and question sets."""
+        explored = [values for name, values in self.tables.items() if "-explore-" in name]
+        return sum(len(entries(values["cases"])) for values in explored if isinstance(values, dict))
 
 
 @dataclass(frozen=True)
@@ -46,8 +61,8 @@ class Site:
         return sum(map(len, self.files.values()))
 
 
-def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> Site:
-    """The site of some question sets.
+def contents(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> Contents:
+    """The content of a site's pages about some question sets.
 
     Args:
         store: Where results are.
@@ -60,7 +75,6 @@ def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> 
     for about in subjects:
         for kind in about.kinds:
             tables |= _tables(about, kind)
-    n_cases = sum(len(_list(values.get("cases"))) for values in tables.values())
     labels = _labels(subjects)
     tables["index"] = {
         "sets": [_about(about, labels[about.question_set.key]) for about in subjects]
@@ -68,16 +82,24 @@ def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> 
     runs = [run for question_set in question_sets for run in question_set.runs]
     names_of_runs = {name for run in runs for name in (run.model, run.dataset)}
     privacy = Privacy(store.roots, names_of_runs, shelf.folders, limits.with_notes)
-    texts = {
-        f"data/{name}.js": scripts.table(name, privacy.of(values))
-        for name, values in tables.items()
-    }
-    for number, chunk in enumerate(shelf.chunks):
-        texts[f"data/pictures-{number}.js"] = scripts.table(f"pictures-{number}", list(chunk))
     names = {name for about in subjects for kind in about.kinds for name in _pages(about, kind)}
-    texts |= pages.files(TITLE, [page for page in pages.PAGES if page.name in names])
+    return Contents(
+        {name: privacy.of(values) for name, values in tables.items()}
+        | {f"pictures-{number}": chunk for number, chunk in enumerate(shelf.chunks)},
+        [page for page in pages.PAGES if page.name in names],
+        shelf,
+    )
+
+
+def site(store: Store, question_sets: Sequence[QuestionSet], limits: Limits) -> Site:
+    """The site of some question sets; arguments as in `contents`."""
+    content = contents(store, question_sets, limits)
+    texts = {
+        f"data/{name}.js": pages.table(name, values) for name, values in content.tables.items()
+    }
+    texts |= pages.files(TITLE, content.pages)
     files = {path: text.encode() for path, text in sorted(texts.items())}
-    return Site(files, n_cases, shelf.n_pictures, shelf.n_held_back)
+    return Site(files, content.n_cases, content.shelf.n_pictures, content.shelf.n_held_back)
 
 
 def _pages(about: Subject, kind: str) -> dict[str, str]:
@@ -105,10 +127,6 @@ def _tables(about: Subject, kind: str) -> dict[str, Values]:
         cases += facing_cases
     tables["explore"] = explore_values(about, kind, cases)
     return {about.name(kind, page): values for page, values in tables.items()}
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def _labels(subjects: Sequence[Subject]) -> dict[str, str]:

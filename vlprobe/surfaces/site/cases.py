@@ -4,16 +4,22 @@ Values that all models share are stored once; a model's answer adds the differen
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import htpy
 import numpy as np
 
 from vlprobe import views
 from vlprobe.datasets.credits import picture_credit
 from vlprobe.render import case_lines, wall
-from vlprobe.render.attribution import credit_values, distinct_credits, photo_values
+from vlprobe.render.attribution import credit_line
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import cases as html_cases
+from vlprobe.render.html import drawer
+from vlprobe.render.html.embed import embed
 from vlprobe.render.words import value_label
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
@@ -47,18 +53,20 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
     by_model = _cards(subject, kind_name, numbers)
     shared = by_model[subject.models[0]]
     subject.shelf.add(
-        name for cards in by_model.values() for card in cards for name in _pictures(card, kind)
+        name for cards in by_model.values() for card in cards for name in _names(card, kind)
     )
     noted = _noted(subject)
     codes = views.rows.picture_codes(subject.store, subject.question_set.key)[list(numbers)]
     entries = []
     for index, card in enumerate(shared):
         drawn: dict[object, Values] = {}
+        annotation = noted.get(card.case)
+        common_values = _shared(subject, card, kind, annotation)
         values_by_model = {}
         for model, cards in by_model.items():
             answer = _distinct_answer(cards[index], kind, model)
             if answer not in drawn:
-                drawn[answer] = _case(subject, cards[index], kind, noted.get(card.case))
+                drawn[answer] = _case(subject, cards[index], kind, annotation) | common_values
             values_by_model[model] = drawn[answer]
         common = values_by_model[subject.models[0]]
         entries.append(
@@ -125,7 +133,7 @@ def _noted(subject: Subject) -> Mapping[int, Annotation]:
     return {annotation.case: annotation for annotation in written}
 
 
-def _pictures(card: WallCard, kind: KindPresentation) -> list[str]:
+def _names(card: WallCard, kind: KindPresentation) -> list[str]:
     """Names of all pictures of a case, in its drawer too."""
     shots = [*card.images[:2], *([card.wrong_image] if card.wrong_image else [])]
     return [
@@ -134,84 +142,111 @@ def _pictures(card: WallCard, kind: KindPresentation) -> list[str]:
     ]
 
 
-def _case(
+def _shared(
     subject: Subject, card: WallCard, kind: KindPresentation, annotation: Annotation | None
 ) -> Values:
-    """A case as the wall draws it, and what its drawer adds."""
-    tags = annotation.tags if annotation else ()
-    bars = case_lines.bars(card, kind)
-    return {
-        **wall.card_data(
-            card, kind, subject.shelf.key, tags=tags, renamed=subject.names, badge=False
-        ),
-        "id": subject.case_key(card.case),
-        "shots": _shots(subject, card, kind),
-        "captions": [
-            [line.style, line.label, line.icon, [list(run) for run in line.runs]]
-            for line in case_lines.caption_lines(card, kind)
-        ],
-        "strips": [
-            [
-                strip.label,
-                strip.note,
-                [
-                    {"source": subject.shelf.key(shot.name), "alt": shot.words, "style": shot.css}
-                    for shot in strip.pictures
-                ],
-                list(map(photo_values, distinct_credits(shot.name for shot in strip.pictures))),
-            ]
-            for strip in case_lines.strips(card, kind)
-        ],
-        "bars": {
-            "title": bars.title,
-            "titleAt": round(100 * bars.title_at, 1),
-            "zero": round(100 * bars.zero, 1),
-            "lines": [
-                [
-                    round(100 * line.begin, 1),
-                    round(100 * line.width, 1),
-                    line.is_lie,
-                    line.style,
-                    case_lines.ICONS[line.style],
-                    line.word,
-                    line.size,
-                ]
-                for line in bars.lines
+    """What the drawer says of a case whatever the model: bars, tags, note, credits and properties."""
+    credits = credit(card.tags, _credits(subject, card))
+    facts = _facts(card, kind, subject.limits.with_notes)
+    rest = [
+        annotation and embed(html_cards.chips(annotation.tags, annotation.note)),
+        credits and htpy.p(".vp-quiet.vp-small")[credits],
+        htpy.details[
+            htpy.summary["Details"],
+            htpy.dl(".vp-facts")[
+                ([htpy.dt[name], htpy.dd(dir="auto")[value]] for name, value in facts)
             ],
-        },
-        "facts": _facts(card, kind, subject.limits.with_notes),
-        "credit": credit(card.tags, _credits(subject, card)),
-        "note": annotation.note if annotation else "",
+        ],
+    ]
+    return {
+        "bars": _inert(bars(card, kind, subject.model_looks, subject.names)),
+        "rest": _inert(*htpy.fragment[rest].iter_chunks()),
     }
 
 
-def _shots(subject: Subject, card: WallCard, kind: KindPresentation) -> list[Values]:
-    """The pictures above the texts, each with the caption that is true of it."""
+def _case(
+    subject: Subject, card: WallCard, kind: KindPresentation, annotation: Annotation | None
+) -> Values:
+    """A case as the wall draws it, with the pictures and texts of its drawer."""
+    tags = annotation.tags if annotation else ()
+    key = subject.shelf.key
+    return {
+        **wall.card_data(card, kind, key, tags=tags, renamed=subject.names, badge=False),
+        "id": subject.case_key(card.case),
+        "pictures": _inert(pictures(card, kind, key, _absence)),
+        "captions": _inert(drawer.captions(card, kind), strips(card, kind, key)),
+    }
+
+
+def _absence(name: str) -> str:
+    return f"The picture {Picture.from_name(name).path.name} is not part of this site."
+
+
+def _inert(*parts: str) -> str:
+    """HTML whose pictures are keys and whose styles the script of the site sets: its policy forbids attributes."""
+    return re.sub(r' (src|style)="', r' data-\1="', "".join(parts))
+
+
+def bars(card: WallCard, kind: KindPresentation, looks: Looks, names: Mapping[str, str]) -> str:
+    """One line per model, as `drawer.bars`, without the stored names of models, which may have paths in them."""
+    verdicts = tuple(replace(one, model=names[one.model]) for one in card.verdicts)
+    renamed = {name: looks[model] for model, name in names.items() if model in looks}
+    return drawer.bars(
+        replace(card, verdicts=verdicts), kind, renamed, {name: name for name in renamed}
+    )
+
+
+def strips(card: WallCard, kind: KindPresentation, source: Callable[[str], str]) -> str:
+    """The rows of pictures of a series or of rankings as HTML; "" for other cases."""
+    strip_pictures = [shot for strip in case_lines.strips(card, kind) for shot in strip.pictures]
+    sources = {shot.name: source(shot.name) for shot in strip_pictures}
+    if kind.body == "rankings":
+        return drawer.ranking_strips(card, sources)
+    return drawer.series_strip(card, sources) if kind.body == "series" else ""
+
+
+def pictures(
+    card: WallCard,
+    kind: KindPresentation,
+    source: Callable[[str], str],
+    absence: Callable[[str], str] = html_cards.missing,
+) -> str:
+    """The pictures of a case side by side as HTML, each with its credit and the caption that is true of it.
+
+    Args:
+        card: The case.
+        kind: How cases of its kind are shown.
+        source: Gives the address of a picture by its name; "" where there is none.
+        absence: Gives the text in the place of a picture without an address.
+    """
+    figures = []
+    for name, label, alt, style in _shots(card, kind):
+        address = source(name)
+        image = (
+            htpy.img(src=address, alt=alt) if address else htpy.div(".vp-missing")[absence(name)]
+        )
+        caption = label and htpy.figcaption(".vp-quiet.vp-small")[label]
+        figures.append(
+            htpy.figure(class_=style and f"is-{style}")[image, caption, credit_line(name)]
+        )
+    return str(htpy.div(".shots")[figures]) if figures else ""
+
+
+def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, str]]:
+    """Name, label, alternative text and style of each picture above the texts."""
     if kind.body == "series":
         return []  # a strip below the texts
-    shots: list[tuple[str, str, str, str]] = []
     if kind.body == "picture_search":
-        shots.append((card.images[0], right_label(card), card.true_text, "right"))
+        shots = [(card.images[0], right_label(card), card.true_text, "right")]
         if card.wrong_image:
             is_wrong = card.margin <= 0
             label = "Ranked 1st instead" if is_wrong else "Best of the others"
             style = "wrong" if is_wrong else ""
             shots.append((card.wrong_image, label, "Another picture, or a mixed one", style))
-    elif kind.body == "pair":
-        shots = [(name, "", card.texts[number], "") for number, name in enumerate(card.images[:2])]
-    else:
-        shots = [(name, "", card.true_text, "") for name in card.images[:1]]
-    return [
-        {
-            "source": subject.shelf.key(name),
-            "name": Picture.from_name(name).path.name,
-            "label": label,
-            "alt": alt,
-            "style": style,
-            "credit": credit_values(name),
-        }
-        for name, label, alt, style in shots
-    ]
+        return shots
+    if kind.body == "pair":
+        return [(name, "", card.texts[number], "") for number, name in enumerate(card.images[:2])]
+    return [(name, "", card.true_text, "") for name in card.images[:1]]
 
 
 def right_label(card: WallCard) -> str:

@@ -93,13 +93,13 @@ def compared(subject: Subject) -> tuple[str, ...]:
     return subject.models[:MOST_MODELS]
 
 
-def contests(models: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Every model, each time with up to three others.
+def contests(models: Sequence[str], n_baselines: int = MOST_MODELS) -> Iterator[tuple[str, ...]]:
+    """The first models, each with up to three others at once.
 
-    >>> list(contests("AB")), list(contests("ABCDE"))[:2]
+    >>> list(contests("AB")), list(contests("ABCDE", 1))
     ([('A', 'B'), ('B', 'A')], [('A', 'B', 'C', 'D'), ('A', 'E')])
     """
-    for model in models:
+    for model in models[:n_baselines]:
         others = [rival for rival in models if rival != model]
         for start in range(0, len(others), RIVALS):
             yield model, *others[start : start + RIVALS]
@@ -110,11 +110,13 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
     columns = Columns(subject, kind_name)
     comparisons = [
         views.paired_tests.compare_models(subject.store, subject.question_set, models, kind_name)
-        for models in contests(columns.models)
+        for models in contests(columns.models, subject.limits.n_baselines)
     ]
     subtypes = list(dict.fromkeys(row.subtype for each in comparisons for row in each.rows))
+    baselines = set(columns.models[: subject.limits.n_baselines])
     for (model, rival), subtype in product(permutations(columns.models, 2), subtypes):
-        columns.add(model, rival, subtype)
+        if baselines & {model, rival}:
+            columns.add(model, rival, subtype)
     values: Values = {
         "contests": [_contest(subject, columns.kind, each, subtypes) for each in comparisons],
         "columns": columns.columns(subtypes),

@@ -1,41 +1,49 @@
-"""The pages of a site: frames without a word of data, which their scripts fill.
+"""The pages of a site: frames without a word of data, which their scripts fill; and the same pages in one file.
 
 The policy in their head lets only scripts and style sheets of the same folder in, and pictures that are in
-these scripts; nothing is fetched, no form is sent, no text becomes markup.
+these scripts; nothing is fetched, no form is sent.
 """
 
+import base64
+import gzip
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import htpy
 
+import vlprobe
 from vlprobe import __version__
 from vlprobe.render.html.style import STYLE
-from vlprobe.surfaces.site import scripts
+from vlprobe.surfaces.page import CLOSED, document, json_text, self_contained
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'"
-)
+POLICY = f"{CLOSED}; script-src 'self'; style-src 'self'"
+DASHBOARD = Path(vlprobe.__file__).parent / "dashboard"
+COMPONENTS = DASHBOARD / "components"
+HERE = Path(__file__).parent
+EXPORT = re.compile(r"^export default function ?(\w*) ?\(", re.MULTILINE)
+MODULE = re.compile(r"^\s*(import|export)\b", re.MULTILINE)
+NUMBERS = "numbers"  # the page of a report that needs no script
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a site: its file, its title, the components that it draws and their parts."""
+    """A page of a site: its file, its title, and the components that it draws."""
 
     name: str
     title: str
     components: tuple[tuple[str, ...], ...]  # each a component, then the scripts that it shares
-    site_scripts: tuple[str, ...]  # scripts of the site
+    site_scripts: tuple[str, ...] = ()  # besides site.js
 
 
 PAGES = (
-    Page("index", "Home", (("home",), ("figures",)), ("home",)),
-    Page("explore", "Explore", (("wall",), ("patterns",)), ("drawer", "explore")),
-    Page("compare", "Compare", (("forest",), ("wall",)), ("drawer", "compare")),
+    Page("index", "Home", (("home",), ("figures",))),
+    Page("explore", "Explore", (("wall",), ("patterns",))),
+    Page("compare", "Compare", (("forest",), ("wall",))),
     Page("tradeoff", "Trade-off", (("tradeoff", "placing"),), ("tradeoff",)),
-    Page("present", "Present", (("slides",),), ("present",)),
+    Page("present", "Present", (("slides",),)),
 )
 
 
@@ -46,64 +54,124 @@ def files(title: str, pages: Sequence[Page]) -> dict[str, str]:
         title: Title of the site; plain text.
         pages: Those that it has.
     """
+    written = _scripts(pages) | {"site.css": style()}
+    for page in pages:
+        sources = ["scripts/base.js", "scripts/site.js", "data/index.js"]
+        sources += [f"components/{names[0]}.js" for names in page.components]
+        sources += [f"scripts/{name}.js" for name in page.site_scripts]
+        body = htpy.body(data_page=page.name)[
+            _header(title, {linked.name: linked.title for linked in pages}),
+            htpy.main[htpy.noscript["This page needs scripts; all of them are in its folder."]],
+            _footer(),
+            (htpy.script(src=source) for source in sources),
+        ]
+        sheet = htpy.link(rel="stylesheet", href="site.css")
+        written[f"{page.name}.html"] = document(f"{page.title} · {title}", POLICY, sheet, body)
+    return written
+
+
+def one_file(
+    title: str,
+    pages: Sequence[Page],
+    tables: Mapping[str, Mapping[str, object] | Sequence[str]],
+    numbers: htpy.Node,
+) -> str:
+    """The same pages as one file, and one page that a browser shows without scripts, too, and prints.
+
+    Args:
+        title: Plain text.
+        pages: Those that it has.
+        tables: The values of its pages and its pictures, by the names of their scripts.
+        numbers: The page that needs no script.
+    """
+    links = {page.name: page.title for page in pages} | {NUMBERS: "Numbers"}
+    note = "Without scripts, this page shows the numbers and no other page."
+    nodes = [
+        _header("vlprobe", links, "#page={}"),
+        htpy.main[htpy.noscript[note]],
+        htpy.section(".numbers")[htpy.h1[title], numbers],
+        _footer(),
+    ]
+    values = {name: packed(table) for name, table in tables.items()}
+    return self_contained(title, style(), nodes, "\n".join(_scripts(pages).values()), values)
+
+
+def _header(title: str, links: Mapping[str, str], address: str = "{}.html") -> htpy.Element:
+    anchors = (
+        htpy.a(data_page=name, href=address.format(name))[text] for name, text in links.items()
+    )
+    return htpy.header[
+        htpy.a(".brand", href=address.format("index"))[title],
+        htpy.nav(aria_label="Pages")[anchors],
+    ]
+
+
+def _footer() -> htpy.Element:
+    made = f"Made by vlprobe {__version__}. These pages fetch nothing from anywhere else."
+    return htpy.footer[htpy.p(".about.vp-quiet.small"), htpy.p(".vp-quiet.small")[made]]
+
+
+def style() -> str:
+    """The style sheet of pages that are files: the dashboard's colors, tables and cases, and the frame."""
+    shared = STYLE.removeprefix("<style>").removesuffix("</style>")
+    sheets = (DASHBOARD / "cases" / "style.css", HERE / "site.css")
+    return "\n".join([shared, *(sheet.read_text(encoding="utf-8") for sheet in sheets)])
+
+
+def _scripts(pages: Sequence[Page]) -> dict[str, str]:
+    """Every script in the order in which one needs the other, by its path in the site."""
+    site_scripts = dict.fromkeys(name for page in pages for name in page.site_scripts)
     components = {names[0]: names[1:] for page in pages for names in page.components}
-    site_scripts = {name for page in pages for name in page.site_scripts}
-    colors = re.search(r":root \{.*?\n\}", STYLE, re.DOTALL)
     return {
-        **{f"{page.name}.html": _html(title, page, pages) for page in pages},
-        "site.css": f"{colors[0] if colors else ''}\n{scripts.asset('site.css')}",
-        "scripts/base.js": (scripts.COMPONENTS / "base.js").read_text(encoding="utf-8"),
+        "scripts/base.js": _read("base.js"),
         **{
-            f"scripts/{name}.js": scripts.asset(f"{name}.js")
-            for name in ("site", *sorted(site_scripts))
+            f"scripts/{name}.js": (HERE / f"{name}.js").read_text(encoding="utf-8")
+            for name in ("site", *site_scripts)
         },
-        **{
-            f"components/{name}.js": scripts.component(name, *shared)
-            for name, shared in components.items()
-        },
-        **{f"components/{name}.css": scripts.sheets(name) for name in components},
+        **{f"components/{name}.js": component(name, *parts) for name, parts in components.items()},
     }
 
 
-def _html(title: str, page: Page, pages: Sequence[Page]) -> str:
-    sources = [
-        "scripts/base.js",
-        "scripts/site.js",
-        "data/index.js",
-        *(f"components/{names[0]}.js" for names in page.components),
-        *(f"scripts/{name}.js" for name in page.site_scripts),
-    ]
-    document = htpy.html(lang="en")[
-        htpy.head[
-            htpy.meta(charset="utf-8"),
-            htpy.meta(http_equiv="Content-Security-Policy", content=POLICY),
-            htpy.meta(name="viewport", content="width=device-width, initial-scale=1"),
-            htpy.meta(name="referrer", content="no-referrer"),
-            htpy.title[f"{page.title} · {title}"],
-            htpy.link(rel="stylesheet", href="site.css"),
-        ],
-        htpy.body[
-            htpy.header[
-                htpy.a(".brand", href="index.html")[title],
-                htpy.nav(aria_label="Pages")[
-                    (
-                        htpy.a(
-                            href=f"{linked.name}.html",
-                            data_page=linked.name,
-                            aria_current="page" if linked is page else None,
-                        )[linked.title]
-                        for linked in pages
-                    )
-                ],
-            ],
-            htpy.main[htpy.noscript["This page needs scripts; all of them lie beside it."]],
-            htpy.footer[
-                htpy.p(".about.quiet.small"),
-                htpy.p(".quiet.small")[
-                    f"Made by vlprobe {__version__}. These pages fetch nothing from anywhere else."
-                ],
-            ],
-            (htpy.script(src=source) for source in sources),
-        ],
-    ]
-    return "".join(document.iter_chunks())
+def component(name: str, *parts: str) -> str:
+    """A component of the dashboard as a script that runs from a file, from where a browser loads no module: a
+    function of `vlprobe.components` with the argument of the module's default export, and its style sheets.
+    """
+    key = json.dumps(name)
+    script = classic("\n".join(_read(f"{stem}.js") for stem in (*parts, name)))
+    sheets = json_text([_read(f"{stem}.css") for stem in ("base", name)])
+    return (
+        f"window.vlprobe.components[{key}] = (() => {{\n{script}\n}})();\n"
+        f'window.vlprobe.sheets[{key}] = {sheets}.join("\\n");\n'
+    )
+
+
+def _read(name: str) -> str:
+    return (COMPONENTS / name).read_text(encoding="utf-8")
+
+
+def classic(text: str) -> str:
+    """The body of a function that returns a module's default export.
+
+    Raises ValueError where the module imports something, or exports anything else.
+
+    >>> classic("export default function ({ data }) {}")
+    '"use strict";\\nfunction exported({ data }) {}\\nreturn exported;'
+    """
+    exports = EXPORT.findall(text)
+    name = exports[0] or "exported" if exports else ""
+    body = EXPORT.sub(f"function {name}(", text)
+    if len(exports) != 1 or MODULE.search(body):
+        raise ValueError("A component exports one function, its default, and imports nothing.")
+    return f'"use strict";\n{body}\nreturn {name};'
+
+
+def table(name: str, values: Mapping[str, object] | Sequence[str]) -> str:
+    """Values as a plain script: `vlprobe.tables[name] = ...`."""
+    return f"window.vlprobe.tables[{json.dumps(name)}] = {json.dumps(packed(values))};\n"
+
+
+def packed(values: Mapping[str, object] | Sequence[str]) -> str | Sequence[str]:
+    """Values as compressed JSON in base64: a fifth of the size. Pictures stay as they are."""
+    if not isinstance(values, Mapping):
+        return values
+    return base64.b64encode(gzip.compress(json_text(values).encode(), mtime=0)).decode()

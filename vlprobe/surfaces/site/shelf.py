@@ -65,6 +65,11 @@ class Shelf:
             self.add([name])
         return self._keys.get(name, "")
 
+    def address(self, name: str) -> str:
+        """The data address of a picture; "" of one that is not here or does not go out."""
+        chunk, _, place = self.key(name).partition("/")
+        return self._chunks[int(chunk)][int(place)] if place else ""
+
     def _placed(self, source: str) -> str:
         if not source:
             return ""

@@ -1,55 +1,64 @@
 "use strict";
-// What every page of a site stands on. The address behind the number sign says what is shown; values and pictures are plain
-// scripts, which a browser loads from a file too. Texts reach the page as text, never as markup.
+// The pages of a site. The address behind the number sign says what is shown. Values and pictures are plain scripts, which a browser
+// loads from a file, too; a report has all of them in its own file. Names and captions are set as text; the markup of a case comes
+// from Python, which escapes every text in it, and the policy of the page lets nothing in it run.
 
-window.vlprobe = { components: {}, tables: {} };
+const values = document.getElementById("values"); // of a report
+window.vlprobe = { components: {}, sheets: {}, tables: values ? JSON.parse(values.textContent) : {} };
 
-const loading = new Map();
-const TABLE = /^[a-z0-9-]+$/;
 const PICTURE = /^(\d+)\/(\d+)$/;
+const MOST_CARDS = 60; // at once
+const PAGES = {}; // functions of (page, values, isNew) by the names of pages
+const loading = {};
 
-// The values of a name, from its script.
+// The values of a name, from the page itself or from their script.
 function table(name) {
-  if (!TABLE.test(name)) return Promise.reject(new Error("no such table"));
-  if (!loading.has(name)) {
-    loading.set(name, new Promise((resolve, reject) => {
-      if (window.vlprobe.tables[name]) return resolve(window.vlprobe.tables[name]);
-      const script = document.createElement("script");
-      script.src = `data/${name}.js`;
-      script.addEventListener("load", () => resolve(window.vlprobe.tables[name]));
-      script.addEventListener("error", () => reject(new Error(`${name} is missing`)));
-      document.head.append(script);
-    }));
-  }
-  return loading.get(name);
+  loading[name] ||= Object.hasOwn(window.vlprobe.tables, name) ? unpacked(name) : loaded(name).then(unpacked);
+  return loading[name];
 }
 
-function sources(value, found = new Set()) {
-  if (Array.isArray(value)) for (const each of value) sources(each, found);
-  else if (value && typeof value === "object") {
-    if (PICTURE.test(value.source)) found.add(value.source.match(PICTURE)[1]);
-    for (const each of Object.values(value)) sources(each, found);
-  }
-  return found;
+function loaded(name) {
+  return new Promise((resolve, reject) => {
+    const script = Object.assign(make("script"), { src: `data/${encodeURIComponent(name)}.js` });
+    script.addEventListener("load", () => resolve(name));
+    script.addEventListener("error", () => reject(new Error(`${name} is missing`)));
+    document.head.append(script);
+  });
 }
 
-function replaced(value) {
-  if (Array.isArray(value)) return value.map(replaced);
-  if (!value || typeof value !== "object") return value;
-  const copy = {};
-  for (const [name, each] of Object.entries(value)) copy[name] = replaced(each);
-  const place = typeof value.source === "string" && value.source.match(PICTURE);
-  if (place) copy.source = window.vlprobe.tables[`pictures-${place[1]}`]?.[Number(place[2])] || "";
-  return copy;
+async function unpacked(name) {
+  const packed = window.vlprobe.tables[name];
+  if (typeof packed !== "string") return packed; // pictures
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+async function pictureOf(key) {
+  const place = PICTURE.exec(key);
+  return place ? (await table(`pictures-${place[1]}`))[place[2]] || "" : key;
 }
 
 // The same values with pictures in the place of their keys; only the scripts of these pictures are loaded.
 async function pictured(value) {
-  await Promise.all([...sources(value)].map((chunk) => table(`pictures-${chunk}`)));
-  return replaced(value);
+  if (Array.isArray(value)) return Promise.all(value.map(pictured));
+  if (!value || typeof value !== "object") return value;
+  const entries = Object.entries(value).map(async ([name, each]) => {
+    if (name === "href") return [name, local(each)];
+    return [name, await (name === "source" ? pictureOf(each) : pictured(each))];
+  });
+  return Object.fromEntries(await Promise.all(entries));
 }
 
-// What the address says.
+// Markup of Python as elements. The policy forbids attributes of style, so the styles of bars are set here.
+async function elements(markup) {
+  const template = document.createElement("template");
+  template.innerHTML = markup;
+  const pictures = [...template.content.querySelectorAll("img")];
+  await Promise.all(pictures.map(async (image) => (image.src = await pictureOf(image.dataset.src))));
+  for (const each of template.content.querySelectorAll("[data-style]")) each.style.cssText = each.dataset.style;
+  return template.content;
+}
+
 function address() {
   return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 }
@@ -66,89 +75,276 @@ function say(changes) {
 }
 
 function link(page, query) {
-  return `${page}.html#${new URLSearchParams(query)}`;
+  return local(`${page}.html#${new URLSearchParams(query)}`);
 }
 
-// A component of the dashboard in a place of the page, with its style sheets around it alone.
+// The address of a page; the pages of a report are in one file.
+function local(href) {
+  return values ? href.replace(/^(\w+)\.html#/, "#page=$1&") : href;
+}
+
+// A component of the dashboard in a place of the page, with its style sheets around only it.
 async function mount(host, name, data, send = () => {}) {
-  let root = host.shadowRoot;
-  if (!root) {
-    root = host.attachShadow({ mode: "open" });
-    const sheet = document.createElement("link");
-    sheet.rel = "stylesheet";
-    sheet.href = `components/${name}.css`;
-    await new Promise((resolve) => {
-      sheet.addEventListener("load", resolve);
-      sheet.addEventListener("error", resolve);
-      root.append(sheet);
-    });
+  const { components, sheets } = window.vlprobe;
+  const root = host.shadowRoot || host.attachShadow({ mode: "open" });
+  if (!root.adoptedStyleSheets.length) {
+    root.adoptedStyleSheets = [new CSSStyleSheet()];
+    root.adoptedStyleSheets[0].replaceSync(sheets[name]);
   }
-  const triggers = { setTriggerValue: send, setStateValue: send };
-  host.leave = window.vlprobe.components[name]({ data: await pictured(data), parentElement: root, ...triggers });
+  host.leave = components[name]({ data: await pictured(data), parentElement: root, setTriggerValue: send, setStateValue: send });
 }
 
-// A list to choose from, with a label that stands beside it or is for screen readers alone.
-function chooser(label, options, value, act, bare = true) {
+function chooser(label, options, chosen, act) {
   const select = make("select", "choice");
-  for (const [key, text] of options) {
-    const option = make("option", "", text);
-    option.value = key;
-    option.selected = String(key) === String(value);
-    select.append(option);
-  }
+  for (const [key, text] of options) select.append(new Option(text, key, false, String(key) === String(chosen)));
   select.setAttribute("aria-label", label);
   select.addEventListener("change", () => act(select.value));
-  return bare ? select : make("label", "labelled", make("span", "quiet small", label), select);
+  return select;
+}
+
+function button(text, label, act, style) {
+  const made = Object.assign(make("button", style, text), { type: "button", disabled: !act });
+  if (label) Object.assign(made, { title: label, ariaLabel: label });
+  if (act) made.addEventListener("click", act);
+  return made;
 }
 
 // What the page is about: a question set and a kind that the site has this page of, and a model.
-function about(index, page) {
+function about(index, name) {
   const said = address();
-  const sets = index.sets.filter((set) => set.kinds.some((kind) => kind.pages.includes(page)));
+  const sets = index.sets.filter((one) => one.kinds.some((kind) => kind.pages.includes(name)));
   const set = sets.find((one) => one.key === said.set) || sets[0];
-  const kinds = set.kinds.filter((kind) => kind.pages.includes(page));
+  const kinds = set.kinds.filter((one) => one.pages.includes(name));
   const kind = kinds.find((one) => one.key === said.kind) || kinds[0];
   const model = set.models.find((one) => one.key === said.model) || set.models[0];
   const number = set.kinds.indexOf(kind);
-  return { said, sets, set, kinds, kind, model, name: `${set.key}-${page}-${number}` };
+  return { said, sets, set, kinds, kind, model, name: `${set.key}-${name}-${number}`, cases: `${set.key}-explore-${number}` };
 }
 
 // The choices that pages share: question set and kind.
-function choices(subject, redraw) {
-  const { sets, set, kinds, kind } = subject;
-  const parts = [];
+function choices({ sets, set, kinds, kind }) {
   const go = (changes) => {
     say({ type: "", pattern: "", case: "", row: "", ...changes });
-    redraw();
+    draw();
   };
-  if (kinds.length > 1) {
-    parts.push(chooser("Kind of question", kinds.map((one) => [one.key, one.label]), kind.key, (key) => go({ kind: key })));
-  }
-  if (sets.length > 1) {
-    const options = sets.map((one) => [one.key, one.label]);
-    parts.push(make("span", "quiet between", "in"), chooser("Question set", options, set.key, (key) => go({ set: key, kind: "", model: "" })));
-  } else parts.push(make("span", "quiet", `in ${set.label}`));
-  return parts;
+  const [options, labels] = [kinds.map((one) => [one.key, one.label]), sets.map((one) => [one.key, one.label])];
+  return [
+    kinds.length > 1 && chooser("Kind of question", options, kind.key, (key) => go({ kind: key })),
+    make("span", "quiet between", sets.length > 1 ? "in" : `in ${set.label}`),
+    sets.length > 1 && chooser("Question set", labels, set.key, (key) => go({ set: key, kind: "", model: "" })),
+  ].filter(Boolean);
 }
 
-// The page: the way to the others, and what is drawn again whenever the address changes.
-async function open(page, draw) {
-  const index = await table("index");
+// The element of this name on the page, which is made at its first use.
+function place(name, tag = "div") {
   const main = document.querySelector("main");
-  const redraw = async () => {
-    const subject = about(index, page);
-    for (const anchor of document.querySelectorAll("nav a")) {
-      anchor.href = link(anchor.dataset.page, { set: subject.set.key, kind: subject.kind.key, model: subject.model.key });
-    }
-    document.querySelector("footer .about").textContent = subject.set.about;
-    try {
-      await draw(main, subject, index, redraw);
-      main.dataset.ready = String(Number(main.dataset.ready || 0) + 1);
-    } catch (error) {
-      main.replaceChildren(make("p", "quiet", "Something is missing here: the whole folder of this site belongs together."));
-      throw error;
-    }
-  };
-  window.addEventListener("hashchange", redraw);
-  await redraw();
+  return main.querySelector(`:scope > .${name}`) || main.appendChild(make(tag, name));
 }
+
+// The page of the address; it is made from the beginning unless only a choice on it changed.
+async function draw(isNew = true) {
+  const index = await table("index");
+  const [main, numbers] = [document.querySelector("main"), document.querySelector(".numbers")];
+  const said = document.body.dataset.page || address().page;
+  const name = Object.hasOwn(PAGES, said) ? said : "index";
+  const page = about(index, name);
+  for (const anchor of document.querySelectorAll("nav a")) {
+    anchor.href = link(anchor.dataset.page, { set: page.set.key, kind: page.kind.key, model: page.model.key });
+    anchor.ariaCurrent = anchor.dataset.page === (said === "numbers" ? said : name) ? "page" : null;
+  }
+  document.querySelector("footer .about").textContent = page.set.about;
+  if (numbers) [main.hidden, numbers.hidden] = [said === "numbers", said !== "numbers"];
+  if (isNew) {
+    for (const host of main.querySelectorAll("*")) host.leave?.();
+    main.replaceChildren();
+  }
+  try {
+    if (!main.hidden) await PAGES[name](page, await table(page.name), isNew);
+    main.dataset.ready = String(Number(main.dataset.ready || 0) + 1);
+  } catch (error) {
+    main.replaceChildren(make("p", "quiet", "Something is missing here: the whole folder of this site belongs together."));
+    throw error;
+  }
+}
+
+addEventListener("hashchange", () => draw());
+addEventListener("load", () => draw());
+
+// A case as a model answered it.
+function caseOf(entry, model) {
+  return { ...entry.case, ...entry.models[model.key] };
+}
+
+// One case in a drawer. shown: its values, where it is, what leads to the previous and the next one, and others [[label, act], ...].
+async function showCase({ case: { pictures, captions, bars, rest }, where, previous, next, others }) {
+  const steps = make("p", "steps", make("span", "small quiet", where), button("‹", "Previous case", previous, "step"),
+    button("›", "Next case", next, "step"), button("✕", "Close", () => dialog.close(), "step"));
+  const list = make("details", "", make("summary", "", `${others.length} more on it`), ...others.map(([text, act]) => button(text, "", act, "other")));
+  const content = make("div", "case", steps, await elements(pictures + captions + bars), others.length && list, await elements(rest));
+  const dialog = document.querySelector("dialog") || make("dialog", "drawer");
+  dialog.replaceChildren(content);
+  dialog.onkeydown = (event) => {
+    const act = { ArrowLeft: previous, ArrowRight: next }[event.key];
+    if (act && !event.ctrlKey && !event.metaKey && !event.altKey) act();
+  };
+  if (dialog.open) return;
+  dialog.setAttribute("role", "dialog"); // the wall takes the focus back when it is gone
+  dialog.ariaLabel = "One case";
+  dialog.onclick = (event) => event.target === dialog && dialog.close();
+  dialog.onclose = () => {
+    dialog.remove();
+    say({ case: "" });
+  };
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+PAGES.index = async (page, values) => {
+  place("sentence").replaceChildren(...choices(page));
+  const { cases } = values.hero;
+  const show = (first) => {
+    const near = [first, first + 1, first + 2].slice(0, cases.length).map((at) => ({ ...cases[at % cases.length], place: at }));
+    return mount(place("hero-place"), "home", { ...values.hero, cases: near }, (name, value) => {
+      if (name === "place") show(value);
+      else location.href = local(cases.find((one) => one.id === value).href);
+    });
+  };
+  if (cases.length) await show(0);
+  else place("hero-place").append(make("h1", "", values.nothing));
+  const { numbers, strip, doors } = values.figures;
+  const entries = [...numbers, ...strip.models, ...doors];
+  await mount(place("figures-place"), "figures", values.figures, (_, key) => (location.href = local(entries.find((entry) => entry.key === key).href)));
+};
+
+PAGES.present = async (page, values) => {
+  place("sentence").replaceChildren(make("span", "quiet", "Slides about"), ...choices(page));
+  const { pictures, ...talk } = await pictured(values);
+  const sources = Object.fromEntries(Object.entries(pictures).map(([name, { source }]) => [name, source]));
+  await mount(place("talk"), "slides", { ...talk, pictures: sources });
+};
+
+function outcomeOf(margin) {
+  if (margin === null) return ["unknown"];
+  return margin > 0 ? ["held"] : margin === 0 ? ["fooled", "tied"] : ["fooled"];
+}
+
+let limit = MOST_CARDS;
+PAGES.explore = async (page, values, isNew) => {
+  const { said, set, model } = page;
+  const change = (changes) => {
+    say({ case: "", ...changes });
+    limit = MOST_CARDS;
+    draw(false);
+  };
+  const outcomes = values.outcomes.map(([key]) => key);
+  const outcome = outcomes.includes(said.outcome) ? said.outcome : outcomes[0] || "all";
+  const type = values.types.some(([key]) => String(key) === said.type) ? said.type : "";
+  const words = (said.words || "").slice(0, 200).toLowerCase();
+  const chips = values.patterns[model.key] || [];
+  const chosen = (said.pattern || "").split(",").filter((at) => at in chips).map(Number);
+  const members = new Set(chosen.flatMap((at) => chips[at].cases));
+  if (isNew) {
+    const search = Object.assign(make("input", "choice"), { type: "search", value: said.words || "", maxLength: 200, placeholder: "Caption contains", ariaLabel: "Caption contains" });
+    search.addEventListener("input", () => change({ words: search.value.trim() }));
+    const filters = make("details", "filters", make("summary"), outcomes.length && chooser("Outcome", values.outcomes, outcome, (key) => change({ outcome: key })),
+      values.types.length > 1 && chooser("Type", [["", "Any type"], ...values.types], type, (key) => change({ type: key })), search);
+    const models = chooser("Model", set.models.map((one) => [one.key, one.name]), model.key, (key) => change({ model: key, pattern: "" }));
+    place("sentence").replaceChildren(models, make("span", "quiet between", values.movement ? "is moved by" : "is fooled by"), ...choices(page), filters);
+  }
+  const nActive = [outcomes.length && outcome !== "fooled", type !== "", words].filter(Boolean).length;
+  place("sentence").querySelector("summary").textContent = nActive ? `Filters (${nActive})` : "Filters";
+
+  const number = set.models.indexOf(model);
+  const rows = values.cases.map((entry, at) => ({ entry, at, margin: entry.margins[number] }))
+    .filter(({ margin }) => outcome === "all" || outcomeOf(margin).includes(outcome))
+    .filter(({ entry }) => type === "" || entry.type === Number(type))
+    .filter(({ entry }) => !words || entry.texts.join("\n").toLowerCase().includes(words))
+    .filter(({ at }) => !chosen.length || members.has(at))
+    .sort((one, other) => (one.margin ?? Infinity) - (other.margin ?? Infinity));
+  const pictures = new Map(rows.map((row) => [row.entry.picture, []])); // one card a picture: the worst of its cases
+  for (const row of rows) pictures.get(row.entry.picture).push(row);
+  const groups = [...pictures.values()];
+
+  const [heading, rate, total] = values.lines[model.key][`${type}:${outcome}`] || ["", "", 0];
+  const count = rows.length.toLocaleString("en");
+  const isNarrow = words || chosen.length;
+  const narrow = rows.length ? `${count} ${values.lies} of this site pass` : `None of the ${values.lies} on this site pass`;
+  const here = rows.length === total ? "all of them are here" : `${count} of them are on this site`;
+  const note = [rate, "grouped by picture, the worst first", !isNarrow && here].filter(Boolean).join(" · ");
+  const title = isNarrow ? narrow : heading || "No case is here.";
+  place("chips").hidden = !chips.length;
+  await mount(place("chips"), "patterns", { title: "Patterns", nothing: "", patterns: chips.map((chip, at) => ({ ...chip, key: at, on: chosen.includes(at) })) },
+    (_, at) => change({ pattern: (chosen.includes(at) ? chosen.filter((one) => one !== at) : [...chosen, at]).join(",") }));
+  const cards = groups.slice(0, limit).map(([row, ...more]) => ({ ...caseOf(row.entry, model), badge: more.length ? `+${more.length}` : "" }));
+  const open = async (id) => {
+    const entry = values.cases.find((one) => one.case.id === id);
+    if (!entry) return;
+    say({ case: id });
+    const at = groups.findIndex((group) => group.some((row) => row.entry === entry));
+    const to = (next) => groups[next] && (() => open(groups[next][0].entry.case.id));
+    const others = (groups[at] || []).filter((row) => row.entry !== entry).map((row) => [caseOf(row.entry, model).name, () => open(row.entry.case.id)]);
+    const where = at < 0 ? "Not among the cases that pass the filters" : `${at + 1} of ${groups.length} here`;
+    await showCase({ case: caseOf(entry, model), where, previous: to(at - 1), next: at >= 0 && to(at + 1), others });
+  };
+  await mount(place("wall-place"), "wall", { label: title, heading: title, note, strip: false, legend: values.legend, cards }, (_, id) => open(id));
+  const more = () => {
+    limit += MOST_CARDS;
+    draw(false);
+  };
+  const text = `Show more (${(groups.length - limit).toLocaleString("en")})`;
+  place("more").replaceChildren(...(groups.length > limit ? [button(text, "", more, "choice")] : []));
+  if (isNew && said.case) await open(said.case);
+};
+
+PAGES.compare = async (page, values) => {
+  const { set, said } = page;
+  const models = Object.fromEntries(set.models.map((one) => [one.key, one]));
+  const bases = [...new Set(values.contests.map((one) => one.models[0]))];
+  const base = bases.includes(said.model) ? said.model : bases[0];
+  const contests = values.contests.filter((one) => one.models[0] === base);
+  const contest = contests[Number(said.group)] || contests[0];
+  const [rival, type] = said.row in contest.rest ? said.row.split(":") : contest.first;
+  const change = (changes) => {
+    say({ row: "", case: "", ...changes });
+    draw(false);
+  };
+  const groups = contests.map((one, at) => [at, one.models.slice(1).map((key) => models[key].name).join(", ")]);
+  place("sentence").replaceChildren(make("span", "quiet", "Compare"), chooser("Model", bases.map((key) => [key, models[key].name]), base, (model) => change({ model, group: "" })),
+    make("span", "quiet", "with"), groups.length > 1 ? chooser("Compared with it", groups, contests.indexOf(contest), (group) => change({ group })) : make("b", "", groups[0][1]),
+    make("span", "quiet", "on"), ...choices(page));
+  place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail));
+  const { forest } = contest;
+  place("forest-place").hidden = !forest;
+  if (forest) {
+    const drawn = forest.groups.map((group) => ({ ...group, rows: group.rows.map((row) => ({ ...row, pressed: row.model === rival && row.type === Number(type) })) }));
+    await mount(place("forest-place"), "forest", { ...forest, groups: drawn }, (_, [group, at]) => {
+      const row = forest.groups[group].rows[at];
+      change({ row: `${row.model}:${row.type}` });
+    });
+  }
+  place("how").replaceChildren(make("p", "quiet small", forest && contest.how));
+  const marks = contest.models.map((key) => make("span", "entry", drawing(models[key].path, "mark", "0 0 14 14", models[key].color), make("bdi", "", models[key].name)));
+  place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), make("p", "legend small quiet", ...marks));
+
+  const explore = await table(page.cases);
+  const order = contest.models.map((key) => set.models.indexOf(models[key]));
+  const columns = [[base, rival], [rival, base]].map((keys) => [...keys, ...(values.columns[`${keys.join(">")}:${type}`] || [0, []])]);
+  const shown = columns.flatMap(([key, , , places]) => places.map((at) => [key, values.cards[at].id]));
+  const open = (at) => {
+    const [key, id] = shown[at];
+    const to = (next) => shown[next] && (() => open(next));
+    const entry = explore.cases.find((one) => one.case.id === id);
+    return showCase({ case: caseOf(entry, models[key]), where: `${at + 1} of ${shown.length} shown here`, previous: to(at - 1), next: to(at + 1), others: [] });
+  };
+  if (!place("facing").firstChild) place("facing").append(...["left", "right"].map(() => make("section", "", make("p", "side"), make("div", "wall-place"))));
+  for (const [side, [key, other, count, places]] of columns.entries()) {
+    const [head, wall] = place("facing").children[side].children;
+    const [begin, end] = values.movement ? [" move ", ` more than ${models[other].name}`] : [" believed by ", `, not by ${models[other].name}`];
+    head.replaceChildren(make("b", "big", count.toLocaleString("en")), make("span", "", begin, make("b", "", models[key].name), end));
+    const cards = places.map((at) => ({ ...values.cards[at], boxes: order.map((model) => values.cards[at].boxes[model]) }));
+    wall.hidden = !cards.length;
+    await mount(wall, "wall", { label: `Only ${models[key].name}, not ${models[other].name}`, bare: true, facing: true, strip: false, cards },
+      (_, id) => open(shown.findIndex((one) => one[0] === key && one[1] === id)));
+  }
+  place("rest").replaceChildren(make("p", "quiet small", contest.rest[`${rival}:${type}`]));
+};

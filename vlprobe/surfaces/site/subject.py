@@ -26,6 +26,7 @@ class Limits:
     n_cases: int = 60  # of each model, kind and outcome
     with_notes: bool = False  # tags, notes, paths
     may_publish: bool = False  # pictures that vlprobe did not draw
+    n_baselines: int = 8  # models that others are compared with
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,84 @@
+"""The frame of every page that vlprobe writes as a file. Its policy lets nothing in but what the page names.
+
+A self-contained page has its style, and its script if it runs one, in itself: the policy names both by their
+hashes. Captions and names are markup that was escaped, or values in an element that no browser runs.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+
+import htpy
+
+from vlprobe.render.html.embed import embed
+
+CLOSED = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def document(title: str, policy: str, head: htpy.Node, body: htpy.Element) -> str:
+    """A whole page.
+
+    Args:
+        title: Plain text.
+        policy: Content-Security-Policy.
+        head: Style sheets.
+        body: The element `body`.
+    """
+    page = htpy.html(lang="en")[
+        htpy.head[
+            htpy.meta(charset="utf-8"),
+            htpy.meta(http_equiv="Content-Security-Policy", content=policy),
+            htpy.meta(name="viewport", content="width=device-width, initial-scale=1"),
+            htpy.title[title],
+            head,
+        ],
+        body,
+    ]
+    return "".join(page.iter_chunks())
+
+
+def self_contained(
+    title: str,
+    style: str,
+    nodes: htpy.Node,
+    code: str = "",
+    values: Mapping[str, object] | None = None,
+) -> str:
+    """A page that fetches nothing, and runs nothing but `code`.
+
+    Args:
+        title: Plain text.
+        style: Its style sheet.
+        nodes: The content of its body.
+        code: A module, which finds the values as JSON in the element `values`.
+        values: Values that are finite.
+    """
+    content = embed("".join(htpy.fragment[nodes].iter_chunks()))
+    policy = f"{CLOSED}; style-src '{_hash(style)}'"
+    if ' style="' in content:  # colors of marks, lengths of bars
+        policy += "; style-src-attr 'unsafe-inline'"
+    scripts: list[htpy.Node] = []
+    if code:
+        policy += f"; script-src '{_hash(code)}'"
+        written = embed(json_text(values or {}))
+        scripts = [htpy.script(id="values", type="application/json")[written]]
+        scripts += [htpy.script(type="module")[embed(code)]]
+    return document(title, policy, htpy.style[embed(style)], htpy.body[content, scripts])
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def json_text(values: Mapping[str, object] | Sequence[str]) -> str:
+    """Values as JSON in which nothing ends the element of a script or begins a comment there. Raises ValueError if a
+    number is not finite.
+
+    >>> json_text({"a": "</script><!--"})
+    '{"a":"\\\\u003c/script\\\\u003e\\\\u003c!--"}'
+    """
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
