@@ -160,7 +160,8 @@ def test_a_report_has_the_pages_in_one_file_and_prints_its_numbers(offline, host
             opened(offline, folder, f"report.html#page={page}")
             assert width == 390 or severe_violations(offline) == []
     numbers = offline.locator(".numbers")
-    assert numbers.is_visible() and HOSTILE_CAPTIONS[0] in numbers.inner_text()
+    assert numbers.is_visible()
+    assert any(caption[:30] in numbers.inner_text() for caption in HOSTILE_CAPTIONS)
     offline.get_by_role("link", name="Explore").click()
     offline.locator("button.card").first.click()
     offline.locator("dialog .vp-told").first.wait_for()
