@@ -40,7 +40,7 @@ from vlprobe.views.runs import DEFAULT_SEED, QuestionSet
 from vlprobe.views.wall import WallCard
 
 UNIT = "cosine"
-CASES = 12  # of each model, kind and outcome
+CASES = 8  # of each model, kind and outcome
 FAILURES = 6  # cases on the page without scripts, each of another picture
 NOTED = 40  # cases with tags or a note
 

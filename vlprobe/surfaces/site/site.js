@@ -127,11 +127,10 @@ function choices({ sets, set, kinds, kind }) {
     say({ type: "", pattern: "", case: "", row: "", ...changes });
     draw();
   };
-  const [options, labels] = [kinds.map((one) => [one.key, one.label]), sets.map((one) => [one.key, one.label])];
   return [
-    kinds.length > 1 && chooser("Kind of question", options, kind.key, (key) => go({ kind: key })),
-    make("span", "quiet between", sets.length > 1 ? "in" : `in ${set.label}`),
-    sets.length > 1 && chooser("Question set", labels, set.key, (key) => go({ set: key, kind: "", model: "" })),
+    kinds.length > 1 && chooser("Kind of question", named(kinds), kind.key, (key) => go({ kind: key })),
+    sets.length > 1 ? "in" : `in ${set.label}`,
+    sets.length > 1 && chooser("Question set", named(sets), set.key, (key) => go({ set: key, kind: "", model: "" })),
   ].filter(Boolean);
 }
 
@@ -139,6 +138,15 @@ function choices({ sets, set, kinds, kind }) {
 function place(name, tag = "div") {
   const main = document.querySelector("main");
   return main.querySelector(`:scope > .${name}`) || main.appendChild(make(tag, name));
+}
+
+function named(entries) {
+  return entries.map(({ key, name, label }) => [key, name || label]);
+}
+
+// The first row of a page: words, and what they are about.
+function sentence(...parts) {
+  place("sentence").replaceChildren(...parts.map((part) => (typeof part === "string" ? make("span", "quiet between", part) : part)));
 }
 
 // The page of the address; it is made from the beginning unless only a choice on it changed.
@@ -179,7 +187,8 @@ function caseOf(entry, model) {
 async function showCase({ case: { pictures, captions, bars, rest }, where, previous, next, others }) {
   const steps = make("p", "steps", make("span", "small quiet", where), button("‹", "Previous case", previous, "step"),
     button("›", "Next case", next, "step"), button("✕", "Close", () => dialog.close(), "step"));
-  const list = make("details", "", make("summary", "", `${others.length} more on it`), ...others.map(([text, act]) => button(text, "", act, "other")));
+  const list = make("details", "", make("summary", "", `${others.length} more on it`));
+  list.append(...others.map(([text, act]) => button(text, "", act, "other")));
   const content = make("div", "case", steps, await elements(pictures + captions + bars), others.length && list, await elements(rest));
   const dialog = document.querySelector("dialog") || make("dialog", "drawer");
   dialog.replaceChildren(content);
@@ -200,7 +209,7 @@ async function showCase({ case: { pictures, captions, bars, rest }, where, previ
 }
 
 PAGES.index = async (page, values) => {
-  place("sentence").replaceChildren(...choices(page));
+  sentence(...choices(page));
   const { cases } = values.hero;
   const show = (first) => {
     const near = [first, first + 1, first + 2].slice(0, cases.length).map((at) => ({ ...cases[at % cases.length], place: at }));
@@ -212,12 +221,12 @@ PAGES.index = async (page, values) => {
   if (cases.length) await show(0);
   else place("hero-place").append(make("h1", "", values.nothing));
   const { numbers, strip, doors } = values.figures;
-  const entries = [...numbers, ...strip.models, ...doors];
-  await mount(place("figures-place"), "figures", values.figures, (_, key) => (location.href = local(entries.find((entry) => entry.key === key).href)));
+  const links = new Map([...numbers, ...strip.models, ...doors].map(({ key, href }) => [key, local(href)]));
+  await mount(place("figures-place"), "figures", values.figures, (_, key) => (location.href = links.get(key)));
 };
 
 PAGES.present = async (page, values) => {
-  place("sentence").replaceChildren(make("span", "quiet", "Slides about"), ...choices(page));
+  sentence("Slides about", ...choices(page));
   const { pictures, ...talk } = await pictured(values);
   const sources = Object.fromEntries(Object.entries(pictures).map(([name, { source }]) => [name, source]));
   await mount(place("talk"), "slides", { ...talk, pictures: sources });
@@ -241,15 +250,20 @@ PAGES.explore = async (page, values, isNew) => {
   const type = values.types.some(([key]) => String(key) === said.type) ? said.type : "";
   const words = (said.words || "").slice(0, 200).toLowerCase();
   const chips = values.patterns[model.key] || [];
-  const chosen = (said.pattern || "").split(",").filter((at) => at in chips).map(Number);
+  const chosen = (said.pattern || "none").split(",").map(Number).filter((at) => chips[at]);
   const members = new Set(chosen.flatMap((at) => chips[at].cases));
   if (isNew) {
-    const search = Object.assign(make("input", "choice"), { type: "search", value: said.words || "", maxLength: 200, placeholder: "Caption contains", ariaLabel: "Caption contains" });
+    const label = "Caption contains";
+    const search = Object.assign(make("input", "choice"), { type: "search", maxLength: 200, placeholder: label, ariaLabel: label });
+    search.value = said.words || "";
     search.addEventListener("input", () => change({ words: search.value.trim() }));
-    const filters = make("details", "filters", make("summary"), outcomes.length && chooser("Outcome", values.outcomes, outcome, (key) => change({ outcome: key })),
-      values.types.length > 1 && chooser("Type", [["", "Any type"], ...values.types], type, (key) => change({ type: key })), search);
-    const models = chooser("Model", set.models.map((one) => [one.key, one.name]), model.key, (key) => change({ model: key, pattern: "" }));
-    place("sentence").replaceChildren(models, make("span", "quiet between", values.movement ? "is moved by" : "is fooled by"), ...choices(page), filters);
+    const filters = make("details", "filters", make("summary"));
+    if (outcomes.length) filters.append(chooser("Outcome", values.outcomes, outcome, (key) => change({ outcome: key })));
+    const types = [["", "Any type"], ...values.types];
+    if (types.length > 2) filters.append(chooser("Type", types, type, (key) => change({ type: key })));
+    filters.append(search);
+    const happens = values.movement ? "is moved by" : "is fooled by";
+    sentence(chooser("Model", named(set.models), model.key, (key) => change({ model: key, pattern: "" })), happens, ...choices(page), filters);
   }
   const nActive = [outcomes.length && outcome !== "fooled", type !== "", words].filter(Boolean).length;
   place("sentence").querySelector("summary").textContent = nActive ? `Filters (${nActive})` : "Filters";
@@ -268,25 +282,30 @@ PAGES.explore = async (page, values, isNew) => {
   const [heading, rate, total] = values.lines[model.key][`${type}:${outcome}`] || ["", "", 0];
   const count = rows.length.toLocaleString("en");
   const isNarrow = words || chosen.length;
-  const narrow = rows.length ? `${count} ${values.lies} of this site pass` : `None of the ${values.lies} on this site pass`;
+  const narrow = `${rows.length ? count : "None"} of the ${values.lies} on this site pass`;
   const here = rows.length === total ? "all of them are here" : `${count} of them are on this site`;
   const note = [rate, "grouped by picture, the worst first", !isNarrow && here].filter(Boolean).join(" · ");
   const title = isNarrow ? narrow : heading || "No case is here.";
   place("chips").hidden = !chips.length;
-  await mount(place("chips"), "patterns", { title: "Patterns", nothing: "", patterns: chips.map((chip, at) => ({ ...chip, key: at, on: chosen.includes(at) })) },
-    (_, at) => change({ pattern: (chosen.includes(at) ? chosen.filter((one) => one !== at) : [...chosen, at]).join(",") }));
-  const cards = groups.slice(0, limit).map(([row, ...more]) => ({ ...caseOf(row.entry, model), badge: more.length ? `+${more.length}` : "" }));
+  const patterns = chips.map((chip, at) => ({ ...chip, key: at, on: chosen.includes(at) }));
+  await mount(place("chips"), "patterns", { title: "Patterns", nothing: "", patterns }, (_, at) => {
+    change({ pattern: (chosen.includes(at) ? chosen.filter((one) => one !== at) : [...chosen, at]).join(",") });
+  });
+  const card = ([row, ...more]) => ({ ...caseOf(row.entry, model), badge: more.length ? `+${more.length}` : "" });
+  const cards = groups.slice(0, limit).map(card);
   const open = async (id) => {
     const entry = values.cases.find((one) => one.case.id === id);
     if (!entry) return;
     say({ case: id });
     const at = groups.findIndex((group) => group.some((row) => row.entry === entry));
     const to = (next) => groups[next] && (() => open(groups[next][0].entry.case.id));
-    const others = (groups[at] || []).filter((row) => row.entry !== entry).map((row) => [caseOf(row.entry, model).name, () => open(row.entry.case.id)]);
+    const same = (groups[at] || []).filter((row) => row.entry !== entry);
+    const others = same.map((row) => [caseOf(row.entry, model).name, () => open(row.entry.case.id)]);
     const where = at < 0 ? "Not among the cases that pass the filters" : `${at + 1} of ${groups.length} here`;
     await showCase({ case: caseOf(entry, model), where, previous: to(at - 1), next: at >= 0 && to(at + 1), others });
   };
-  await mount(place("wall-place"), "wall", { label: title, heading: title, note, strip: false, legend: values.legend, cards }, (_, id) => open(id));
+  const wall = { label: title, heading: title, note, strip: false, legend: values.legend, cards };
+  await mount(place("wall-place"), "wall", wall, (_, id) => open(id));
   const more = () => {
     limit += MOST_CARDS;
     draw(false);
@@ -303,28 +322,31 @@ PAGES.compare = async (page, values) => {
   const base = bases.includes(said.model) ? said.model : bases[0];
   const contests = values.contests.filter((one) => one.models[0] === base);
   const contest = contests[Number(said.group)] || contests[0];
-  const [rival, type] = said.row in contest.rest ? said.row.split(":") : contest.first;
+  const [rival, type] = Object.hasOwn(contest.rest, said.row) ? said.row.split(":") : contest.first;
   const change = (changes) => {
     say({ row: "", case: "", ...changes });
     draw(false);
   };
   const groups = contests.map((one, at) => [at, one.models.slice(1).map((key) => models[key].name).join(", ")]);
-  place("sentence").replaceChildren(make("span", "quiet", "Compare"), chooser("Model", bases.map((key) => [key, models[key].name]), base, (model) => change({ model, group: "" })),
-    make("span", "quiet", "with"), groups.length > 1 ? chooser("Compared with it", groups, contests.indexOf(contest), (group) => change({ group })) : make("b", "", groups[0][1]),
-    make("span", "quiet", "on"), ...choices(page));
+  const others = chooser("Compared with it", groups, contests.indexOf(contest), (group) => change({ group }));
+  const baselines = named(bases.map((key) => models[key]));
+  sentence("Compare", chooser("Model", baselines, base, (model) => change({ model, group: "" })), "with",
+    groups.length > 1 ? others : make("b", "", groups[0][1]), "on", ...choices(page));
   place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail));
   const { forest } = contest;
   place("forest-place").hidden = !forest;
   if (forest) {
-    const drawn = forest.groups.map((group) => ({ ...group, rows: group.rows.map((row) => ({ ...row, pressed: row.model === rival && row.type === Number(type) })) }));
+    const press = (row) => ({ ...row, pressed: row.model === rival && row.type === Number(type) });
+    const drawn = forest.groups.map((group) => ({ ...group, rows: group.rows.map(press) }));
     await mount(place("forest-place"), "forest", { ...forest, groups: drawn }, (_, [group, at]) => {
       const row = forest.groups[group].rows[at];
       change({ row: `${row.model}:${row.type}` });
     });
   }
   place("how").replaceChildren(make("p", "quiet small", forest && contest.how));
-  const marks = contest.models.map((key) => make("span", "entry", drawing(models[key].path, "mark", "0 0 14 14", models[key].color), make("bdi", "", models[key].name)));
-  place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), make("p", "legend small quiet", ...marks));
+  const mark = ({ path, color, name }) => make("span", "entry", drawing(path, "mark", "0 0 14 14", color), make("bdi", "", name));
+  const legend = make("p", "legend small quiet", ...contest.models.map((key) => mark(models[key])));
+  place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), legend);
 
   const explore = await table(page.cases);
   const order = contest.models.map((key) => set.models.indexOf(models[key]));
@@ -334,17 +356,21 @@ PAGES.compare = async (page, values) => {
     const [key, id] = shown[at];
     const to = (next) => shown[next] && (() => open(next));
     const entry = explore.cases.find((one) => one.case.id === id);
-    return showCase({ case: caseOf(entry, models[key]), where: `${at + 1} of ${shown.length} shown here`, previous: to(at - 1), next: to(at + 1), others: [] });
+    const where = `${at + 1} of ${shown.length} shown here`;
+    return showCase({ case: caseOf(entry, models[key]), where, previous: to(at - 1), next: to(at + 1), others: [] });
   };
-  if (!place("facing").firstChild) place("facing").append(...["left", "right"].map(() => make("section", "", make("p", "side"), make("div", "wall-place"))));
+  const column = () => make("section", "", make("p", "side"), make("div", "wall-place"));
+  if (!place("facing").firstChild) place("facing").append(column(), column());
   for (const [side, [key, other, count, places]] of columns.entries()) {
     const [head, wall] = place("facing").children[side].children;
-    const [begin, end] = values.movement ? [" move ", ` more than ${models[other].name}`] : [" believed by ", `, not by ${models[other].name}`];
-    head.replaceChildren(make("b", "big", count.toLocaleString("en")), make("span", "", begin, make("b", "", models[key].name), end));
+    const [begin, end] = values.movement ? [" move ", " more than "] : [" believed by ", ", not by "];
+    const words = make("span", "", begin, make("b", "", models[key].name), end + models[other].name);
+    head.replaceChildren(make("b", "big", count.toLocaleString("en")), words);
     const cards = places.map((at) => ({ ...values.cards[at], boxes: order.map((model) => values.cards[at].boxes[model]) }));
     wall.hidden = !cards.length;
-    await mount(wall, "wall", { label: `Only ${models[key].name}, not ${models[other].name}`, bare: true, facing: true, strip: false, cards },
-      (_, id) => open(shown.findIndex((one) => one[0] === key && one[1] === id)));
+    const label = `Only ${models[key].name}, not ${models[other].name}`;
+    const at = (id) => shown.findIndex((one) => one[0] === key && one[1] === id);
+    await mount(wall, "wall", { label, bare: true, facing: true, strip: false, cards }, (_, id) => open(at(id)));
   }
   place("rest").replaceChildren(make("p", "quiet small", contest.rest[`${rival}:${type}`]));
 };

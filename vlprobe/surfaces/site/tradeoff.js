@@ -3,7 +3,7 @@
 
 PAGES.tradeoff = async (page, values) => {
   const { said, set, kind } = page;
-  place("sentence").replaceChildren(make("span", "quiet", "How steady and how alert are all models"), ...choices(page));
+  sentence("How steady and how alert are all models", ...choices(page));
   place("finding").replaceChildren(make("h1", "", values.heading), make("p", "quiet", values.detail));
   const pinned = said.model in values.picture.examples ? said.model : values.picture.pinned;
   await mount(place("plane"), "tradeoff", { ...values.picture, pinned }, (name, model) => {
