@@ -125,11 +125,7 @@ def compare(
     metavar="METRIC=VALUE",
     help="Maximum allowed regression, in the metric's unit; repeatable.",
 )
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="What the interval leaves open counts as broken, too.",
-)
+@click.option("--strict", is_flag=True, help="What the interval leaves open counts as broken, too.")
 @AVERAGING
 @click.option("--format", "how", type=FORMATS, default=None, help="All promises, on stdout.")
 @click.pass_context

@@ -48,9 +48,7 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
         click.confirm("Download them?", abort=True, err=True)
     with Bar() as bar:
         report = photographs.download(
-            store,
-            addresses,
-            lambda done, total: bar.update("Downloading photographs", done, total),
+            store, addresses, lambda done, total: bar.update("Downloading photographs", done, total)
         )
     click.echo(photographs.summary(report), err=True)
     for path, reason in list(report.failures.items())[:MOST_FAILURES]:

@@ -63,12 +63,7 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
         isinstance(state, dict)
         and state
         and all(
-            isinstance(key, str)
-            and isinstance(
-                value,
-                torch.Tensor,
-            )
-            for key, value in state.items()
+            isinstance(key, str) and isinstance(value, torch.Tensor) for key, value in state.items()
         )
     ):
         raise InvalidInput(
@@ -109,11 +104,7 @@ def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True
     from open_clip.model import CustomTextCLIP, convert_to_custom_text_state_dict
 
     state = {
-        key.removeprefix("module."): value
-        for key, value in read_weights(
-            path,
-            confined,
-        ).items()
+        key.removeprefix("module."): value for key, value in read_weights(path, confined).items()
     }
     # reads the architecture, of either class
     state = convert_state_dict(cast(CustomTextCLIP, model), state)

@@ -78,8 +78,7 @@ class ControlEncoder(DualEncoder):
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, 16); rows are equal where texts are."""
         return np.array([_hash(b"text", text.encode()) for text in texts], dtype=np.int64).reshape(
-            -1,
-            16,
+            -1, 16
         )
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
@@ -99,6 +98,5 @@ class ControlEncoder(DualEncoder):
 
 def _hash(kind: bytes, content: bytes) -> np.ndarray:
     return np.frombuffer(
-        hashlib.blake2b(content, digest_size=16, person=kind).digest(),
-        dtype=np.uint8,
+        hashlib.blake2b(content, digest_size=16, person=kind).digest(), dtype=np.uint8
     )

@@ -268,11 +268,7 @@ _CHECKS: dict[str, Callable[[str, object], str | None]] = {
 
 
 def _check_arguments(
-    name: str,
-    key: str,
-    value: object,
-    allowed: tuple[str, ...],
-    file: str,
+    name: str, key: str, value: object, allowed: tuple[str, ...], file: str
 ) -> None:
     if value is None:
         return
@@ -313,13 +309,7 @@ def check_modules(name: str, modules: object) -> None:
     if (
         not isinstance(modules, list)
         or not modules
-        or not all(
-            isinstance(
-                module,
-                Mapping,
-            )
-            for module in modules
-        )
+        or not all(isinstance(module, Mapping) for module in modules)
     ):
         raise InvalidInput(
             f"'{name}': modules.json holds no modules. Expected a list of objects with type and path."

@@ -145,10 +145,7 @@ def on_device(array: np.ndarray, device: str) -> "torch.Tensor":
 
     tensor = torch.from_numpy(array)
     return (
-        tensor.pin_memory().to(
-            device,
-            non_blocking=True,
-        )
+        tensor.pin_memory().to(device, non_blocking=True)
         if device.startswith("cuda")
         else tensor.to(device)
     )
@@ -198,8 +195,7 @@ def digest(described: Mapping[str, object], model: TorchModel) -> str:
     import torch
 
     hasher = hashlib.blake2b(
-        json.dumps(described, sort_keys=True, default=str).encode(),
-        digest_size=16,
+        json.dumps(described, sort_keys=True, default=str).encode(), digest_size=16
     )
     for key, tensor in sorted(model.state_dict().items()):
         hasher.update(f"{key} {tuple(tensor.shape)} {tensor.dtype}\n".encode())

@@ -147,8 +147,7 @@ class HfEncoder(TorchDualEncoder):
         self._tokenizer, self._processor = hub.tokenizer(folder), hub.image_processor(folder)
         text = model.config.text_config
         self.context = min(
-            kind.context or text.max_position_embeddings,
-            text.max_position_embeddings,
+            kind.context or text.max_position_embeddings, text.max_position_embeddings
         )
         tokenizer = type(self._tokenizer).__name__
         self.lowers = kind.pads == "seen" and ("Gemma" in tokenizer or "Siglip2" in tokenizer)
@@ -191,9 +190,7 @@ class HfEncoder(TorchDualEncoder):
             return pixels
         shapes = np.broadcast_to(inputs["spatial_shapes"][0], (len(pixels), 2))
         return np.concatenate(
-            [pixels, inputs["pixel_attention_mask"][0][:, None], shapes],
-            axis=1,
-            dtype=np.float32,
+            [pixels, inputs["pixel_attention_mask"][0][:, None], shapes], axis=1, dtype=np.float32
         )
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
@@ -217,12 +214,9 @@ class HfEncoder(TorchDualEncoder):
         are seen.
         """
         texts = [text.lower() for text in texts] if self.lowers else list(texts)
-        ids = self._tokenizer(
-            texts,
-            truncation=True,
-            max_length=self.context,
-            padding=False,
-        )["input_ids"]
+        ids = self._tokenizer(texts, truncation=True, max_length=self.context, padding=False)[
+            "input_ids"
+        ]
         if self.kind.pads != "seen":
             return frozen.padded(ids)
         tokens = frozen.padded(ids, self.context)

@@ -70,9 +70,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator
     with hub.opening(name):
         hub.tokenizer(folder)
         processor = transformers.AutoProcessor.from_pretrained(
-            folder,
-            local_files_only=True,
-            trust_remote_code=False,
+            folder, local_files_only=True, trust_remote_code=False
         )
         processor = cast(hub.Processor, processor)
         processor.image_processor = hub.image_processor(folder)
@@ -155,10 +153,7 @@ class Generator(SideBySideMatcher):
         return frozen.padded([[ord(letter) for letter in text] for text in texts])
 
     def match(
-        self,
-        encoded: Sequence[np.ndarray],
-        tokens: np.ndarray,
-        logits: bool = False,
+        self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False
     ) -> np.ndarray:
         """Probability of yes against no, or its log-odds, float32 of shape (n,)."""
         texts = ["".join(map(chr, row[row != frozen.PAD])) for row in tokens]
@@ -170,11 +165,7 @@ class Generator(SideBySideMatcher):
         return (log_odds if logits else 1 / (1 + np.exp(-log_odds))).astype(np.float32)
 
     def first_is_left(
-        self,
-        left: Image.Image,
-        right: Image.Image,
-        caption_a: str,
-        caption_b: str,
+        self, left: Image.Image, right: Image.Image, caption_a: str, caption_b: str
     ) -> float:
         """Probability that it matches the first caption to the left of two pictures side by side, 0
         to 1.
@@ -198,31 +189,19 @@ class Generator(SideBySideMatcher):
 
     def _prompt(self, question: str) -> str:
         messages = [
-            {
-                "role": "user",
-                "content": [{"type": "image"}, {"type": "text", "text": question}],
-            }
+            {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}
         ]
         return self._processor.apply_chat_template(
-            messages,
-            add_generation_prompt=True,
-            tokenize=False,
+            messages, add_generation_prompt=True, tokenize=False
         )
 
     def _first_tokens(
-        self,
-        variants: tuple[Sequence[str], Sequence[str]],
+        self, variants: tuple[Sequence[str], Sequence[str]]
     ) -> tuple[list[int], list[int]]:
         """Ids that the two answers can begin with, without those that begin both."""
         tokenizer = self._processor.tokenizer
         left, right = (
-            {
-                tokenizer.encode(
-                    text,
-                    add_special_tokens=False,
-                )[0]
-                for text in texts
-            }
+            {tokenizer.encode(text, add_special_tokens=False)[0] for text in texts}
             for texts in variants
         )
         if not left - right or not right - left:
@@ -234,17 +213,12 @@ class Generator(SideBySideMatcher):
         return sorted(left - right), sorted(right - left)
 
     def _log_odds(
-        self,
-        image: Image.Image,
-        question: str,
-        answers: tuple[list[int], list[int]],
+        self, image: Image.Image, question: str, answers: tuple[list[int], list[int]]
     ) -> float:
         import torch
 
         inputs = self._processor(
-            images=[image],
-            text=[self._prompt(question)],
-            return_tensors="pt",
+            images=[image], text=[self._prompt(question)], return_tensors="pt"
         ).to(self.device)
         with frozen.arithmetic(self.device, self.precision):
             logits = self._model(**inputs).logits[0, -1].double()

@@ -50,9 +50,7 @@ class Tokenizer(Protocol):
     pad_token_id: int | None
 
     def __call__(
-        self,
-        texts: Sequence[str],
-        **settings: bool | int,
+        self, texts: Sequence[str], **settings: bool | int
     ) -> Mapping[str, list[list[int]]]:
         """Texts to `input_ids`, a list each."""
         ...
@@ -85,11 +83,7 @@ class Processor(Protocol):
         ...
 
     def apply_chat_template(
-        self,
-        messages: list[dict],
-        *,
-        add_generation_prompt: bool,
-        tokenize: bool,
+        self, messages: list[dict], *, add_generation_prompt: bool, tokenize: bool
     ) -> str:
         """Messages to the prompt that a model answers."""
         ...
@@ -152,11 +146,7 @@ def _fetched(name: str, repository: str) -> Path:
         for weights in WEIGHTS:
             allowed = [*WANTED, *weights]
             folder = Path(
-                snapshot_download(
-                    repository,
-                    allow_patterns=allowed,
-                    ignore_patterns=[*UNWANTED],
-                )
+                snapshot_download(repository, allow_patterns=allowed, ignore_patterns=[*UNWANTED])
             )
             if any(folder.rglob(weights[0])):
                 break
@@ -305,24 +295,14 @@ def tokenizer(folder: Path) -> Tokenizer:
     )
 
 
-def facts(
-    model: TorchModel,
-    tokenizer: object,
-    processor: ImageProcessor | None,
-) -> dict[str, str]:
+def facts(model: TorchModel, tokenizer: object, processor: ImageProcessor | None) -> dict[str, str]:
     """Describe what was built, by subject; read from the modules and not from the name."""
     activations = {
         type(layer).__name__ for layer in model.modules() if "GELU" in type(layer).__name__
     }
     subjects = {
         "architecture": type(model).__name__,
-        "activation": " and ".join(
-            ACTIVATIONS.get(
-                name,
-                name,
-            )
-            for name in sorted(activations)
-        )
+        "activation": " and ".join(ACTIVATIONS.get(name, name) for name in sorted(activations))
         or "no GELU",
         "tokenizer": type(tokenizer).__name__,
         "parameters": f"{sum(weights.numel() for weights in model.parameters()):,}",
@@ -338,8 +318,7 @@ def facts(
         filters = {resampling.value: resampling.name.lower() for resampling in Image.Resampling}
         if settings.get("resample") is not None:
             subjects["interpolation"] = filters.get(
-                settings["resample"],
-                f"unknown ({settings['resample']})",
+                settings["resample"], f"unknown ({settings['resample']})"
             )
         if size and {"height", "width"} <= set(size):
             subjects["size"] = f"{size['height']} x {size['width']}"

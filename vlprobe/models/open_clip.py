@@ -201,8 +201,7 @@ def load_folder(
         )
     config.setdefault("quick_gelu", False)
     weights = weights or next(
-        (folder / file for file in FOLDER_WEIGHTS if (folder / file).is_file()),
-        None,
+        (folder / file for file in FOLDER_WEIGHTS if (folder / file).is_file()), None
     )
     if weights is None:
         raise InvalidInput(
@@ -349,10 +348,9 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
 
     # A folder's is read from the folder, whatever `hf_tokenizer_name` names.
     folder = source.startswith("local-dir:") and Path(source.removeprefix("local-dir:"))
-    names_tokenizer = isinstance(
-        config["text_cfg"],
-        dict,
-    ) and bool(config["text_cfg"].get("hf_tokenizer_name"))
+    names_tokenizer = isinstance(config["text_cfg"], dict) and bool(
+        config["text_cfg"].get("hf_tokenizer_name")
+    )
     from_hub = _has_tokenizer_of_hub(source, config)
     if (
         folder
@@ -371,8 +369,7 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
             return open_clip.get_tokenizer(source, **arguments)
     except ImportError as error:
         raise MissingDependency(
-            f"The tokenizer of '{name}'",
-            error.name or "transformers",
+            f"The tokenizer of '{name}'", error.name or "transformers"
         ) from None
     # AssertionError: an unknown `clean` or `reduction_mask`
     except (*MISFITS, AssertionError) as error:

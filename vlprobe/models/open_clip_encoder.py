@@ -176,13 +176,7 @@ class OpenClipEncoder(TorchDualEncoder):
         return [
             module
             for module in self._model.modules()
-            if type(
-                getattr(
-                    module,
-                    "gelu",
-                    None,
-                )
-            ).__name__.endswith("GELU")
+            if type(getattr(module, "gelu", None)).__name__.endswith("GELU")
         ]
 
     def _activation(self) -> str:
@@ -218,12 +212,7 @@ class OpenClipEncoder(TorchDualEncoder):
         causal = getattr(self._tower, "attn_mask", None) is not None
         return (
             causal
-            and getattr(
-                self._tower,
-                "cls_emb",
-                None,
-            )
-            is None
+            and getattr(self._tower, "cls_emb", None) is None
             and self._pool in ("argmax", "eos")
         )
 

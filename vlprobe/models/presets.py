@@ -53,8 +53,7 @@ def _read(path: Path) -> tuple[PresetFamily, ...]:
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     return tuple(
         PresetFamily(
-            prefix,
-            {short_name: Preset(**preset) for short_name, preset in presets.items()},
+            prefix, {short_name: Preset(**preset) for short_name, preset in presets.items()}
         )
         for prefix, presets in tables.items()
     )

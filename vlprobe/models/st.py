@@ -77,10 +77,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
         )
         # sentence-transformers does not report missing tensors. A pooler is missing: it is not used.
         hub.load(
-            name,
-            type(model.transformers_model),
-            transformer,
-            unused=("position_ids", "pooler."),
+            name, type(model.transformers_model), transformer, unused=("position_ids", "pooler.")
         )
         prompt = _instruction(name, model, option)
         kind = StDualEncoder if model.supports("image") else StEncoder
@@ -226,10 +223,7 @@ class StEncoder(TextEncoder):
     def capabilities(self) -> Capabilities:
         """Only embeddings of texts."""
         return Capabilities(
-            embeds_texts=True,
-            dim=self.dim,
-            device=self.device,
-            precision=self.precision,
+            embeds_texts=True, dim=self.dim, device=self.device, precision=self.precision
         )
 
     def facts(self) -> dict[str, str]:
@@ -241,14 +235,7 @@ class StEncoder(TextEncoder):
         inputs = self._text_features(texts)
         masks = inputs["attention_mask"].bool()
         return frozen.padded(
-            [
-                ids[mask].tolist()
-                for ids, mask in zip(
-                    inputs["input_ids"],
-                    masks,
-                    strict=True,
-                )
-            ]
+            [ids[mask].tolist() for ids, mask in zip(inputs["input_ids"], masks, strict=True)]
         )
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:

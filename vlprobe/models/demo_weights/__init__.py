@@ -157,7 +157,6 @@ def export_local_dir(path: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     described = {"model_cfg": model_config, "preprocess_cfg": {"size": IMAGE_SIZE}}
     (folder / "open_clip_config.json").write_text(
-        json.dumps(described, indent=2) + "\n",
-        encoding="utf-8",
+        json.dumps(described, indent=2) + "\n", encoding="utf-8"
     )
     save_file(state, folder / "open_clip_model.safetensors")

@@ -108,11 +108,9 @@ def similarities(
     left, right = (np.concatenate(side) for side in zip(*blocks, strict=True))
     not_finite = sum(int((~np.isfinite(side).all(axis=1)).sum()) for side in (left, right))
     # An image may be several vectors in a row; the best of them is its similarity.
-    scores = np.einsum(
-        "nqd,md->nmq",
-        left.reshape(len(left), -1, right.shape[1]),
-        right,
-    ).max(axis=2)
+    scores = np.einsum("nqd,md->nmq", left.reshape(len(left), -1, right.shape[1]), right).max(
+        axis=2
+    )
     return Similarities(scores.astype(np.float64), not_finite, 2 * len(items), names)
 
 
@@ -128,10 +126,7 @@ def _pair_similarities(
         rows.append(_pair_scores(model, _pixels(model, [image]) * len(images), captions))
     scores = np.array(rows, dtype=np.float64)
     return Similarities(
-        scores,
-        int((~np.isfinite(scores)).sum()),
-        scores.size,
-        ("pictures", "captions"),
+        scores, int((~np.isfinite(scores)).sum()), scores.size, ("pictures", "captions")
     )
 
 
@@ -307,10 +302,7 @@ def matching(similarity: Similarities) -> list[Check]:
             "its lower end must be above chance.",
         )
         for (name, meaning), interval, chance in zip(
-            plan,
-            measured,
-            (0.5, 1 / n, 1 / n),
-            strict=True,
+            plan, measured, (0.5, 1 / n, 1 / n), strict=True
         )
     ]
 

@@ -149,10 +149,9 @@ def _mixed(cases: pa.Table) -> list[PicturePair]:
     paths_of_rule: dict[str, dict[str, Path]] = {}
     is_t2i = np.array([kind == "t2i" for kind in cases["kind"].to_pylist()], bool)
     for row in cases.filter(is_t2i).select(["item", "rule", "images"]).to_pylist():
-        paths_of_rule.setdefault(
-            row["rule"],
-            {},
-        )[row["item"]] = Picture.from_name(row["images"][0]).path
+        paths_of_rule.setdefault(row["rule"], {})[row["item"]] = Picture.from_name(
+            row["images"][0]
+        ).path
     return [
         (
             f"{item}/{rule}",
@@ -173,11 +172,7 @@ def _edits(rule: str, paths: dict[str, Path]) -> dict[str, PictureEdit]:
 
 def _counted(totals: Counter, lost: Counter) -> list[Erased]:
     return [
-        Erased(
-            *key,
-            count=count,
-            of=totals[key[:-1]],
-        )
+        Erased(*key, count=count, of=totals[key[:-1]])
         for key, count in sorted(lost.items())
         if count
     ]

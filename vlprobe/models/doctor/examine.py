@@ -187,10 +187,7 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
 
 def _distinct(items: Sequence[Item]) -> list[Item]:
     """Shuffle the items and drop those with the picture or the first caption of an earlier one."""
-    shuffled = sorted(
-        items,
-        key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest(),
-    )
+    shuffled = sorted(items, key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest())
     sampled: list[Item] = []
     used: set[Picture | str] = set()
     for item in shuffled:
@@ -212,15 +209,7 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
                 ("one more word", "different", f"{caption} dog"),
             ]
             rows += [
-                (
-                    "caption",
-                    rule,
-                    [
-                        caption,
-                        text,
-                    ],
-                    role,
-                )
+                ("caption", rule, [caption, text], role)
                 for rule, role, text in edits
                 if text != caption
             ]
@@ -233,12 +222,7 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
             "rule": [rule for _, rule, _, _ in rows],
             "texts": [texts for _, _, texts, _ in rows],
             "roles": [
-                [
-                    "original",
-                    *["same"] * (len(texts) - 2),
-                    role,
-                ]
-                for _, _, texts, role in rows
+                ["original", *["same"] * (len(texts) - 2), role] for _, _, texts, role in rows
             ],
             "images": pa.array([[]] * len(rows), pa.list_(pa.string())),
         }

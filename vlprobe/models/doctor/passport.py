@@ -75,11 +75,7 @@ def _tokenization(model: Model) -> dict[str, str]:
     return {
         "letter case": "folded" if _same_tokens(model, "A Dog", "a dog") else "kept",
         "punctuation": "stripped"
-        if _same_tokens(
-            model,
-            "a dog, a cat!",
-            "a dog a cat",
-        )
+        if _same_tokens(model, "a dog, a cat!", "a dog a cat")
         else "kept",
         "context length": f"{batched.shape[1]} tokens"
         if _same_tokens(model, LONG, LONG + "dog")
@@ -102,14 +98,7 @@ def measured_preprocessing(model: Model) -> dict[str, str]:
     if not (embeds_images(model) or scores_pairs(model)):
         return {}
     black, white = (
-        model.preprocess(
-            Image.new(
-                "RGB",
-                (64, 64),
-                color,
-            )
-        )
-        for color in ("black", "white")
+        model.preprocess(Image.new("RGB", (64, 64), color)) for color in ("black", "white")
     )
     plain = (
         black.ndim == 3

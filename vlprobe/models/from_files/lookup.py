@@ -94,10 +94,7 @@ class BoundLookup(Lookup):
         return self._note
 
     def _find(
-        self,
-        side: str,
-        keys_of_names: Iterable[tuple[str, Sequence[str]]],
-        row_of: dict[str, int],
+        self, side: str, keys_of_names: Iterable[tuple[str, Sequence[str]]], row_of: dict[str, int]
     ) -> _Sought:
         """Fill `row_of`; a missing input has the row -1."""
         rows, n_rows, empty = self._rows[side]

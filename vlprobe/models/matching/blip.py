@@ -18,10 +18,7 @@ class BlipTowers(Towers):
 
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         return self._model.text_proj(
-            self._model.text_encoder(
-                ids,
-                attention_mask=mask,
-            ).last_hidden_state[:, 0]
+            self._model.text_encoder(ids, attention_mask=mask).last_hidden_state[:, 0]
         )
 
 
@@ -44,10 +41,7 @@ class Blip(TwoSided, BlipTowers):
         return "" if self._enc else "its vocabulary has no [ENC]: the matching head reads [CLS]"
 
     def _pair_logits(
-        self,
-        hidden: "torch.Tensor",
-        ids: "torch.Tensor",
-        mask: "torch.Tensor",
+        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "torch.Tensor":
         if self._enc:
             ids = ids.clone()
@@ -87,10 +81,7 @@ class Blip2Towers(Towers):
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         embeds = self._model.embeddings(input_ids=ids)
         out = self._model.qformer(
-            query_embeds=embeds,
-            query_length=0,
-            attention_mask=mask,
-            return_dict=True,
+            query_embeds=embeds, query_length=0, attention_mask=mask, return_dict=True
         )
         return self._model.text_projection(out.last_hidden_state[:, 0])
 
@@ -101,10 +92,7 @@ class Blip2(TwoSided, Blip2Towers):
     """
 
     def _pair_logits(
-        self,
-        hidden: "torch.Tensor",
-        ids: "torch.Tensor",
-        mask: "torch.Tensor",
+        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "torch.Tensor":
         import torch
 

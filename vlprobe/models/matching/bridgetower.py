@@ -21,10 +21,7 @@ class BridgeTower(ItmHead):
     architecture, context = "BridgeTowerForImageAndTextRetrieval", 50
 
     def match(
-        self,
-        encoded: Sequence[np.ndarray],
-        tokens: np.ndarray,
-        logits: bool = False,
+        self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False
     ) -> np.ndarray:
         """Probability that each picture fits its text, or the logit that it does; float32 of shape
         (n,).

@@ -41,10 +41,7 @@ class Flava(TwoSided):
         return flava.text_projection(flava.text_model(ids, mask).last_hidden_state[:, 0])
 
     def _pair_logits(
-        self,
-        hidden: "torch.Tensor",
-        ids: "torch.Tensor",
-        mask: "torch.Tensor",
+        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "torch.Tensor":
         import torch
 

@@ -82,10 +82,7 @@ class HubModel:
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns), PAD after the end."""
         encoded = self._tokenizer(
-            list(texts),
-            truncation=True,
-            max_length=self.context,
-            padding=False,
+            list(texts), truncation=True, max_length=self.context, padding=False
         )
         return frozen.padded(encoded["input_ids"])
 
@@ -183,10 +180,7 @@ class TwoSided(ItmHead, Towers):
             return list(self._hidden(np.stack(pixels)))
 
     def match(
-        self,
-        encoded: Sequence["torch.Tensor"],
-        tokens: np.ndarray,
-        logits: bool = False,
+        self, encoded: Sequence["torch.Tensor"], tokens: np.ndarray, logits: bool = False
     ) -> np.ndarray:
         """Probability that each picture fits its text, or the logit that it does; float32 of shape
         (n,).
@@ -203,10 +197,7 @@ class TwoSided(ItmHead, Towers):
 
     @abstractmethod
     def _pair_logits(
-        self,
-        hidden: "torch.Tensor",
-        ids: "torch.Tensor",
-        mask: "torch.Tensor",
+        self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "torch.Tensor":
         """Compute logits of no match and of a match from hidden states of pictures and texts, shape (n, 2)."""
 

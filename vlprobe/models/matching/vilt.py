@@ -14,10 +14,7 @@ class Vilt(ItmHead):
     architecture, context, score_type = "ViltForImageAndTextRetrieval", 40, "logit"
 
     def match(
-        self,
-        encoded: Sequence[np.ndarray],
-        tokens: np.ndarray,
-        logits: bool = False,
+        self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False
     ) -> np.ndarray:
         """Return the rank head's logit of each picture and its text, float32 of shape (n,)."""
         import torch
