@@ -48,6 +48,15 @@ def printable(text: str) -> str:
     )
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message without its final period; the name of its type if it has none.
+
+    >>> first_line(ValueError("bad header.\\nat byte 3")), first_line(EOFError())
+    ('bad header', 'EOFError')
+    """
+    return str(error).strip().partition("\n")[0][:200].rstrip(".:") or type(error).__name__
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that a device, or the machine, is out of memory."""
     return isinstance(error, MemoryError) or (

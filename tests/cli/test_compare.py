@@ -227,8 +227,8 @@ def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_
 @pytest.mark.parametrize(
     ("promise", "line"),
     [
-        ("positive_rate", "is no promise"),
-        ("positive_rate=much", "is no promise"),
+        ("positive_rate", "is not a limit"),
+        ("positive_rate=much", "is not a limit"),
         ("positive_rate=-1", "is no limit"),
         ("positive_rate=nan", "is no limit"),
         ("group_score=0", "No probe has all|did not answer"),
@@ -270,7 +270,7 @@ def test_removed_runs_are_gone_and_their_questions_go_with_the_last_of_them(cach
     assert list(keys(cache)) == ["control:random"]  # all or none
     call(cache, "remove", of_model["control:random"], "--yes")
     assert not (cache / "cases" / case_key / "manifest.json").exists()
-    assert call(cache, "verify").stderr.splitlines()[-1] == "Everything is as it was written."
+    assert call(cache, "verify").stderr.splitlines()[-1] == "All checksums match."
 
 
 def test_nothing_is_removed_or_renamed_where_nothing_may_be_written(cache, monkeypatch):

@@ -99,7 +99,7 @@ def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
             == note[: len(told) - 27]
         )
         assert len(told) < 240
-        assert "To read these notes whole: vlprobe show --format json" in lines
+        assert "To read the full notes: vlprobe show --format json" in lines
 
 
 def _dataset(cache) -> str:

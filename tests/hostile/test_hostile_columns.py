@@ -232,7 +232,7 @@ def test_a_parquet_file_whose_statistics_do_not_fit_its_columns_ends_in_one_line
     code = READ.replace(
         'table.load(f"table:{name}", Path(sys.argv[1])).items', "read_vectors(Path(name), {})"
     )
-    code = "from vlprobe.models.from_files.vector_table import read_vectors\n" + code
+    code = "from vlprobe.models.from_files.vectors import read_vectors\n" + code
     (line,) = lines_of_a_child(tmp_path, file, code=code)
     assert line.startswith("one line: ")
 

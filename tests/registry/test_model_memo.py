@@ -234,19 +234,22 @@ def test_a_plug_in_or_a_model_that_names_no_files_is_loaded_each_time(
 
 
 def test_a_model_of_a_folder_depends_on_every_file_of_it(tmp_path: Path):
+    def named(source: str) -> open_clip.OpenClipName:
+        return open_clip._parse(f"openclip:{source}")
+
     folder = tmp_path / "model"
     (folder / "inner").mkdir(parents=True)
     (folder / "inner" / "vocab.json").write_text("{}")
-    sources = open_clip._sources(f"local-dir:{folder}", {"text_cfg": {}}, None)
+    sources = open_clip._sources(named(f"local-dir:{folder}"), {"text_cfg": {}}, None)
     assert sources == [folder, folder / "inner", folder / "inner" / "vocab.json"]
-    assert open_clip._sources("ViT-B-32", {"text_cfg": {}}, None) == []
-    assert open_clip._sources("ViT-B-16-SigLIP", {"text_cfg": {}}, folder) is None
+    assert open_clip._sources(named("ViT-B-32"), {"text_cfg": {}}, None) == []
+    assert open_clip._sources(named("ViT-B-16-SigLIP"), {"text_cfg": {}}, folder) is None
     snapshot = tmp_path / "models--a" / "snapshots" / "1" / "weights.bin"
     snapshot.parent.mkdir(parents=True)
     snapshot.write_bytes(b"")
     (tmp_path / "models--a" / "refs").mkdir()
     (tmp_path / "models--a" / "refs" / "main").write_text("1")
-    of_hub = open_clip._sources("ViT-B-32", {"text_cfg": {}}, snapshot)
+    of_hub = open_clip._sources(named("ViT-B-32"), {"text_cfg": {}}, snapshot)
     assert of_hub is not None
     assert tmp_path / "models--a" / "refs" / "main" in of_hub
 

@@ -144,7 +144,7 @@ def test_edits_judged_wrong_are_left_out_and_the_other_lines_stay_as_they_were(e
     # 0: one against one; 1 as intended; 2 unsure; 3 broken; nobody judged the others
     assert out.read_text().splitlines() == [lines[1], lines[2], *lines[4:]]
     assert "2 edits left out" in outcome.stderr
-    assert "is there already" in call("verdicts", edits, ann, "--output", out, code=1).stderr
+    assert "exists" in call("verdicts", edits, ann, "--output", out, code=1).stderr
 
 
 def test_verdicts_that_an_earlier_version_stored_count_where_no_sheet_is_named(

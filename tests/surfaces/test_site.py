@@ -203,7 +203,7 @@ def test_a_component_becomes_a_function_and_stays_the_file_that_it_is():
 
 def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp_path):
     said = call(cache, "site", str(tmp_path / "closed"), "--cases", "5").stderr
-    assert "pictures stay here" in said
+    assert "pictures are left out" in said
     everything = all_text(tmp_path / "closed")
     assert "data:image/webp" not in everything and NOTE not in everything
     assert "ambiguous" not in everything and "is not part of this site" in everything
@@ -215,7 +215,7 @@ def test_pictures_notes_and_places_go_out_only_where_somebody_says_so(cache, tmp
     ):
         assert private not in everything
     words = ["site", str(tmp_path / "open"), "--set", Store(cache).runs()[0]["key"]]
-    assert "stay here" not in call(cache, *words, "--with-notes", "--i-may-publish").stderr
+    assert "are left out" not in call(cache, *words, "--with-notes", "--i-may-publish").stderr
     open_tables = tables(tmp_path / "open")
     assert any(
         f">{NOTE}<" in entry["case"]["rest"]

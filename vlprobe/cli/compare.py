@@ -1,24 +1,19 @@
 """The commands that compare runs: in words and numbers, and as a gate."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import click
 
-from vlprobe.cli.completion import complete_names, complete_runs
-from vlprobe.cli.output import (
+from vlprobe.cli.arguments import (
     AVERAGING,
+    FORMAT,
     FORMATS,
-    print_metrics,
-    print_notes,
-    print_table,
-    print_words,
+    UNIT,
+    complete_names,
+    complete_runs,
+    results_store,
 )
-from vlprobe.cli.results import results_store
+from vlprobe.cli.output import print_metrics, print_notes, print_rows, print_table, print_words
 from vlprobe.errors import InvalidInput
-
-if TYPE_CHECKING:
-    pass
 
 MOST = 4  # runs in one comparison, as on the page Compare
 
@@ -28,7 +23,7 @@ MOST = 4  # runs in one comparison, as on the page Compare
 @click.option(
     "--probe",
     default="",
-    help="Of models whose names are given [the one that was last asked].",
+    help="Probe of the runs, if you name models [the one that ran last].",
     shell_complete=complete_names("probes"),
 )
 @click.option(
@@ -42,13 +37,11 @@ MOST = 4  # runs in one comparison, as on the page Compare
     type=click.Choice(["metric", "edit"]),
     default="metric",
     show_default=True,
-    help="A row a metric, or the share of lies believed, a row a kind of edit.",
+    help="One row per metric, or the share of wrong captions preferred, one row per kind of edit.",
 )
 @AVERAGING
-@click.option(
-    "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
-)
-@click.option("--format", "how", type=FORMATS, default="table")
+@UNIT
+@FORMAT
 @click.pass_context
 def compare(
     ctx: click.Context,
@@ -60,7 +53,7 @@ def compare(
     unit: str,
     how: str,
 ) -> None:
-    """Compare runs B, C and D with run A on the same questions: what may be said, and paired differences.
+    """Compare runs B, C and D with run A on the same questions: the finding in words, and paired differences.
 
     A run is the beginning of its key, or a model's stored or display name, which stands for its newest run. A
     difference counts where its p, adjusted for all rows (Holm), is below .05.
@@ -114,7 +107,7 @@ def compare(
     "--against",
     required=True,
     metavar="RUN",
-    help="What it is compared with: a run of before, or of a plain training.",
+    help="The run to compare with: an earlier one, or one of a baseline training.",
     shell_complete=complete_runs,
 )
 @click.option(
@@ -125,9 +118,9 @@ def compare(
     metavar="METRIC=VALUE",
     help="Maximum allowed regression, in the metric's unit; repeatable.",
 )
-@click.option("--strict", is_flag=True, help="What the interval leaves open counts as broken, too.")
+@click.option("--strict", is_flag=True, help="An inconclusive difference breaks the limit, too.")
 @AVERAGING
-@click.option("--format", "how", type=FORMATS, default=None, help="All promises, on stdout.")
+@click.option("--format", "how", type=FORMATS, default=None, help="Print all limits on stdout.")
 @click.pass_context
 def gate(
     ctx: click.Context,
@@ -179,9 +172,45 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
             equals = ""
         if not equals or not name:
             raise InvalidInput(
-                f"'{pair}' is no promise. Expected METRIC=VALUE, such as positive_rate=0.01."
+                f"'{pair}' is not a limit. Expected METRIC=VALUE, such as positive_rate=0.01."
             )
         if name in limits:
-            raise InvalidInput(f"'{name}' is promised more than once. Promise it once.")
+            raise InvalidInput(f"'{name}' has more than one limit. Give one.")
         limits[name] = limit
     return limits
+
+
+@click.command("first-lists")
+@click.argument("before")
+@click.argument("after")
+@click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
+@FORMAT
+@click.pass_context
+def first_lists(ctx: click.Context, before: str, after: str, size: int, how: str) -> None:
+    """Print the first five pictures before and after: two runs of rococo over the same questions, by key or model."""
+    from vlprobe import views
+    from vlprobe.render.model_lookup import find_model
+
+    store = results_store(ctx)
+    names = [find_model(store, name) for name in (before, after)]
+    question_set = views.selection.select(store, names, ["rococo"])
+    if question_set.probe != "rococo":
+        raise InvalidInput(
+            f"'{before}' and '{after}' are runs of {question_set.probe}. Expected two runs of rococo over the same "
+            "questions: `vlprobe show` lists them."
+        )
+    first, second = question_set.models
+    rows = [
+        (
+            row.caption,
+            row.item,
+            row.place_before,
+            row.place_after,
+            " ".join(row.before),
+            " ".join(row.after),
+        )
+        for row in views.figures.first_lists(store, question_set, first, second, size)
+    ]
+    columns = "caption item place_before place_after first_before first_after"
+    click.echo('Rank 6 means "not in the top five".', err=True)
+    print_rows(columns, rows, how)

@@ -8,7 +8,17 @@ from typing import Any
 
 import click
 
-from vlprobe.cli.output import FORMATS, Bar, item_choices, print_table
+from vlprobe.cli.arguments import (
+    DEVICE,
+    FORMAT,
+    PRECISION,
+    SEED,
+    cache_store,
+    costs,
+    count_option,
+    item_choices,
+)
+from vlprobe.cli.output import Bar, print_rows
 from vlprobe.cli.plugins import typed
 from vlprobe.errors import InvalidInput
 
@@ -21,7 +31,7 @@ from vlprobe.errors import InvalidInput
     "writer",
     required=True,
     metavar="MODEL",
-    help="Who writes: http:URL#MODEL (chat completions) or hf-gen:FOLDER.",
+    help="The model that writes: http:URL#MODEL (chat completions) or hf-gen:FOLDER.",
 )
 @click.option(
     "--kind",
@@ -39,38 +49,20 @@ from vlprobe.errors import InvalidInput
     show_default=True,
     help="Edits of each kind for a caption.",
 )
-@click.option(
-    "--captions",
-    default=0,
-    type=click.IntRange(0),
-    help="Only the first N captions of each item [all].",
-)
-@click.option("--seed", default=42, show_default=True)
+@count_option("--captions", "Only the first N captions of each item [all].")
+@SEED
 @click.option("--temperature", default=0.7, type=click.FloatRange(0, 2), show_default=True)
 @click.option(
     "--attempts",
     default=3,
     type=click.IntRange(1, 10),
     show_default=True,
-    help="At an edit; each after the first is told what was wrong.",
+    help="Attempts per edit; each after the first receives the reason for the rejection.",
 )
 @item_choices
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
-@click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
-)
-@click.option(
-    "--price",
-    default="",
-    metavar="SENT[/RECEIVED]",
-    help="Of a million tokens, to reckon with, such as 0.02 or 2.5/10.",
-)
-@click.option(
-    "--max-cost",
-    default="",
-    metavar="AMOUNT",
-    help="Stop before a request that could cost more; the same command goes on [no limit].",
-)
+@DEVICE
+@PRECISION
+@costs()
 @click.pass_context
 def edits(
     ctx: click.Context,
@@ -78,43 +70,24 @@ def edits(
     output: Path,
     writer: str,
     kinds: tuple[str, ...],
-    count: int,
-    captions: int,
     seed: int,
-    temperature: float,
-    attempts: int,
-    device: str,
-    precision: str,
-    price: str,
-    max_cost: str,
-    **choices: Any,
+    **settings: Any,
 ) -> None:
-    """Have MODEL write paraphrases and foils of the captions of DATASET into OUTPUT, an edit a line.
+    """Let MODEL write paraphrases and foils of the captions of DATASET into OUTPUT, one edit per line.
 
-    Every probe takes them as --option edits=OUTPUT. What no attempt got right stands in OUTPUT's
-    neighbour .rejected.jsonl, with the reason. The same command again goes on, and asks nothing twice.
+    Every probe takes them as --option edits=OUTPUT. OUTPUT's neighbor .rejected.jsonl lists what no attempt got
+    right, with the reason. The same command again continues, and sends no request twice.
     """
     from vlprobe.perturb.instructions import chosen
     from vlprobe.runs.edits.write import EditOrder, write
     from vlprobe.runs.request import Request
-    from vlprobe.storage.store import DEFAULT, Store
 
     typed(dataset, writer)
-    order = EditOrder(
-        items=Request((), dataset, "", seed=seed, **choices),
-        writer=writer,
-        choices=chosen(kinds),
-        count=count,
-        captions=captions,
-        temperature=temperature,
-        attempts=attempts,
-        device=device,
-        precision=precision,
-        price=price,
-        max_cost=max_cost,
-    )
+    choices = {name: settings.pop(name) for name in ("item", "where", "sample", "limit")}
+    items = Request((), dataset, "", seed=seed, **choices)
+    order = EditOrder(items=items, writer=writer, choices=chosen(kinds), **settings)
     with Bar() as bar:
-        outcome = write(order, output, Store(ctx.obj or DEFAULT), bar)
+        outcome = write(order, output, cache_store(ctx), bar)
     click.echo(f"{output}: {outcome.edits.total():,} edits ({_counted(outcome.edits)})", err=True)
     if outcome.rejected:
         click.echo(
@@ -126,14 +99,12 @@ def edits(
 @click.command()
 @click.argument("edits_path", metavar="EDITS")
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--sample", default=0, type=click.IntRange(0), help="N of the edits, drawn by the seed [all]."
-)
-@click.option("--seed", default=42, show_default=True)
+@count_option("--sample", "N of the edits, drawn by the seed [all].")
+@SEED
 def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
-    """Write the edits of a file as a CSV on which a person says what each means: same, different, unsure or broken.
+    """Write the edits of a file to a CSV in which a person marks each as same, different, unsure or broken.
 
-    Their order is random and what was intended is not on it. Give every judge a copy of their own name.
+    The order is random, and the intended meaning is left out. Give each judge a copy with their name.
     """
     from vlprobe.runs.edits.sheet import COLUMNS, drawn, open_edits
     from vlprobe.storage import files
@@ -142,7 +113,7 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
     edits_on_it = drawn(open_edits(edits_path).edits, sample, seed)
     if output.exists():
         raise InvalidInput(
-            f"'{output}' is there, and may have verdicts on it. Name a new file, or remove this one."
+            f"'{output}' exists, and may have verdicts. Name a new file, or remove this one."
         )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -157,13 +128,15 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 @click.command()
 @click.argument("edits_path", metavar="EDITS")
 @click.argument("sheets", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--disputes", is_flag=True, help="The edits that somebody judged otherwise, instead.")
+@click.option(
+    "--disputes", is_flag=True, help="List the edits that a judge disagrees with, instead."
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the edits without those that were judged wrong into this new file.",
 )
-@click.option("--format", "how", type=FORMATS, default="table")
+@FORMAT
 @click.pass_context
 def verdicts(
     ctx: click.Context,
@@ -173,26 +146,21 @@ def verdicts(
     output: Path | None,
     how: str,
 ) -> None:
-    """Say how far people's verdicts agree with what was intended, and with each other.
+    """Report how well people's verdicts agree with the intended meanings and with each other.
 
     SHEETS are filled-in copies of a sheet, one per judge. Without any, verdicts that an earlier version stored in
     the cache count.
     """
-    import pandas as pd
-
     from vlprobe.runs.edits import agreement
     from vlprobe.runs.edits.sheet import Verdict, open_edits, read_sheets
     from vlprobe.storage import files
     from vlprobe.storage import verdicts as stored_verdicts
-    from vlprobe.storage.store import DEFAULT, Store
 
     judged = open_edits(edits_path)
     counted = (
         read_sheets(sheets, judged)
         if sheets
-        else [
-            Verdict(*row) for row in stored_verdicts.read(Store(ctx.obj or DEFAULT), judged.digest)
-        ]
+        else [Verdict(*row) for row in stored_verdicts.read(cache_store(ctx), judged.digest)]
     )
     report = agreement.report(judged.edits, counted)
     if disputes:
@@ -206,9 +174,7 @@ def verdicts(
             )
             for dispute in report.disputes
         ]
-        print_table(
-            pd.DataFrame(rows, columns=["caption", "edit", "intended", "subtype", "verdicts"]), how
-        )
+        print_rows("caption edit intended subtype verdicts", rows, how)
     else:
         table = [
             (
@@ -223,12 +189,12 @@ def verdicts(
             )
             for row in report.rows
         ]
-        columns = ["judge", "intended", "edits", "as_intended", "low", "high", "unsure", "broken"]
-        print_table(pd.DataFrame(table, columns=columns), how)
+        columns = "judge intended edits as_intended low high unsure broken"
+        print_rows(columns, table, how)
     click.echo(agreement.sentence(report), err=True)
     if output:
         if output.exists():
-            raise InvalidInput(f"'{output}' is there already. Name a new file, or remove this one.")
+            raise InvalidInput(f"'{output}' exists. Name a new file, or remove this one.")
         content, n_left_out = agreement.without_wrong(judged, counted)
         files.write_bytes(output, content)
         click.echo(f"{output}: {n_left_out:,} edits left out", err=True)

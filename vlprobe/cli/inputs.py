@@ -1,15 +1,26 @@
-"""The commands for the inputs of a run: the edits and the defects of a dataset, and model checks."""
+"""The commands for the inputs of a run: edits, defects and questions of a dataset, and checks of models."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from vlprobe.cli.altered import write_altered
-from vlprobe.cli.output import FORMATS, Bar, item_choices, print_table, text_output
+from vlprobe.cli.arguments import (
+    DEVICE,
+    FORMAT,
+    FORMATS,
+    PRECISION,
+    SEED,
+    cache_store,
+    case_choices,
+    item_choices,
+    loadable_names,
+    parse_pairs,
+    rejected_labels,
+)
+from vlprobe.cli.output import Bar, print_rows, print_table, text_output
 from vlprobe.cli.plugins import typed
-from vlprobe.cli.results import loadable_names
 
 
 @click.command()
@@ -20,14 +31,14 @@ from vlprobe.cli.results import loadable_names
     type=click.Choice(["lgip", "rococo"]),
     default="lgip",
     show_default=True,
-    help="rococo: its altered captions and mixed pictures, into FOLDER.",
+    help="rococo: write its altered captions and mixed pictures into FOLDER.",
 )
 @click.option(
     "--option",
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Of the probe rococo, as for run.",
+    help="Option of the probe rococo, as for run.",
 )
 @click.option(
     "--rules", default="strict", show_default=True, help="strict, paper, or a plug-in's name."
@@ -36,9 +47,9 @@ from vlprobe.cli.results import loadable_names
     "--kind",
     "kinds",
     multiple=True,
-    help="Of edits; may come again. [paraphrase, flip and combined]",
+    help="Kind of edit; repeatable [paraphrase, flip and combined].",
 )
-@click.option("--seed", default=42, show_default=True)
+@SEED
 @item_choices
 @click.option(
     "--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True
@@ -62,11 +73,11 @@ def perturb(
 ) -> None:
     """Write the edited captions of DATASET as JSON lines, without a model.
 
-    Format lgip is that of the paper's appendix, a picture a line; format edits has an edit a line, with its rule:
-    every probe takes it as --option edits=FILE.
+    Format lgip is that of the paper's appendix, one picture per line; format edits has one edit per line, with its
+    rule: every probe takes it as --option edits=FILE.
 
-    With --probe rococo FOLDER gets a file a policy in the layout in which RoCOCO was released, which the dataset
-    rococo:FILE reads, and a folder of mixed pictures a strength and seed.
+    With --probe rococo, FOLDER receives one file per policy in the released layout of RoCOCO, which the dataset
+    rococo:FILE reads, and one folder of mixed pictures per strength and seed.
     """
     if probe == "rococo":
         write_altered(ctx, dataset, folder, options, seed, choices)
@@ -83,21 +94,22 @@ def perturb(
     from vlprobe.perturb import edits_file, lgip, lgip_format
     from vlprobe.runs.request import Request
     from vlprobe.runs.selection import select
-    from vlprobe.storage.store import DEFAULT, Store
 
     typed(dataset, rules)
     for kind in kinds:
         if kind not in lgip.OFFERED_KINDS:
             raise NotFound("kind of edit", kind, lgip.OFFERED_KINDS)
     of_plugin = None if rules in lgip.RULES else registry.load_rules(rules)
-    loaded = registry.load_dataset(dataset, Store(ctx.obj or DEFAULT).root)
-    items, _ = select(loaded, Request((), dataset, "", seed=seed, **choices))
+    root = cache_store(ctx).root
+    items, _ = select(
+        registry.load_dataset(dataset, root), Request((), dataset, "", seed=seed, **choices)
+    )
     captions = {caption for item in items for caption in item.captions}
-    foreign = set() if of_plugin else foreign_captions(captions, Store(ctx.obj or DEFAULT).root)
+    foreign = set() if of_plugin else foreign_captions(captions, root)
     if foreign:
         click.echo(
             f"{len(foreign):,} of {len(captions):,} captions are not in English: rules for English leave "
-            "these unedited.",
+            "them unedited.",
             err=True,
         )
     maker = f"vlprobe {__version__}, rules {rules}, seed {seed}"
@@ -131,62 +143,55 @@ def perturb(
 @click.option(
     "--no-pictures",
     is_flag=True,
-    help="Look at the texts alone; pictures of a table need not be here.",
+    help="Check only the texts; the pictures of a table may be missing.",
 )
-@click.option("--format", "how", type=FORMATS, default="table")
+@FORMAT
 @click.pass_context
 def check(ctx: click.Context, dataset: str, no_pictures: bool, how: str) -> None:
-    """Count what is wrong with DATASET before you believe a score on it."""
-    import pandas as pd
-
+    """Count the problems of DATASET before you trust a score on it."""
     from vlprobe import registry
     from vlprobe.datasets import audit
-    from vlprobe.storage.store import DEFAULT, Store
 
     typed(dataset)
-    root = Store(ctx.obj or DEFAULT).root
+    root = cache_store(ctx).root
     if no_pictures:
         findings = audit.check_texts(dataset, root)
     else:
         findings = audit.check(registry.load_dataset(dataset, root).items, root)
     rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in findings]
-    print_table(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
+    print_rows("defect count of examples meaning", rows, how)
 
 
 @click.command()
 @click.argument("model")
-@click.option("--dataset", default="demo", show_default=True, help="What the model is tried on.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
-@click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
-)
+@click.option("--dataset", default="demo", show_default=True, help="Dataset to check the model on.")
+@DEVICE
+@PRECISION
 @click.option(
     "--format",
     "how",
     type=FORMATS,
     default="table",
-    help="table and csv: the checks alone on stdout.",
+    help="table and csv: only the checks on stdout.",
 )
 @click.pass_context
 def doctor(
     ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str
 ) -> None:
-    """Report what MODEL is and check whether its numbers can be believed; exit with 1 if a check
+    """Describe MODEL and check whether its numbers can be trusted; exit with 1 if a check
     fails, and with 2 for a mistake such as an unknown model.
     """
     import json
     from dataclasses import asdict
 
-    import pandas as pd
-
     from vlprobe import registry
     from vlprobe.models.doctor import examine as doctor_examine
-    from vlprobe.storage.store import DEFAULT, Store
     from vlprobe.views import totals
 
     typed(model, dataset)
     (model,) = loadable_names(ctx, [model])
-    root = Store(ctx.obj or DEFAULT).root
+    store = cache_store(ctx)
+    root = store.root
     with Bar() as bar:
         tried_on = registry.load_dataset(dataset, root)
         examination = doctor_examine.examine(
@@ -208,8 +213,8 @@ def doctor(
         (c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail)
         for c in examination.checks
     ]
-    print_table(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
-    for comparison in totals.compare(Store(root), model):
+    print_rows("check outcome value limit detail", rows, how)
+    for comparison in totals.compare(store, model):
         click.echo(comparison.sentence, err=True)
     for row in examination.erased:
         click.echo(
@@ -217,3 +222,151 @@ def doctor(
             err=True,
         )
     ctx.exit(failed)
+
+
+def write_altered(
+    ctx: click.Context,
+    dataset: str,
+    folder: Path | None,
+    options: Sequence[str],
+    seed: int,
+    choices: Mapping[str, Any],
+) -> None:
+    """Write the altered captions and pictures into the folder, and report on stderr what was written and skipped.
+
+    Args:
+        ctx: The context of the command, with the cache.
+        dataset: The name of the dataset.
+        folder: OUT; None if it was not given, which is rejected.
+        options: The options of the probe, as NAME=VALUE.
+        seed: The seed of the words; the seed of mixed pictures is one of the options.
+        choices: The selection of items, by the names of the fields of a request.
+    """
+    from vlprobe.runs.altered import write
+    from vlprobe.runs.request import Request
+
+    if folder is None:
+        raise click.UsageError("--probe rococo writes many files. Name a folder: DATASET FOLDER.")
+    request = Request((), dataset, "rococo", parse_pairs(options), seed, **choices)
+    typed(dataset, *request.options.values())
+    with Bar() as bar:
+        facts = write(request, folder, cache_store(ctx), bar)
+    for name, file in facts["captions"].items():
+        left_out = [f"{count:,} left out: {reason}" for reason, count in file["left_out"].items()]
+        click.echo("; ".join([f"{name}: {file['pictures']:,} pictures", *left_out]), err=True)
+    for name, count in facts["pictures"].items():
+        click.echo(f"{name}/: {count:,} mixed pictures", err=True)
+    for name in facts["read_as"]:
+        click.echo(name)
+
+
+@click.command()
+@click.argument("dataset")
+@click.option(
+    "--model", "models", multiple=True, required=True, help="A text encoder; name two or more."
+)
+@click.option(
+    "--words",
+    "n_words",
+    type=click.IntRange(1),
+    help="Print the N most frequent words instead (figure 11 b).",
+)
+@click.option(
+    "--all-words",
+    is_flag=True,
+    help="Consider any word, not only nouns that a run would edit.",
+)
+@click.option(
+    "--seed",
+    default=42,
+    show_default=True,
+    help="Seed of the choice between nouns with equal influence.",
+)
+@item_choices
+@FORMAT
+@click.pass_context
+def influence(
+    ctx: click.Context,
+    dataset: str,
+    models: Sequence[str],
+    n_words: int | None,
+    all_words: bool,
+    seed: int,
+    how: str,
+    **choices: Any,
+) -> None:
+    """Measure how often models agree on the least influential noun of each caption of DATASET (RoCOCO, figure 11).
+
+    A noun has little influence if the caption's embedding hardly moves without it. The agreement of random choices
+    is printed next to the share of captions.
+    """
+    from vlprobe import registry
+    from vlprobe.probes.caption_foils import load_voter, text_encoder
+    from vlprobe.runs.consensus import PRINTED, consensus
+    from vlprobe.runs.request import Request
+    from vlprobe.runs.selection import select
+
+    typed(dataset, *models)
+    models = loadable_names(ctx, models)
+    with Bar() as bar:
+        bar.update("Reading the data", 0, 1)
+        loaded = registry.load_dataset(dataset, cache_store(ctx).root)
+        items, _ = select(loaded, Request((), dataset, "", seed=seed, **choices))
+        encoders = []
+        for name in dict.fromkeys(models):
+            bar.update(f"Loading {name}", 0, 1)
+            encoders.append(text_encoder(load_voter(name)))
+        bar.update("Comparing the models", 0, 1)
+        votes = consensus({item.id: item.captions for item in items}, encoders, seed, all_words)
+    print_table(votes.source_words.head(n_words) if n_words else votes.agreement, how)
+    click.echo(
+        f"Two models or more name the same word in {votes.share_of_two:.1%} of {votes.n_captions:,} captions, by "
+        f"chance in {votes.chance_of_two:.1%} ({votes.n_single:,} have one such word alone). The paper: over "
+        f"{PRINTED:.0%}, of four models on COCO.",
+        err=True,
+    )
+
+
+@click.command()
+@click.argument("dataset")
+@click.argument("output", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--probe", default="lgip", show_default=True)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Option of the probe, as for run.",
+)
+@SEED
+@item_choices
+@case_choices
+@click.option("--copy", "copies", is_flag=True, help="Copy all pictures into the folder.")
+@click.pass_context
+def ask(
+    ctx: click.Context,
+    dataset: str,
+    output: Path,
+    probe: str,
+    options: Sequence[str],
+    seed: int,
+    copies: bool,
+    **choices: Any,
+) -> None:
+    """Write the questions of a probe about DATASET into the folder OUTPUT, for a model outside vlprobe.
+
+    Its answers are read as a model: embeddings:OUTPUT, scores:OUTPUT or scores:FILE.
+    """
+    from vlprobe.runs.ask import ask as write
+    from vlprobe.runs.request import Request
+
+    choices["errata"] = rejected_labels(choices["errata"])
+    request = Request((), dataset, probe, parse_pairs(options), seed, **choices)
+    typed(dataset, probe, *request.options.values())
+    with Bar() as bar:
+        facts = write(request, output, cache_store(ctx), bar, copies)
+    click.echo(
+        f"{output}: {facts['n_pictures']:,} pictures, {facts['n_texts']:,} texts, {facts['n_cases']:,} cases; scores "
+        f"take {facts['n_pairs']:,} pairs ({facts['needs']})",
+        err=True,
+    )

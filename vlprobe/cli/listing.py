@@ -1,46 +1,43 @@
-"""The tables of `vlprobe list`."""
+"""The commands that list what can be named: models, datasets, probes, metrics, printed numbers, options and jobs."""
 
 from typing import TYPE_CHECKING
 
 import click
 
+from vlprobe.cli.arguments import FORMAT, complete_names, results_store
+from vlprobe.cli.output import print_folded, print_rows, print_table
+from vlprobe.cli.plugins import typed
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from vlprobe.storage.store import Store
+    from vlprobe.types.options import Option
 
 PAPERS = ["lgip", "rococo", "eqben", "visla", "prsm"]  # as `views.published.SOURCES` has them
 
 
-def names_table(collection: str) -> "pd.DataFrame":
-    """List the names that can be typed for models, datasets, probes or rules, with their origin.
+def print_names(collection: str, how: str) -> None:
+    """Print the names that can be typed for models, datasets, probes or rules, with their origin.
 
     For a plug-in that was not named with --plugin only its metadata is read; unusable ones are reported on stderr.
     """
-    import pandas as pd
-
     from vlprobe import __version__, registry
 
     usable, problems = registry.installed_plugins(collection)
-    providers = {plugin.name: plugin.provider for plugin in usable}
+    providers = {"py": "a file"} | {plugin.name: plugin.provider for plugin in usable}
     listed = registry.names(collection)
     prefixes = {name.partition(":")[0] for name in listed}
-    listed += [name for name in providers if name not in prefixes]
+    listed += [plugin.name for plugin in usable if plugin.name not in prefixes]
     origin = f"vlprobe {__version__}"
-    rows = [(name, _origin(name, providers, origin)) for name in listed]
+    rows = [(name, providers.get(name.partition(":")[0], origin)) for name in listed]
     for line in problems:
         click.echo(f"Left out: {line}", err=True)
-    return pd.DataFrame(rows, columns=pd.Index([collection.removesuffix("s"), "from"]))
+    print_rows(f"{collection.removesuffix('s')} from", rows, how)
 
 
-def _origin(name: str, providers: dict[str, str], origin: str) -> str:
-    return "a file" if name.startswith("py:") else providers.get(name.partition(":")[0], origin)
-
-
-def metrics_table() -> "pd.DataFrame":
-    """Return the metrics of all probes, with unit, direction, chance and source."""
-    import pandas as pd
-
+def print_metrics_of_probes(how: str) -> None:
+    """Print the metrics of all probes, with unit, direction, chance and source."""
     from vlprobe import registry, views
 
     rows = [
@@ -56,8 +53,7 @@ def metrics_table() -> "pd.DataFrame":
         for probe in registry.names("probes")
         for metric in views.runs.metrics(probe).values()
     ]
-    columns = ["metric", "probe", "unit", "better", "chance", "source", "meaning"]
-    return pd.DataFrame(rows, columns=pd.Index(columns))
+    print_rows("metric probe unit better chance source meaning", rows, how)
 
 
 def published_table(store: "Store", paper: str, table: int, mark: str, key: str) -> "pd.DataFrame":
@@ -114,3 +110,138 @@ def _newest_run(store: "Store", probe: str) -> dict | None:
 
     manifests = views.runs.known_manifests(store)
     return next((each for each in reversed(manifests) if each["run"]["probe"] == probe), None)
+
+
+@click.command("list")
+@click.argument(
+    "collection",
+    type=click.Choice(["models", "datasets", "probes", "rules", "metrics", "published"]),
+)
+@click.option("--paper", type=click.Choice(PAPERS), help="Published: only this paper's numbers.")
+@click.option("--table", "number", type=click.IntRange(1), help="Published: only this table.")
+@click.option(
+    "--mark",
+    type=click.Choice(["doubted", "differs", "remark"]),
+    help="Published: only doubted numbers, those that the paper contradicts elsewhere, or those with a remark.",
+)
+@click.option(
+    "--key",
+    help="Published: the run to compare with, by its KEY [the newest of each paper's probe].",
+)
+@click.option(
+    "--model",
+    help="Published: totals of this checkpoint on Winoground, SugarCrepe and ARO, such as openclip:ViT-B-32/openai.",
+)
+@FORMAT
+@click.pass_context
+def list_(
+    ctx: click.Context,
+    collection: str,
+    paper: str | None,
+    number: int | None,
+    mark: str | None,
+    key: str | None,
+    model: str | None,
+    how: str,
+) -> None:
+    """List the models, datasets, probes, edit rules or metrics that have a name, those of plug-ins too;
+    or every number that the papers print, next to the numbers of a run, averaged as the papers do.
+    """
+    if collection == "published" and model:
+        from vlprobe.views import totals
+
+        print_table(totals.of_model(model), how)
+    elif collection == "published":
+        table = published_table(results_store(ctx), paper or "", number or 0, mark or "", key or "")
+        print_folded(table, ("run_of", "note"), how, "vlprobe list published --format json")
+    elif paper or number or mark or key or model:
+        raise click.UsageError(
+            "--paper, --table, --mark, --key and --model are options of `list published`."
+        )
+    elif collection == "metrics":
+        print_metrics_of_probes(how)
+    else:
+        print_names(collection, how)
+
+
+@click.command()
+@click.option("--cancel", "cancel_id", metavar="ID", help="Stop this job at its next batch.")
+@click.option("--resume", "resume_id", metavar="ID", help="Resume a stopped job.")
+@click.option("--log", "log_id", metavar="ID", help="Print the end of a job's log.")
+@FORMAT
+@click.pass_context
+def jobs(
+    ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_id: str | None, how: str
+) -> None:
+    """List the jobs that the dashboard started; cancel, resume or read one."""
+    from vlprobe.runs import jobs
+
+    store = results_store(ctx)
+    if cancel_id:
+        jobs.cancel(store, cancel_id)
+    elif resume_id:
+        jobs.resume(store, resume_id)
+    elif log_id:
+        click.echo(jobs.log(store, log_id))
+    else:
+        rows = [
+            (
+                each.id,
+                each.state,
+                ", ".join(each.models),
+                each.dataset,
+                each.task,
+                each.fraction,
+                each.error,
+            )
+            for each in jobs.jobs(store)
+        ]
+        print_rows("id state models dataset probe done error", rows, how)
+        for error in jobs.damaged(store):
+            click.echo(f"Left out: {error}", err=True)
+
+
+@click.command()
+@click.argument("probe", shell_complete=complete_names("probes"))
+@FORMAT
+def options(probe: str, how: str) -> None:
+    """List the options of PROBE, for `--option NAME=VALUE`."""
+    from vlprobe import registry
+
+    typed(probe)
+    rows = [
+        (
+            option.name,
+            option.type,
+            _typed_text(option.default),
+            _values(option),
+            " ".join(option.help.split()),
+        )
+        for option in registry.load_probe(probe).options
+    ]
+    empty = f"Probe '{probe}' has no options."
+    print_rows("option type default values meaning", rows, how, empty)
+
+
+def _typed_text(value: object) -> str:
+    """Format a value as it is typed."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _values(option: "Option") -> str:
+    """Describe the values of an option."""
+    texts = [_typed_text(option.choices)] if option.choices else []
+    if option.pattern:
+        texts.append(option.expected)
+    if option.minimum is not None or option.maximum is not None:
+        low, high = (
+            "" if bound is None else str(bound) for bound in (option.minimum, option.maximum)
+        )
+        texts.append(
+            f"{low} to {high}" if low and high else f"{low} or more" if low else f"{high} or less"
+        )
+    if option.off_value is not None:
+        texts.append(f"{option.off_value}: off")
+    if option.refers_to:
+        texts.append(f"a {option.refers_to}")
+    return "; ".join(filter(None, texts))

@@ -2,16 +2,15 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from vlprobe.cli.tables import folded, markdown_lines, markdown_text, terminal_width, text_lines
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.runs.request import Progress
-from vlprobe.types import AVERAGINGS, POOLED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,75 +19,10 @@ if TYPE_CHECKING:
     from vlprobe.views.records import RunRow
     from vlprobe.views.runs import QuestionSet
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-FORMATS = click.Choice(["table", "csv", "json", "markdown"])
-AVERAGING = click.option(
-    "--averaging",
-    type=click.Choice(AVERAGINGS),
-    default=POOLED,
-    show_default=True,
-    help="micro: all cases pooled, as on all pages; macro: the mean of each caption's mean, as the papers average.",
-)
 FOLDED = 48  # characters of a cell that may be pages long
-ITEM_CHOICES = (
-    click.option(
-        "--item", multiple=True, metavar="ID", help="Only this item; several times: these."
-    ),
-    click.option(
-        "--where",
-        multiple=True,
-        metavar="TAG=VALUE",
-        help="Only items with this tag; several tags narrow.",
-    ),
-    click.option(
-        "--sample", default=0, type=click.IntRange(0), help="N of these items, drawn by the seed."
-    ),
-    click.option(
-        "--limit", default=0, type=click.IntRange(0), help="Only the first N of these items."
-    ),
-)
-
-
-_CASES = (
-    click.option(
-        "--errata",
-        metavar="FILE",
-        help="Leave out questions whose label reviewers reject in FILE, which `vlprobe errata export` writes.",
-    ),
-    click.option(
-        "--without-tag",
-        multiple=True,
-        metavar="TAG",
-        help="Leave out cases that people tagged so, as wrong label; several times.",
-    ),
-    click.option(
-        "--without", multiple=True, metavar="CASE", help="Leave out the case with this id."
-    ),
-)
 NOTE = 200  # length of a note that gets a separate line
 WHOLE = "vlprobe show --format json"
-
-
-def rejected_labels(path: str | None) -> tuple[str, ...]:
-    """Return the digests of the questions that a file of errata rejects. Raises InvalidInput."""
-    from vlprobe.storage import errata
-    from vlprobe.storage.files import parse_path
-
-    return tuple(sorted(errata.rejected(errata.read(parse_path(path))))) if path else ()
-
-
-def case_choices(command: Command) -> Command:
-    """Add the options that exclude cases."""
-    for option in reversed(_CASES):
-        command = option(command)
-    return command
-
-
-def item_choices(command: Command) -> Command:
-    """Give a command the options that choose items of its dataset."""
-    for option in reversed(ITEM_CHOICES):
-        command = option(command)
-    return command
+NOTHING = "There is nothing to show yet."
 
 
 @contextlib.contextmanager
@@ -107,9 +41,7 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
         ) from None
 
 
-def print_table(
-    table: "pd.DataFrame", how: str, empty: str = "There is nothing to show yet."
-) -> None:
+def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     """Print a table as text, csv, json or Markdown; unknown numbers are "-" in text and Markdown.
 
     Words are data: in csv a spreadsheet does not run them, in text they do not control the terminal, in Markdown they
@@ -134,11 +66,21 @@ def print_table(
             click.echo(line)
         if cut:
             click.echo(
-                f"Folded or left out to fit: {', '.join(cut)}. To read all: --format json", err=True
+                f"Folded or left out to fit: {', '.join(cut)}. To see everything: --format json",
+                err=True,
             )
         is_few = table["n_items"].between(1, FEWEST_ITEMS - 1) if "n_items" in table else False
         if "low" in table and any(table["low"].isna() & is_few):
             click.echo(f"Rows without an interval rest on {TOO_FEW}.", err=True)
+
+
+def print_rows(
+    columns: str, rows: Iterable[Sequence[object]], how: str, empty: str = NOTHING
+) -> None:
+    """Print rows as `print_table` does; `columns` names their columns, with blanks between them."""
+    import pandas as pd
+
+    print_table(pd.DataFrame(list(rows), columns=pd.Index(columns.split())), how, empty)
 
 
 def print_metrics(table: "pd.DataFrame", how: str) -> None:
@@ -208,7 +150,7 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
         cut |= line.endswith("…")
         click.echo(f"Note on {printable(row.model)}: {printable(line)}", err=True)
     if cut:
-        click.echo(f"To read these notes whole: {WHOLE}", err=True)
+        click.echo(f"To read the full notes: {WHOLE}", err=True)
 
 
 def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> None:
@@ -254,19 +196,3 @@ class Bar(Progress):
     def __exit__(self, *_: object) -> None:
         if self.width:
             sys.stderr.write("\r" + " " * self.width + "\r")
-
-
-def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """Parse `name=value` pairs to options; a comma makes a list. The probe defines the types."""
-    options: dict[str, object] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
-        if name in options:
-            raise click.BadParameter(
-                f"'{name}' is named more than once. Name it once; a comma separates the values of a list",
-                param_hint="--option",
-            )
-        options[name] = value.split(",") if "," in value else value
-    return options

@@ -1,11 +1,16 @@
-"""The command that writes a complete comparison as one web page."""
+"""The commands that write results into files: a report, a site, and tables for other programs."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.results import results_store
+from vlprobe.cli.arguments import question_set_of, results_store
 from vlprobe.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from vlprobe.views.export import Form
 
 
 @click.command()
@@ -30,12 +35,115 @@ def report(ctx: click.Context, output: Path, key: str) -> None:
         raise InvalidInput(
             "Nothing is stored yet, so there is nothing to report. Run a probe first: vlprobe run --help."
         )
-    matching = (
-        [case_key for case_key in sets["case_key"] if case_key.startswith(key)]
-        if key
-        else [sets["case_key"].iloc[0]]
-    )
-    case_key = matching[0] if len(matching) == 1 else store.find(key)["case_key"]
-    content = page.report(store, views.runs.question_set(store, case_key)).encode()
+    question_set = question_set_of(store, key or sets["case_key"].iloc[0])
+    content = page.report(store, question_set).encode()
     files.write_bytes(output, content)
     click.echo(f"{output}: {len(content) / 1e6:.1f} MB", err=True)
+
+
+@click.command()
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    help="A question set, or a run of it; repeatable: the first is shown first [the most complete].",
+)
+@click.option(
+    "--cases",
+    default=60,
+    show_default=True,
+    type=click.IntRange(1, 5000),
+    help="Cases to publish per model, kind and outcome, the worst first.",
+)
+@click.option(
+    "--max-size",
+    default=50.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    metavar="MB",
+    help="Maximum size of the site; a larger one is not written.",
+)
+@click.option(
+    "--with-notes",
+    is_flag=True,
+    help="Also publish tags, notes and the paths of files on this machine.",
+)
+@click.option(
+    "--i-may-publish",
+    is_flag=True,
+    help="Also publish pictures that vlprobe did not draw; you confirm that you may.",
+)
+@click.option("--dry-run", is_flag=True, help="Only report the size.")
+@click.pass_context
+def site(
+    ctx: click.Context,
+    output: Path,
+    keys: Sequence[str],
+    cases: int,
+    max_size: float,
+    with_notes: bool,
+    i_may_publish: bool,
+    dry_run: bool,
+) -> None:
+    """Write question sets into the new folder OUTPUT as web pages that open from a file or any web server.
+
+    Bundled results can be named, too; they are the default if nothing else is stored.
+    """
+    from vlprobe import views
+    from vlprobe.surfaces.site import bundle
+    from vlprobe.surfaces.site.subject import Limits
+
+    store = results_store(ctx)
+    bundle.check_output(output)
+    stored = views.runs.question_sets(store)["case_key"].tolist()
+    if not stored:
+        raise InvalidInput(
+            "Nothing is stored yet, so there is nothing to publish. Run a probe first: vlprobe run --help."
+        )
+    question_sets = {
+        each.key: each for each in (question_set_of(store, key) for key in keys or stored[:1])
+    }
+    contents = bundle.site(
+        store, list(question_sets.values()), Limits(cases, with_notes, i_may_publish)
+    )
+    click.echo(
+        f"{output}: {len(contents.files)} files, {contents.n_bytes / 1e6:.1f} MB; {contents.n_cases:,} cases, "
+        f"{contents.n_pictures:,} pictures",
+        err=True,
+    )
+    if contents.n_held_back:
+        click.echo(
+            f"{contents.n_held_back:,} pictures are left out: vlprobe did not draw them, and others may hold "
+            "rights to them. --i-may-publish includes them.",
+            err=True,
+        )
+    bundle.check_size(contents, output, int(max_size * 1e6))
+    if not dry_run:
+        bundle.write(contents, output)
+
+
+@click.command()
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["duckdb", "parquet", "csv"]),
+    default="duckdb",
+    show_default=True,
+    help="One DuckDB file, or a folder of Parquet or CSV files.",
+)
+@click.option("--no-bundled", is_flag=True, help="Leave out bundled results.")
+@click.pass_context
+def export(ctx: click.Context, output: Path, form: "Form", no_bundled: bool) -> None:
+    """Write all results into OUTPUT for other programs, with a schema (docs/export.md). The column `bundled` of `runs`
+    marks bundled results.
+    """
+    from vlprobe import views
+
+    store = results_store(ctx)
+    rows = views.export.export(store, output, form, not no_bundled)
+    click.echo(f"{output}: {rows:,} scores", err=True)
+    for error in views.runs.unread(store):
+        click.echo(f"Left out: {error}", err=True)

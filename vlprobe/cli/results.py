@@ -1,34 +1,149 @@
-"""The results that commands show."""
+"""The commands that print results: numbers of runs, and the cases in which a model is fooled."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import click
 
-if TYPE_CHECKING:
-    from vlprobe.storage.store import Store
+from vlprobe.cli.arguments import (
+    AVERAGING,
+    FORMAT,
+    FORMATS,
+    UNIT,
+    complete_runs,
+    results_store,
+)
+from vlprobe.cli.output import (
+    print_folded,
+    print_metrics,
+    print_model_index,
+    print_notes,
+    print_table,
+)
+
+NO_MATCH = "No cases match these filters."
 
 
-def results_store(ctx: click.Context) -> "Store":
-    """Open the results in the cache that the command line names, with the bundled results below them."""
-    from vlprobe.storage import shipped
-    from vlprobe.storage.store import DEFAULT
+@click.command()
+@click.argument("key", required=False, shell_complete=complete_runs)
+@click.option(
+    "--by",
+    "slice_by",
+    default="all",
+    show_default=True,
+    help="subtype, rule, strength_bin, comparison, caption_length, word_frequency or tag:NAME; seeds: mean and spread "
+    "over draws of altered captions and pictures; crossed: triplets by both answers, of texts and of "
+    "pictures; size: accuracy with parameters and training data, with the printed models.",
+)
+@AVERAGING
+@UNIT
+@click.option(
+    "--format",
+    "how",
+    type=click.Choice([*FORMATS.choices, "model-index"]),
+    default="table",
+    help="model-index: of a run, for a model card of the Hugging Face hub.",
+)
+@click.pass_context
+def show(
+    ctx: click.Context, key: str | None, slice_by: str, averaging: str, unit: str, how: str
+) -> None:
+    """List stored and bundled results; with the KEY of a run, or the name of a model that has one, print the numbers
+    of every model on the same questions.
 
-    return shipped.opened(ctx.obj or DEFAULT)
-
-
-def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
-    """Return names that models are loaded by: a name without a family of models in front may be
-    the display name of a stored model.
-
-    Raises:
-        InvalidInput: Several stored models have this display name.
+    A run of an older version is marked, and is compared only with runs of that version.
     """
-    from vlprobe import registry
-    from vlprobe.render.model_lookup import find_model
+    from vlprobe import views
+    from vlprobe.render.model_lookup import find_run
 
-    families = registry.families("models")
-    return [
-        name if name.partition(":")[0] in families else find_model(results_store(ctx), name)
-        for name in names
-    ]
+    store = results_store(ctx)
+    if key is None and how == "model-index":
+        raise click.UsageError(
+            "A model-index describes one run. Name its KEY: vlprobe show lists them."
+        )
+    if key is None:
+        print_folded(views.runs.runs(store), ("options", "note"), how)
+        if n_shipped := sum(row.shipped for row in views.runs.run_rows(store)):
+            click.echo(
+                f"{n_shipped} of these came with vlprobe; VLPROBE_SHIPPED= hides them.", err=True
+            )
+    else:
+        manifest = find_run(store, key)
+        question_set = views.runs.question_set(
+            store, manifest["case_key"], version_of=manifest["key"]
+        )
+        if how == "model-index":
+            print_model_index(store, question_set, manifest["key"])
+            return
+        if slice_by == "seeds":
+            table = views.papers.spread(store, question_set, averaging, unit)
+        elif slice_by == "crossed":
+            table = views.crossed.crossed_outcomes(store, question_set)
+        elif slice_by == "size":
+            table = views.figures.all_sizes(store, question_set)
+        else:
+            table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
+        print_metrics(table, how)
+        print_notes(question_set.runs)
+        for model in question_set.models:
+            for comparison in views.totals.compare(store, model, question_set.key):
+                click.echo(f"{model}: {comparison.sentence}", err=True)
+    for error in views.runs.unread(store):
+        click.echo(f"Left out: {error}", err=True)
+
+
+@click.command()
+@click.argument("key", shell_complete=complete_runs)
+@click.option(
+    "--kind",
+    default="",
+    help="Such as flip, combined, paraphrase [the first kind that the model answered].",
+)
+@click.option("--subtype", default="", help="color, number, object; simple, advanced.")
+@click.option("--rule", default="")
+@click.option("--tag", default="", metavar="NAME=VALUE")
+@click.option("--contains", default="", help="Only captions with these words.")
+@click.option("--outcome", default="fooled", show_default=True, help="fooled, tied, held or all.")
+@click.option(
+    "--crossed",
+    default="",
+    metavar="KIND=OUTCOME",
+    help="Only triplets whose other side has this outcome: t2t=fooled with --kind i2t --outcome held.",
+)
+@click.option(
+    "--sort",
+    default="worst",
+    show_default=True,
+    help="worst, closest, best, models (most models fooled first) or dataset.",
+)
+@click.option("--page", default=1, type=click.IntRange(1, 10**9), show_default=True)
+@click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
+@FORMAT
+@click.pass_context
+def failures(
+    ctx: click.Context, key: str, page: int, size: int, how: str, **conditions: str
+) -> None:
+    """List the cases in which the model of run KEY is fooled, worst first; a model's name stands for its newest run."""
+    from vlprobe import views
+    from vlprobe.render.attribution import published_text
+    from vlprobe.render.case_lines import CHOICES
+    from vlprobe.render.model_lookup import find_run
+
+    store = results_store(ctx)
+    manifest = find_run(store, key)
+    views.runs.kinds(manifest["run"]["probe"])  # raises for a probe of a plug-in that is not named
+    model = manifest["run"]["model"]
+    question_set = views.runs.question_set(store, manifest["case_key"], model=model)
+    kind = views.kinds.choose_kind(store, question_set, conditions.pop("kind"), (model,))
+    case_filter = replace(views.filter.Filter(model, kind), **conditions)
+    table, total = views.failure_table.failure_table(store, question_set, case_filter, page, size)
+    n_pages = max(1, -(-total // size))
+    click.echo(f"{total} cases; page {page} of {n_pages}", err=True)
+    if how == "table":
+        table = views.failure_table.shortened_pictures(table)
+        if not question_set.run(model).is_scored:
+            words = [CHOICES[views.wall.verdict_of(margin)][1] for margin in table["margin"]]
+            table = table.assign(margin=words).rename(columns={"margin": "answer"})
+    empty = f"Page {page} is after the last page, {n_pages}." if total else NO_MATCH
+    print_table(table, how, empty)
+    if source := published_text([question_set.run(model)]):
+        click.echo(source, err=True)

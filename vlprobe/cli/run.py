@@ -5,19 +5,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.completion import complete_names
-from vlprobe.cli.output import (
-    FORMATS,
-    Bar,
+from vlprobe.cli.arguments import (
+    DEVICE,
+    FORMAT,
+    PRECISION,
+    SEED,
+    cache_store,
     case_choices,
+    complete_names,
+    costs,
     item_choices,
+    loadable_names,
     parse_pairs,
-    print_notes,
-    print_table,
     rejected_labels,
 )
+from vlprobe.cli.output import Bar, print_notes, print_table
 from vlprobe.cli.plugins import typed
-from vlprobe.cli.results import loadable_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,14 +37,14 @@ ALL = "all"
     "models",
     multiple=True,
     required=True,
-    help="A model's name; may be given several times.",
+    help="Name of a model; repeatable.",
     shell_complete=complete_names("models"),
 )
 @click.option(
     "--dataset",
     "datasets",
     multiple=True,
-    help="A dataset's name; of several, each probe is asked about those that it has questions for [its demo data].",
+    help="Name of a dataset; repeatable: each probe runs on those that it has questions for [its demo data].",
     shell_complete=complete_names("datasets"),
 )
 @click.option(
@@ -50,7 +53,7 @@ ALL = "all"
     multiple=True,
     default=("lgip",),
     show_default=True,
-    help="May be given several times; all: every one that the dataset has questions for.",
+    help="Name of a probe; repeatable; all: every probe that applies to the dataset.",
     shell_complete=complete_names("probes"),
 )
 @click.option(
@@ -58,15 +61,13 @@ ALL = "all"
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Of every probe that has it, such as rules=paper; of one: lgip.rules=paper.",
+    help="Option of every probe that has it, such as rules=paper; of one probe: lgip.rules=paper.",
 )
-@click.option("--seed", default=42, show_default=True)
+@SEED
 @item_choices
 @case_choices
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
-@click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
-)
+@DEVICE
+@PRECISION
 @click.option("--batch-size", default=64, show_default=True)
 @click.option(
     "--workers",
@@ -77,19 +78,19 @@ ALL = "all"
     "--memory",
     default=2048,
     show_default=True,
-    help="MiB that a run may take beside the model's weights.",
+    help="MiB that a run may use in addition to the model's weights.",
 )
 @click.option(
     "--threads",
     default=0,
     type=click.IntRange(0, 1024),
-    help="Threads of torch; 0 leaves them to torch.",
+    help="Threads of torch; 0: torch decides.",
 )
 @click.option(
     "--executor",
     type=click.Choice(["local", "ray"]),
     default="local",
-    help="This process, or Ray's machines.",
+    help="local: this process; ray: the machines of a Ray cluster.",
 )
 @click.option(
     "--ray-address",
@@ -97,25 +98,12 @@ ALL = "all"
     metavar="HOST:PORT",
     help="The Ray cluster to use [RAY_ADDRESS, or a new one on this machine].",
 )
-@click.option(
-    "--price",
-    default="",
-    metavar="SENT[/RECEIVED]",
-    help="Of a million tokens, to reckon with where a server is asked (http:), such as 0.02 or 2.5/10.",
-)
-@click.option(
-    "--max-cost",
-    default="",
-    metavar="AMOUNT",
-    help="Stop before a request that could cost more; the same command goes on [no limit].",
-)
-@click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
-@click.option(
-    "--verify", is_flag=True, help="Read all files, also those whose digests are remembered."
-)
-@click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
-@click.option("--profile", is_flag=True, help="Tell where the time went, on stderr.")
-@click.option("--format", "how", type=FORMATS, default="table")
+@costs(" where a server is asked (http:)")
+@click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
+@click.option("--verify", is_flag=True, help="Read all files, also those with a cached digest.")
+@click.option("--no-doctor", is_flag=True, help="Skip the sanity checks of the model.")
+@click.option("--profile", is_flag=True, help="Report where the time went, on stderr.")
+@FORMAT
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -127,21 +115,18 @@ def run(
     how: str,
     **settings,
 ) -> None:
-    """Ask models a probe's questions, or those of several; the same command again resumes, or
-    answers at once.
-    """
+    """Run probes on models. The same command again resumes, or prints the stored result at once."""
     from vlprobe.errors import Misfit
     from vlprobe.models import frozen
     from vlprobe.runs.profile import Profile
     from vlprobe.runs.run import execute_plan
-    from vlprobe.storage.store import DEFAULT, Store
 
     if threads:
         frozen.use_threads(threads)
     typed(*settings["models"], *datasets, *probes, *parse_pairs(options).values())
     settings["models"] = tuple(loadable_names(ctx, settings["models"]))
     requests = _requests(datasets, probes, parse_pairs(options), settings)
-    store = Store(ctx.obj or DEFAULT)
+    store = cache_store(ctx)
     clock: Profile | None = None
     with Bar() as bar:
         progress: Progress = bar
@@ -154,7 +139,7 @@ def run(
         click.echo(f"Left out {reason}", err=True)
     if not any(plan.manifests):
         raise Misfit(
-            "None of these probes has a question for this: see the lines above. Name others, or other data."
+            "None of these probes applies: see the lines above. Name other probes or datasets."
         )
     _print_answers(store, [manifests for manifests in plan.manifests if manifests], how)
     if clock:

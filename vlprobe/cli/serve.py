@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from vlprobe.cli.arguments import cache_store
 from vlprobe.cli.plugins import require, require_cluster
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import endpoints
@@ -33,63 +34,65 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; the server
     "--address",
     default="127.0.0.1",
     show_default=True,
-    help="0.0.0.0 serves everybody who can reach it.",
+    help="0.0.0.0: everyone who can reach this machine.",
 )
 @click.option(
     "--host",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A name that visitors open the dashboard by, such as that of a proxy, *.example.com, or * for any; may be "
-    "given several times [this machine's].",
+    help="A host name that visitors use, such as that of a proxy, *.example.com, or * for any; repeatable "
+    "[this machine's].",
 )
 @click.option(
     "--root",
     "roots",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder that datasets and models may be read from; may be given several times [everything].",
+    help="A folder that datasets and models may be read from; repeatable [everything].",
 )
 @click.option(
     "--remote",
     "remotes",
     multiple=True,
     metavar="URL",
-    help="Tables below this URL may be fetched, although there are roots; may be given several times [none].",
+    help="Tables below this URL may be downloaded in spite of --root; repeatable [none].",
 )
 @click.option(
-    "--read-only", is_flag=True, help="For public demos: nothing can be run, written or uploaded."
+    "--read-only",
+    is_flag=True,
+    help="For public demos: visitors cannot run, write or upload anything.",
 )
 @click.option(
     "--sign-in",
     "people",
     multiple=True,
     metavar="WHO",
-    help="Ask people to sign in (docs/security.md): an address, @domain, or * for all whom the provider lets in.",
+    help="Require a sign-in (docs/security.md): an address, @domain, or * for everyone whom the provider admits.",
 )
 @click.option(
-    "--quiz", is_flag=True, help="Rooms for a class: many people take the quiz on Play at once."
+    "--quiz", is_flag=True, help="Rooms for a class: many people take the quiz on Play together."
 )
 @click.option(
     "--plugin",
     "plugins",
     multiple=True,
     metavar="NAME",
-    help="A plug-in whose code visitors may run: its name, py:FILE.py or py:MODULE; may be given several times [none].",
+    help="A plug-in whose code visitors may run: its name, py:FILE.py or py:MODULE; repeatable [none].",
 )
 @click.option(
     "--api",
     "apis",
     multiple=True,
     metavar="URL[#MODEL]",
-    help="A server that visitors may have models asked at, at your cost; may be given several times [none].",
+    help="A server that visitors may send requests to, at your cost; repeatable [none].",
 )
 @click.option(
     "--ray",
     "cluster",
     default="",
     metavar="HOST:PORT",
-    help="A Ray cluster that visitors may run models on [none].",
+    help="Ray cluster on which visitors may run models [none].",
 )
 @click.pass_context
 def dashboard(
@@ -109,18 +112,17 @@ def dashboard(
     """Open the dashboard in a browser."""
     from vlprobe.runs import processes
     from vlprobe.storage.mirror import MIRROR
-    from vlprobe.storage.store import DEFAULT, Store
 
     if not (is_this_machine(address) or roots or read_only):
         raise InvalidInput(
-            f"At {address} others can reach the dashboard and read any file through it. Say which folders they may "
-            "read with --root FOLDER, or serve what is stored with --read-only."
+            f"At {address} others can reach the dashboard and read any file through it. Name the folders "
+            "that they may read with --root FOLDER, or serve only stored results with --read-only."
         )
     hosts = _hosts(address, names)
     _refuse_port_in_use(address, port)
     require(plugins, apis)
     require_cluster(cluster)
-    store = Store(ctx.obj or DEFAULT)
+    store = cache_store(ctx)
     app = app_file()
     pinned = settings() | {
         "server.port": port,

@@ -1,23 +1,24 @@
-"""The commands that change the store: removal of runs, and display names."""
+"""The commands that change the store: removal, display names, repair of damage, and photographs."""
 
 from collections.abc import Sequence
 
 import click
 
-from vlprobe.cli.completion import complete_runs
-from vlprobe.cli.results import results_store
+from vlprobe.cli.arguments import cache_store, complete_names, complete_runs, results_store
+from vlprobe.cli.output import Bar
 from vlprobe.errors import InvalidInput, NotFound, printable
+
+MOST_FAILURES = 10  # that are listed; the rest are counted
 
 
 @click.command()
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...", shell_complete=complete_runs)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context
 def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
-    """Remove stored runs, and questions that nobody else has answered; tags and notes stay. What came with
-    vlprobe stays, too.
+    """Remove stored runs, and questions without another run; tags, notes and bundled results stay.
 
-    The same `vlprobe run` makes them again.
+    The same `vlprobe run` recreates them.
     """
     from vlprobe.runs import removal
 
@@ -43,7 +44,7 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
 def rename(ctx: click.Context, stored: str, name: str) -> None:
     """Set the display name of a model or dataset. An empty NAME removes it.
 
-    STORED is the stored or the present display name, or the beginning of a run's key, which stands for the run's
+    STORED is the stored or the current display name, or the beginning of a run's key, which means the run's
     model. No key and no number depends on it.
     """
     from vlprobe import views
@@ -66,3 +67,89 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
     display_names.rename(store, stored, name)
     words = f"is called {' '.join(name.split())}" if name.strip() else "has its own name again"
     click.echo(printable(f"{stored} {words}."), err=True)
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Remove damaged entries; the same runs recreate them.")
+@click.pass_context
+def verify(ctx: click.Context, repair: bool) -> None:
+    """Compare stored results with their checksums; exit with 1 if something is damaged, with 2 for a mistake.
+
+    One line on stdout per damaged entry. --repair removes them; the same `vlprobe run` recreates them.
+    """
+    from vlprobe.runs import thumbnails, verify
+
+    store = cache_store(ctx)
+    if repair:
+        store.require_local_writable()
+    damages = verify.damages(store)
+    for damage in damages:
+        click.echo(f"{damage.path}: {damage.why}")
+    still = (
+        verify.damages(store, again=damages) if repair and damages else []
+    )  # without files that were created again in the meantime
+    verify.repair(still)
+    gone = sum(bool(damage.drop) for damage in still)
+    click.echo(thumbnails.summary(thumbnails.usage(store)), err=True)
+    if repair:
+        thumbnails.clean(store)
+    if not damages:
+        click.echo("All checksums match.", err=True)
+    elif repair:
+        click.echo(
+            f"{gone} of {len(damages)} removed. The same runs recreate them.",
+            err=True,
+        )
+    else:
+        click.echo(
+            f"{len(damages)} damaged. `vlprobe verify --repair` removes what can be recreated.",
+            err=True,
+        )
+    ctx.exit(1 if damages and not (repair and all(damage.drop for damage in damages)) else 0)
+
+
+@click.command("pictures")
+@click.argument("dataset", shell_complete=complete_names("datasets"))
+@click.option(
+    "--from",
+    "host",
+    default="",
+    metavar="URL",
+    help="A mirror of COCO's folders [images.cocodataset.org].",
+)
+@click.option("--yes", is_flag=True, help="Download without asking.")
+@click.pass_context
+def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
+    """Download the photographs of COCO that DATASET shows and that are missing here.
+
+    DATASET is one that keeps questions without a picture, such as bundled:SugarCrepe or
+    triplets:FILE@FOLDER/val2017+unpictured. The same command again continues where it stopped.
+    """
+    from vlprobe import registry
+    from vlprobe.datasets import photographs
+    from vlprobe.storage import access
+
+    access.refuse_writing()
+    store = cache_store(ctx)
+    items = registry.load_dataset(dataset, store.root).items
+    host = host.rstrip("/") or photographs.HOST
+    addresses, n_other = photographs.missing(items, host)
+    if n_other:
+        click.echo(f"{n_other:,} missing pictures are not COCO's. Add them yourself.", err=True)
+    if not addresses:
+        click.echo("No photograph of COCO is missing.", err=True)
+        return
+    click.echo(photographs.announcement(addresses, host), err=True)
+    if not yes:
+        click.confirm("Download them?", abort=True, err=True)
+    with Bar() as bar:
+        report = photographs.download(
+            store, addresses, lambda done, total: bar.update("Downloading photographs", done, total)
+        )
+    click.echo(photographs.summary(report), err=True)
+    for path, reason in list(report.failures.items())[:MOST_FAILURES]:
+        click.echo(f"Not downloaded: {path.name} ({reason})", err=True)
+    if report.failures:
+        raise InvalidInput(
+            f"{len(report.failures):,} of {len(addresses):,} photographs are still missing. Run the same command again."
+        )

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.completion import complete_runs
-from vlprobe.cli.output import FORMATS, print_table
-from vlprobe.cli.results import results_store
+from vlprobe.cli.arguments import FORMAT, complete_runs, results_store
+from vlprobe.cli.output import print_rows
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,16 +18,16 @@ KEY = click.argument("key", shell_complete=complete_runs)
 
 @click.command()
 @KEY
-@click.option("--kind", default="", help="Of the cases [the first that has answers].")
+@click.option("--kind", default="", help="Kind of the cases [the first with answers].")
 @click.option(
     "--accuracy",
     default=0.85,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="From which a model counts as strong.",
+    help="Minimum accuracy of a strong model.",
 )
 @click.option("--size", default=20, show_default=True, type=click.IntRange(1, 10**6), help="Rows.")
-@click.option("--format", "how", type=FORMATS, default="table")
+@FORMAT
 @click.pass_context
 def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int, how: str) -> None:
     """List the cases of run KEY's questions whose label the strong models reject.
@@ -36,8 +35,6 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
     Such a label is more often wrong than the case is hard. Judge it on Lab > Suspect labels; `vlprobe errata
     export` writes the verdicts.
     """
-    import pandas as pd
-
     from vlprobe import views
     from vlprobe.render.attribution import published_text
 
@@ -46,7 +43,6 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
     ranking = views.suspects.suspects(store, question_set, kind, accuracy)
     strong = ", ".join(ranking.strong) or "none"
     click.echo(f"Strong models: {strong}. {len(ranking.suspects):,} suspect labels.", err=True)
-    shown = ranking.suspects[:size]
     rows = [
         (
             each.id,
@@ -55,12 +51,10 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
             each.true_text,
             each.wrong_text,
         )
-        for each in shown
+        for each in ranking.suspects[:size]
     ]
-    columns = pd.Index(["case", "rejected_by", "verdict", "true_caption", "wrong_caption"])
-    print_table(
-        pd.DataFrame(rows, columns=columns), how, "No label is rejected by enough strong models."
-    )
+    columns = "case rejected_by verdict true_caption wrong_caption"
+    print_rows(columns, rows, how, "No label is rejected by enough strong models.")
     for each in ranking.accuracies:
         click.echo(
             f"{each.model}: right in {each.all_cases:.2%}, {each.without:.2%} without rejected labels",

@@ -6,40 +6,40 @@ from pathlib import Path
 
 import click
 
-from vlprobe.cli.output import FORMATS, Bar, print_table
+from vlprobe.cli.arguments import DEVICE, FORMAT, PRECISION, cache_store, loadable_names
+from vlprobe.cli.output import Bar, print_rows
 from vlprobe.cli.plugins import typed
-from vlprobe.cli.results import loadable_names
 from vlprobe.training.request import TrainRequest as Default
 
 
 @click.command()
-@click.option("--model", required=True, help="What is tuned: a demo: or an openclip: model.")
+@click.option("--model", required=True, help="The model to fine-tune: demo: or openclip:.")
 @click.option(
     "--dataset",
     "datasets",
     multiple=True,
     default=["demo-train"],
     show_default=True,
-    help="One or several.",
+    help="Training data; repeatable.",
 )
 @click.option(
     "--output",
     required=True,
     metavar="FILE.safetensors",
-    help="The weights; a card and a log lie beside.",
+    help="File for the weights; a card and a log are written next to it.",
 )
 @click.option(
     "--loss",
     default=Default.loss,
     show_default=True,
-    help="Parts and weights: clip+0.5*eqsim. Of clip, sigmoid, hardneg, eqsim, sc, vc, consistency and flip.",
+    help="Terms with weights, such as clip+0.5*eqsim: clip, sigmoid, hardneg, eqsim, sc, vc, consistency, flip.",
 )
 @click.option("--steps", default=Default.steps, show_default=True)
 @click.option("--batch-size", default=Default.batch_size, show_default=True)
 @click.option(
     "--piece",
     default=Default.piece,
-    help="Rows that go through a tower at once, to save memory; 0: all.",
+    help="Rows per pass through a tower, to save memory; 0: all.",
 )
 @click.option("--rate", default=Default.rate, show_default=True, help="The highest learning rate.")
 @click.option("--warm-up", default=Default.warm_up, show_default=True, help="Steps.")
@@ -48,13 +48,13 @@ from vlprobe.training.request import TrainRequest as Default
     "--freeze",
     type=click.Choice(["image", "text"]),
     default=None,
-    help="A tower that stays as it is.",
+    help="A tower that is not trained.",
 )
 @click.option(
     "--close",
     default=Default.close,
     show_default=True,
-    help="EqSim: how many pairs of each row are close; hardneg: how many mismatches count.",
+    help="EqSim: number of close pairs per row; hardneg: number of mismatches that count.",
 )
 @click.option(
     "--eqsim",
@@ -67,41 +67,29 @@ from vlprobe.training.request import TrainRequest as Default
     "--margin",
     default=Default.margin,
     show_default=True,
-    help="EqSim: how much unevenness is forgiven.",
+    help="EqSim: difference that is tolerated.",
 )
 @click.option(
     "--scores",
     type=click.Choice(["cosine", "softmax"]),
     default=Default.scores,
-    help="What EqSim compares.",
+    help="Scores that EqSim compares.",
 )
-@click.option("--curriculum", is_flag=True, help="Flips: the weakest first.")
+@click.option("--curriculum", is_flag=True, help="Begin with the weakest flips.")
 @click.option("--seed", default=Default.seed, show_default=True)
 @click.option("--validate-every", default=Default.validate_every, show_default=True, help="Steps.")
-@click.option(
-    "--device", default=Default.device, show_default=True, help="auto, cpu, cuda, cuda:1 or mps."
-)
-@click.option(
-    "--precision",
-    type=click.Choice(["fp32", "fp16", "bf16"]),
-    default=Default.precision,
-    show_default=True,
-)
+@DEVICE
+@PRECISION
 @click.option(
     "--workers", default=Default.workers, show_default=True, help="Threads that read pictures."
 )
-@click.option(
-    "--threads", default=Default.threads, help="Threads of torch; 0 leaves them to torch."
-)
-@click.option("--format", "how", type=FORMATS, default="table")
+@click.option("--threads", default=Default.threads, help="Threads of torch; 0: torch decides.")
+@FORMAT
 @click.pass_context
 def train(
     ctx: click.Context, datasets: Sequence[str], freeze: str | None, how: str, **given
 ) -> None:
-    """Fine-tune a model and print the losses on what was held out; the same command again resumes."""
-    import pandas as pd
-
-    from vlprobe.storage.store import DEFAULT, Store
+    """Fine-tune a model and print the losses on held-out data; the same command again resumes."""
     from vlprobe.training.objective import PARTS, weights
     from vlprobe.training.trainer import train as tune
 
@@ -109,17 +97,17 @@ def train(
     typed(request.model, *request.datasets)
     request = replace(request, model=loadable_names(ctx, [request.model])[0])
     with Bar() as bar:
-        card = tune(request, Store(ctx.obj or DEFAULT).root, bar.update)
+        card = tune(request, cache_store(ctx).root, bar.update)
     trained, judged = weights(request.loss), card["held_out"]
     rows = [
         (name, trained.get(name, 0.0), judged["before"][name], judged["after"][name], PARTS[name])
         for name in judged["after"]
     ]
-    print_table(pd.DataFrame(rows, columns=["part", "weight", "before", "after", "meaning"]), how)
+    print_rows("part weight before after meaning", rows, how)
     for source in card["data"]:
         if count := source.get("not_english", 0):
             click.echo(
-                f"{source['name']}: {count:,} captions are not in English; consistency and flip leave these unedited.",
+                f"{source['name']}: {count:,} captions are not in English; consistency and flip do not edit them.",
                 err=True,
             )
     click.echo(f"Probe it as {card['tuned']}", err=True)

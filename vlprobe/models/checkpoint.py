@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, first_line
 from vlprobe.models.modules import TorchModel
 from vlprobe.storage.access import refuse_outside
 
@@ -51,9 +51,8 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
             warnings.simplefilter("ignore")
             loaded = torch.load(path, map_location="cpu", weights_only=True)
     except (*DAMAGED, safetensors.SafetensorError) as error:
-        reason = str(error).partition("\n")[0][:160].rstrip(".") or type(error).__name__
         raise InvalidInput(
-            f"Checkpoint '{path}' cannot be read as plain tensors ({reason}). Expected a whole "
+            f"Checkpoint '{path}' cannot be read as plain tensors ({first_line(error)}). Expected a whole "
             ".safetensors file, "
             "or a .pt that torch.load reads with weights_only=True: anything more could run code "
             "and is refused."

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.errors import InvalidInput, NotFound, first_line
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_settings
 from vlprobe.models.frozen import pick_device
@@ -43,9 +43,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     try:
         model, preprocess, tokenizer = load_checkpoint(path)
     except (*DAMAGED, MemoryError) as error:
-        reason = str(error).partition("\n")[0][:160].rstrip(".") or type(error).__name__
         raise InvalidInput(
-            f"'{path}' cannot be loaded as a demo model ({reason}). Expected a file that `vlprobe train` wrote."
+            f"'{path}' cannot be loaded as a demo model ({first_line(error)}). "
+            "Expected a file that `vlprobe train` wrote."
         ) from None
     digest = model_digest(model, config, tokenizer, precision)
     encoder = OpenClipEncoder(name, model, preprocess, tokenizer, digest, device, precision)

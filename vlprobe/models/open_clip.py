@@ -17,10 +17,11 @@ import json
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from vlprobe.errors import InvalidInput, MissingDependency, NotFound
+from vlprobe.errors import InvalidInput, MissingDependency, NotFound, first_line
 from vlprobe.models import frozen, hub
 from vlprobe.models.checkpoint import load_weights, without_draws
 from vlprobe.models.folder_policy import check_folder
@@ -64,27 +65,49 @@ def suggestion(path: str) -> str:
     return f"{PREFIX}:ARCH@{path}, such as {PREFIX}:ViT-B-32@{path}"
 
 
-def _refuse_weights_alone(name: str) -> None:
-    """Raise InvalidInput if the name has a file of weights and no architecture."""
+@dataclass(frozen=True, slots=True)
+class OpenClipName:
+    """The name of an OpenCLIP model, parsed: it has a folder, or an architecture."""
+
+    text: str
+    folder: Path | None
+    architecture: str
+    tag: str
+    checkpoint: Path | None
+
+    @property
+    def source(self) -> str:
+        """Its name for OpenCLIP, without tag and checkpoint."""
+        return f"local-dir:{self.folder}" if self.folder else self.architecture
+
+
+def _parse(name: str) -> OpenClipName:
+    """Return the parts of a name. Raises InvalidInput if it has a file of weights and no architecture."""
     source = name.removeprefix(f"{PREFIX}:")
     if form := suggestion(source):
         raise InvalidInput(f"'{source}' does not say its architecture. Write {form}.")
+    base, _, file = source.partition("@")
+    checkpoint = files.parse_path(file) if file else None
+    if base.startswith("local-dir:"):
+        folder = files.parse_path(base.removeprefix("local-dir:"))
+        return OpenClipName(name, folder, "", "", checkpoint)
+    architecture, _, tag = base.partition("/")
+    return OpenClipName(name, None, architecture, tag, checkpoint)
 
 
 def check_name(name: str) -> None:
     """Raise InvalidInput if a folder or a checkpoint that the name has is not there."""
-    _refuse_weights_alone(name)
-    source, _, checkpoint = (
-        name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
-    )
-    if (
-        name.startswith(f"{PREFIX}:local-dir:")
-        and not (files.parse_path(source) / "open_clip_config.json").is_file()
-    ):
+    parsed = _parse(name)
+    if parsed.folder and not (parsed.folder / "open_clip_config.json").is_file():
         raise InvalidInput(
-            f"'{source}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote."
+            f"'{parsed.folder}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote."
         )
-    if checkpoint and not files.parse_path(checkpoint).is_file():
+    if parsed.checkpoint:
+        _require_file(parsed.checkpoint)
+
+
+def _require_file(checkpoint: Path) -> None:
+    if not checkpoint.is_file():
         raise InvalidInput(
             f"Checkpoint '{checkpoint}' does not exist. Expected a .safetensors or .pt file."
         )
@@ -94,21 +117,45 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     """Return the model of that name (see the top of this file). Raises NotFound, InvalidInput or
     MissingDependency.
     """
-    source = name.removeprefix(f"{PREFIX}:")
-    if source.startswith("local-dir:"):
-        folder, _, checkpoint = source.removeprefix("local-dir:").partition("@")
-        return load_folder(
-            name,
-            files.parse_path(folder),
-            device,
-            precision,
-            weights=files.parse_path(checkpoint) if checkpoint else None,
+    parsed = _parse(name)
+    if parsed.folder:
+        config = _folder_config(parsed)
+        found = (parsed.folder / file for file in FOLDER_WEIGHTS)
+        weights = parsed.checkpoint or next((file for file in found if file.is_file()), None)
+        if weights is None:
+            raise InvalidInput(
+                f"'{parsed.folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."
+            )
+        return _assemble(parsed, config, weights, device, precision, "", {})
+    config, tag_config = _published_configs(parsed)
+    architecture, tag, weights = parsed.architecture, parsed.tag, parsed.checkpoint
+    notes = []
+    if tag:
+        # A tag's weights were trained with one activation. OpenCLIP 3 builds NAME's own, and only
+        # warns of a mismatch.
+        gelu = tag_config.get("quick_gelu", False)
+        if gelu != config["quick_gelu"]:
+            notes.append(
+                f"{'QuickGELU' if gelu else 'GELU'}, as {tag} was trained, and not the activation that {architecture} "
+                "stands for"
+            )
+        config["quick_gelu"] = gelu
+        weights = weights or _download(name, tag_config)
+    elif weights:
+        _check_that_defaults_can_be_right(name, architecture)
+        notes.append(
+            f"OpenCLIP's default preprocessing and {architecture}'s activation, whatever the weights had"
         )
-    _refuse_weights_alone(name)
-    architecture_and_tag, _, checkpoint = source.partition("@")
-    architecture, _, tag = architecture_and_tag.partition("/")
+    else:
+        notes.append("untrained: random weights, its scores mean nothing")
+    return _assemble(parsed, config, weights, device, precision, "; ".join(notes), tag_config)
+
+
+def _published_configs(parsed: OpenClipName) -> tuple[dict, dict]:
+    """Return OpenCLIP's config of the architecture, and of the tag; raises NotFound."""
     import open_clip
 
+    architecture, tag = parsed.architecture, parsed.tag
     if architecture not in open_clip.list_models():
         raise NotFound(
             "OpenCLIP architecture",
@@ -117,42 +164,34 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
             "Write openclip:ARCH/TAG, or openclip:ARCH@FILE for weights of your own.",
         )
     config = open_clip.get_model_config(architecture) or {}
-    architecture_gelu = config.setdefault("quick_gelu", False)
-    tag_config = _tag_config(architecture, tag) if tag else {}
-    notes = []
-    if tag:
-        # A tag's weights were trained with one activation. OpenCLIP 3 builds NAME's own, and only
-        # warns of a mismatch.
-        config["quick_gelu"] = tag_config.get("quick_gelu", False)
-    if config["quick_gelu"] != architecture_gelu:
-        gelu = "QuickGELU" if config["quick_gelu"] else "GELU"
-        notes.append(
-            f"{gelu}, as {tag} was trained, and not the activation that {architecture} stands for"
+    config.setdefault("quick_gelu", False)
+    if not tag:
+        return config, {}
+    tag_config = open_clip.get_pretrained_cfg(architecture, tag)
+    if not tag_config:
+        raise NotFound(
+            f"weights for openclip:{architecture}",
+            tag,
+            open_clip.list_pretrained_tags_by_model(architecture),
+            f"A file of your own: openclip:{architecture}@CHECKPOINT.",
         )
-    weights = None
-    if checkpoint:
-        weights = files.parse_path(checkpoint)
-        if not tag:
-            _check_that_defaults_can_be_right(name, architecture)
-            notes.append(
-                f"OpenCLIP's default preprocessing and {architecture}'s activation, whatever the weights had"
-            )
-    elif tag:
-        weights = _download(name, tag_config)
-    else:
-        notes.append("untrained: random weights, its scores mean nothing")
-    published = not checkpoint
-    return _assemble(
-        name,
-        architecture,
-        config,
-        weights,
-        device,
-        precision,
-        "; ".join(notes),
-        tag_config,
-        published,
-    )
+    return config, tag_config
+
+
+def _folder_config(parsed: OpenClipName) -> dict:
+    """Return the model config in OpenCLIP's folder layout. Raises InvalidInput, also if one of its files requests code,
+    kernels or files from another place.
+    """
+    assert parsed.folder
+    check_folder(parsed.text, parsed.folder)
+    path = parsed.folder / "open_clip_config.json"
+    config = hub.read_json(path, dict).get("model_cfg")
+    if not isinstance(config, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(config):
+        raise InvalidInput(
+            f"'{path}' has no 'model_cfg' with embed_dim, vision_cfg and text_cfg. Save the model with OpenCLIP."
+        )
+    config.setdefault("quick_gelu", False)
+    return config
 
 
 def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> None:
@@ -167,113 +206,56 @@ def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> 
     write_bytes(path, save(state, metadata={"training": json.dumps(described)}))
 
 
-def load_folder(
-    name: str,
-    folder: Path,
-    device: str = "auto",
-    precision: str = "fp32",
-    note: str = "",
-    weights: Path | None = None,
-) -> OpenClipEncoder:
-    """Load a model in OpenCLIP's folder layout: open_clip_config.json next to one of FOLDER_WEIGHTS, or
-    with `weights`.
-
-    Raises InvalidInput if the folder, its config or its weights are not valid, or if one of its files requests code,
-    kernels or files from another place.
-    """
-    check_folder(name, folder)
-    path = folder / "open_clip_config.json"
-    try:
-        described = files.parse_json(files.read(path).decode())
-    except OSError as error:
-        raise InvalidInput(
-            f"'{path}' cannot be read ({error.strerror}). "
-            "Expected OpenCLIP's folder layout: its config beside the weights."
-        ) from None
-    except ValueError as error:
-        raise InvalidInput(
-            f"'{path}' is not JSON ({error}). Expected OpenCLIP's model config."
-        ) from None
-    config = described.get("model_cfg") if isinstance(described, dict) else None
-    if not isinstance(config, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(config):
-        raise InvalidInput(
-            f"'{path}' has no 'model_cfg' with embed_dim, vision_cfg and text_cfg. Save the model with OpenCLIP."
-        )
-    config.setdefault("quick_gelu", False)
-    weights = weights or next(
-        (folder / file for file in FOLDER_WEIGHTS if (folder / file).is_file()), None
-    )
-    if weights is None:
-        raise InvalidInput(
-            f"'{folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."
-        )
-    return _assemble(name, f"local-dir:{folder}", config, weights, device, precision, note, {})
-
-
 def _assemble(
-    name: str,
-    source: str,
+    parsed: OpenClipName,
     config: dict,
     weights: Path | None,
     device: str,
     precision: str,
     note: str,
     preprocess: dict,
-    published: bool = False,
 ) -> OpenClipEncoder:
     device = frozen.pick_device(device)
-    tokenizer = _tokenizer(name, source, config)
-    if weights and not weights.is_file():
-        raise InvalidInput(
-            f"Checkpoint '{weights}' does not exist. Expected a .safetensors or .pt file."
-        )
+    tokenizer = _tokenizer(parsed, config)
+    if weights:
+        _require_file(weights)
     with without_draws() if weights else contextlib.nullcontext():
-        model = _build(name, source, config["quick_gelu"], preprocess)
-    if weights:  # each tensor of the model, or an error
-        load_weights(name, model, weights, confined=not published)
-    transform = _transform(name, model)
+        model = _build(parsed, config["quick_gelu"], preprocess)
+    if weights:  # each tensor of the model, or an error; published weights are in the hub's cache
+        load_weights(parsed.text, model, weights, confined=bool(parsed.folder or parsed.checkpoint))
+    transform = _transform(parsed.text, model)
     identity = identity_of(model, config, tokenizer, precision)
     # Hashing the 605 MB of ViT-B-32 takes 0.6 s: it is done while the encoder is tried.
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(frozen.digest, identity, model)
-        encoder = OpenClipEncoder(name, model, transform, tokenizer, "", device, precision, note)
+        encoder = OpenClipEncoder(
+            parsed.text, model, transform, tokenizer, "", device, precision, note
+        )
         encoder.digest = digest.result()
-    encoder.sources = _sources(source, config, weights)
+    encoder.sources = _sources(parsed, config, weights)
     return encoder
 
 
-def _sources(source: str, config: dict, weights: Path | None) -> list[Path] | None:
+def _sources(parsed: OpenClipName, config: dict, weights: Path | None) -> list[Path] | None:
     """List the files that a model was loaded from; None if its tokenizer is from the hub."""
     paths = [weights] if weights else []
-    if source.startswith("local-dir:"):
-        return [*paths, *files_below(Path(source.removeprefix("local-dir:")))]
-    if _has_tokenizer_of_hub(source, config):
+    if parsed.folder:
+        return [*paths, *files_below(parsed.folder)]
+    if _has_tokenizer_of_hub(parsed, config):
         return None
     is_of_hub = weights and weights.parent.parent.name == "snapshots"
     return [*paths, *(hub.sources(weights.parent) if weights and is_of_hub else [])]
 
 
-def _has_tokenizer_of_hub(source: str, config: dict) -> bool:
-    """Return whether the tokenizer comes from the hub, by OpenCLIP's conditions; its default one is packaged."""
+def _names_tokenizer(config: dict) -> bool:
     text = config["text_cfg"]
-    names_tokenizer = isinstance(text, dict) and bool(text.get("hf_tokenizer_name"))
-    is_folder = source.startswith("local-dir:")
-    return not is_folder and (names_tokenizer or "siglip" in source.lower())
+    return isinstance(text, dict) and bool(text.get("hf_tokenizer_name"))
 
 
-def _tag_config(architecture: str, tag: str) -> dict:
-    import open_clip
-
-    tags = open_clip.list_pretrained_tags_by_model(architecture)
-    config = open_clip.get_pretrained_cfg(architecture, tag)
-    if not config:
-        raise NotFound(
-            f"weights for openclip:{architecture}",
-            tag,
-            tags,
-            f"A file of your own: openclip:{architecture}@CHECKPOINT.",
-        )
-    return config
+def _has_tokenizer_of_hub(parsed: OpenClipName, config: dict) -> bool:
+    """Return whether the tokenizer comes from the hub, by OpenCLIP's conditions; its default one is packaged."""
+    is_siglip = "siglip" in parsed.architecture.lower()
+    return not parsed.folder and (_names_tokenizer(config) or is_siglip)
 
 
 def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
@@ -291,15 +273,13 @@ def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
             return
     if tags:
         raise InvalidInput(
-            f"'{name}' does not say how its weights see pictures, and none of {architecture}'s "
-            "published weights goes "
-            "by OpenCLIP's defaults. Name the tag they belong to, "
-            f"openclip:{architecture}/{tags[0]}@CHECKPOINT, "
+            f"'{name}' does not say how its weights see pictures, and none of {architecture}'s published weights goes "
+            f"by OpenCLIP's defaults. Name the tag they belong to, openclip:{architecture}/{tags[0]}@CHECKPOINT, "
             "or pass a folder with their config: openclip:local-dir:FOLDER."
         )
 
 
-def _build(name: str, source: str, quick_gelu: bool, preprocess: dict[str, Any]) -> OpenClipModel:
+def _build(parsed: OpenClipName, quick_gelu: bool, preprocess: dict[str, Any]) -> OpenClipModel:
     import open_clip
     import torch
 
@@ -310,7 +290,7 @@ def _build(name: str, source: str, quick_gelu: bool, preprocess: dict[str, Any])
             # OpenCLIP logs "randomly" for a model whose weights are loaded next
             logging.disable(logging.WARNING)
             model = open_clip.create_model(
-                source,
+                parsed.source,
                 load_weights=False,
                 pretrained_text=False,
                 force_preprocess_cfg=preprocess,
@@ -318,9 +298,8 @@ def _build(name: str, source: str, quick_gelu: bool, preprocess: dict[str, Any])
             )
             return cast(OpenClipModel, model)
     except (*MISFITS, AssertionError, RuntimeError, OSError, MemoryError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         raise InvalidInput(
-            f"OpenCLIP cannot build '{name}' ({reason}). Check its config."
+            f"OpenCLIP cannot build '{parsed.text}' ({first_line(error)}). Check its config."
         ) from error
     finally:
         logging.disable(was_disabled)
@@ -343,46 +322,36 @@ def _transform(name: str, model: OpenClipModel) -> Callable:
         ) from None
 
 
-def _tokenizer(name: str, source: str, config: dict) -> Callable:
+def _tokenizer(parsed: OpenClipName, config: dict) -> Callable:
     import open_clip
 
-    # A folder's is read from the folder, whatever `hf_tokenizer_name` names.
-    folder = source.startswith("local-dir:") and Path(source.removeprefix("local-dir:"))
-    names_tokenizer = isinstance(config["text_cfg"], dict) and bool(
-        config["text_cfg"].get("hf_tokenizer_name")
-    )
-    from_hub = _has_tokenizer_of_hub(source, config)
-    if (
-        folder
-        and names_tokenizer
-        and not any(path for pattern in hub.VOCABULARIES for path in folder.glob(pattern))
-    ):
-        raise InvalidInput(
-            f"'{name}': '{folder}' names a tokenizer of another place and holds none. "
-            f"Put its files into the folder, one of: {', '.join(hub.VOCABULARIES)}."
-        )
-    arguments: dict[str, Any] = (
-        {"trust_remote_code": False, "local_files_only": bool(folder)} if names_tokenizer else {}
-    )
+    folder, name = parsed.folder, parsed.text
+    arguments: dict[str, Any] = {}
+    if _names_tokenizer(config):
+        # A folder's is read from the folder, whatever `hf_tokenizer_name` names.
+        arguments = {"trust_remote_code": False, "local_files_only": bool(folder)}
+        if folder and not hub.has_vocabulary(folder):
+            raise InvalidInput(
+                f"'{name}': '{folder}' names a tokenizer of another place and holds none. "
+                f"Put its files into the folder, one of: {', '.join(hub.VOCABULARIES)}."
+            )
+    from_hub = _has_tokenizer_of_hub(parsed, config)
     try:
         with hub.no_retries_without_a_network() if from_hub else contextlib.nullcontext():
-            return open_clip.get_tokenizer(source, **arguments)
+            return open_clip.get_tokenizer(parsed.source, **arguments)
     except ImportError as error:
         raise MissingDependency(
             f"The tokenizer of '{name}'", error.name or "transformers"
         ) from None
     # AssertionError: an unknown `clean` or `reduction_mask`
     except (*MISFITS, AssertionError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         raise InvalidInput(
-            f"OpenCLIP cannot build the tokenizer of '{name}' ({reason}). Check its config."
+            f"OpenCLIP cannot build the tokenizer of '{name}' ({first_line(error)}). Check its config."
         ) from None
     except OSError:
         raise InvalidInput(
-            f"The tokenizer of '{name}' is not on this machine and the Hugging Face hub cannot be "
-            "reached. "
-            "Load it once with a network, or pass a folder that holds its files: "
-            "openclip:local-dir:FOLDER."
+            f"The tokenizer of '{name}' is not on this machine and the Hugging Face hub cannot be reached. "
+            "Load it once with a network, or pass a folder that holds its files: openclip:local-dir:FOLDER."
         ) from None
 
 

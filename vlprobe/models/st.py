@@ -20,7 +20,6 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
-from vlprobe.models.description import described
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
 from vlprobe.storage import files
 from vlprobe.types import Capabilities, DualEncoder, TextEncoder
@@ -61,7 +60,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
     folder = hub.find(source)
     modules = hub.read_json(folder / "modules.json", list)  # checked by `find`
     transformer = folder / modules[0]["path"]
-    hub.read_config(transformer)
+    hub.read_json(transformer / "config.json", dict)
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -195,7 +194,7 @@ class StEncoder(TextEncoder):
             description["prompt"] = prompt
         if model.truncate_dim:  # not looked at by the first version
             description["truncate_dim"] = model.truncate_dim
-        self.digest = frozen.digest(described(description | self._picture_description()), model)
+        self.digest = frozen.digest(hub.described(description | self._picture_description()), model)
         self._model.to(device)
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
 

@@ -96,10 +96,11 @@ def similarities(
         encode_left = _picture_encoder(model, images, stored_pictures)
     else:
         second_captions = model.tokenize([item.captions[1] for item in items])
-        names, encode_left = (
-            ("second captions", "first captions"),
-            lambda rows: encode_captions(second_captions[rows]),
-        )
+        names = ("second captions", "first captions")
+
+        def encode_left(rows: slice, /) -> np.ndarray:
+            return encode_captions(second_captions[rows])
+
     blocks = []
     for start in range(0, len(items), BATCH):
         progress(start, len(items))
@@ -182,28 +183,21 @@ def finite(similarity: Similarities) -> Check:
 def of_answers(model: CaseAnswerer) -> list[Check]:
     """Return all checks of a model whose scores were computed elsewhere; most of them cannot be made."""
     nothing = Similarities(np.empty((0, 0)), 0, model.n_scores, ("pictures", "captions"))
-    unjudged = [
-        preprocessing(model),
-        activation(model),
-        Check("text_batch", TEXT_BATCH, None),
-        Check("image_batch", IMAGE_BATCH, None),
-        *matching(nothing),
-    ]
     detail = PAID if model.capabilities.asks_server else FROM_A_FILE
-    return [finite(nothing), *(replace(check, detail=detail) for check in unjudged)]
+    judged_by_pairs = [replace(check, detail=detail) for check in matching(nothing)]
+    return [finite(nothing), *_unjudged(model, detail), *judged_by_pairs]
 
 
 def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
     """Check a model that looks up answers: finite values and matching are judged, the other checks are not."""
-    unjudged = [
-        preprocessing(model),
-        activation(model),
-        Check("text_batch", TEXT_BATCH, None),
-        Check("image_batch", IMAGE_BATCH, None),
-    ]
     detail = PAID if model.capabilities.asks_server else LOOKED_UP
-    unjudged = [replace(check, detail=detail) for check in unjudged]
-    return [*unjudged, finite(similarity), *matching(similarity)]
+    return [*_unjudged(model, detail), finite(similarity), *matching(similarity)]
+
+
+def _unjudged(model: Model, detail: str) -> list[Check]:
+    batches = [Check("text_batch", TEXT_BATCH, None), Check("image_batch", IMAGE_BATCH, None)]
+    checks = [preprocessing(model), activation(model), *batches]
+    return [replace(check, detail=detail) for check in checks]
 
 
 def text_batch(model: Model, items: Sequence[Item]) -> Check:
@@ -315,16 +309,12 @@ def recall_at_1(scores: np.ndarray) -> Estimate:
     Args:
         scores: Shape (n, n); matched pairs on the diagonal.
     """
-    n, hits = len(scores), _top1_hits(scores)
+    n = len(scores)
+    others = np.where(np.eye(n, dtype=bool), -np.inf, scores)
+    hits = (np.diag(scores) > others.max(axis=1)).astype(np.float64)  # a tie is a failure
     rates = clustered.group_rates(np.zeros(n, dtype=np.int64), np.arange(n), hits)
     low, high = clustered.rate_interval(rates)
     return Estimate(float(hits.mean()), float(low[0]), float(high[0]), n)
-
-
-def _top1_hits(scores: np.ndarray) -> np.ndarray:
-    """1 for each row whose own column is above all others; a tie is a failure."""
-    others = np.where(np.eye(len(scores), dtype=bool), -np.inf, scores)
-    return (np.diag(scores) > others.max(axis=1)).astype(np.float64)
 
 
 def auc(scores: np.ndarray) -> Estimate:
@@ -364,7 +354,13 @@ def preprocessing(model: Model) -> Check:
     if not measured or "mean" not in published:
         return Check("preprocessing", meaning, None, detail=UNKNOWN_WEIGHTS)
     built = {**model.facts(), **measured}
-    gaps = {name: _gap(built[name], published[name]) for name in ("mean", "std")}
+    gaps = {
+        name: max(
+            abs(float(left) - float(right))
+            for left, right in zip(built[name].split(","), published[name].split(","), strict=True)
+        )
+        for name in ("mean", "std")
+    }
     different = [name for name, gap in gaps.items() if gap > COLOR_TOLERANCE]
     different += [
         name for name in ("size", "interpolation", "resizing") if built[name] != published[name]
@@ -381,12 +377,6 @@ def preprocessing(model: Model) -> Check:
         COLOR_TOLERANCE,
         detail or "All as published.",
     )
-
-
-def _gap(built: str, published: str) -> float:
-    """Return the largest difference between two lists of figures, such as "0.48, 0.46, 0.41"."""
-    figures = ([float(figure) for figure in text.split(",")] for text in (built, published))
-    return max(abs(left - right) for left, right in zip(*figures, strict=True))
 
 
 def activation(model: Model) -> Check:

@@ -18,7 +18,7 @@ from vlprobe.models.endpoint.served import (
     data_url,
     refuse_absent,
 )
-from vlprobe.models.from_files.vectors import EXACT, NEAR
+from vlprobe.models.from_files.vectors import NEAR, units
 from vlprobe.scoring import pictures
 from vlprobe.scoring.cases import cosines
 from vlprobe.scoring.gallery import similarity_matrix
@@ -80,10 +80,8 @@ class ServedEmbeddings(ServedModel, Lookup):
                 continue
             label = "a kept request"
             vectors = _rows(reply.parse(answer.body, label), len(answer.questions), label)
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            off = np.abs(lengths - 1) > EXACT
-            units = np.where(off, vectors / np.where(off, lengths, 1), vectors).astype(np.float32)
-            for name, unit in zip(answer.questions, units, strict=True):
+            rows = units(vectors).astype(np.float32)
+            for name, unit in zip(answer.questions, rows, strict=True):
                 if name in needed:
                     self._vectors.setdefault(name, unit)
         self._bound_to = key

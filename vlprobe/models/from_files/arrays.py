@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, first_line
 from vlprobe.models.score_table import MAX_BYTES, MAX_CELLS
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
@@ -107,7 +107,7 @@ def row_blocks(array: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def _damaged(file: Path, error: Exception) -> InvalidInput:
-    reason = str(error).partition("\n")[0][:160].rstrip(".") or type(error).__name__
     return InvalidInput(
-        f"'{file}' cannot be read as numbers ({reason}). Expected a whole file that NumPy saved, without objects."
+        f"'{file}' cannot be read as numbers ({first_line(error)}). Expected a whole file that NumPy "
+        "saved, without objects."
     )

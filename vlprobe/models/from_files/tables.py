@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.datasets.file_formats import read_records, read_text
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, first_line
 from vlprobe.models.score_table import MAX_CELLS, MAX_ROWS
 from vlprobe.storage import columnar_files
 
@@ -30,6 +30,22 @@ def lower_names(file: Path, names: Sequence[str]) -> list[str]:
             f"'{file}' has two columns of one name in {', '.join(names)}. Rename one."
         )
     return lowered
+
+
+def read_columns(
+    file: Path, expected: str, choose: Callable[[Sequence[str]], Sequence[str]]
+) -> "Mapping[str, list[object] | pa.ChunkedArray]":
+    """Read columns of .parquet, .csv and .tsv, or all of .jsonl: see the functions below.
+
+    Args:
+        file: A table.
+        expected: The columns in words, for an error.
+        choose: From the names of all columns, in lower case, to those to read, the first one of keys.
+    """
+    suffix = file.suffix.lower()
+    if suffix == ".parquet":
+        return read_parquet(file, lambda types: choose(list(types)))
+    return read_objects(file, expected) if suffix == ".jsonl" else read_separated(file, choose)
 
 
 def read_objects(file: Path, expected: str) -> dict[str, list[object]]:
@@ -133,9 +149,8 @@ def read_separated(
             ),
         )
     except (csv.Error, pa.ArrowException) as error:
-        reason = str(error).partition("\n")[0][:200].rstrip(".")
         raise InvalidInput(
-            f"'{file}' is not a valid table ({reason}). Expected as many fields as columns in each row; "
+            f"'{file}' is not a valid table ({first_line(error)}). Expected as many fields as columns in each row; "
             "check the quotes."
         ) from None
     return {name: table[name] for name in chosen}

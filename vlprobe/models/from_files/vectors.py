@@ -17,20 +17,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models.from_files import arrays
-from vlprobe.models.from_files.vector_table import read_keys, read_vectors
+from vlprobe.models.from_files import arrays, tables
 from vlprobe.models.score_table import MAX_BYTES, MAX_TEXT_BYTES, row_of_key
-from vlprobe.storage import files
+from vlprobe.storage import columnar_files, files
 from vlprobe.storage.access import refuse_outside
 
-TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = (".parquet", ".jsonl", ".csv", ".tsv")
 SUFFIXES = (".npy", ".npz", *TABLES)
 SIDES = ("pictures", "texts")
 NEAR, EXACT = 1e-3, 1e-5  # how far from 1 a length may be: of half precision, of single
+KEYS = ("id", "key", "label", "picture", "image", "file", "text", "caption")
+VECTORS = ("embedding", "vector")
+EXPECTED = "an id and an embedding; say which columns these are: +key=COLUMN+vector=COLUMN"
+Side = tuple[np.ndarray, Sequence[str] | None]  # vectors, and the key of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +56,16 @@ class Vectors:
         size = max(1, arrays.BLOCK_BYTES // (8 * max(self.array.shape[1], 1)))
         for start in range(0, len(row_places), size):
             block_places = row_places[start : start + size]
-            block = np.asarray(self.array[rows[block_places]], dtype=np.float64)
-            lengths = np.linalg.norm(block, axis=1, keepdims=True)
-            off = np.abs(lengths - 1) > EXACT
-            vectors[block_places] = np.where(off, block / np.where(off, lengths, 1), block)
+            vectors[block_places] = units(self.array[rows[block_places]])
         return vectors
+
+
+def units(vectors: np.ndarray) -> np.ndarray:
+    """Scale rows to length 1, in float64; rows that have it in single precision stay as they are."""
+    vectors = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    off = np.abs(lengths - 1) > EXACT
+    return np.where(off, vectors / np.where(off, lengths, 1), vectors)
 
 
 def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[str, Vectors], str]:
@@ -73,25 +85,15 @@ def read(path: Path, mapping: Mapping[str, str], normalise: bool) -> tuple[dict[
     suffix = path.suffix.lower()
     if path.is_dir():
         sides, digest = _folder(path)
-    elif suffix == ".npy":
-        both, digest = arrays.mapped(path), arrays.file_digest(path)
-        if both.ndim != 3 or len(both) != len(SIDES):
-            raise InvalidInput(
-                f"'{path}' holds {both.dtype} of shape {both.shape}. Expected (2, n, dim): pictures first, texts "
-                "second. Or name a folder with pictures.npy and texts.npy, or an .npz file with these arrays."
-            )
-        sides = {side: (array, None) for side, array in zip(SIDES, both, strict=True)}
-    elif suffix == ".npz":
-        sides, digest = _archive(path, mapping), arrays.file_digest(path)
-    else:
-        array, keys = read_vectors(path, mapping)
+        files_of = {side: path / f"{side}.npy" for side in sides}
+    elif suffix in TABLES:
+        vectors, keys = read_vectors(path, mapping)
         digest = arrays.file_digest(path)
-        both_sides = _checked(path, array, keys, normalise)
-        return dict.fromkeys(SIDES, both_sides), digest
-    checked = {
-        side: _checked(_file_of(path, side), array, keys, normalise)
-        for side, (array, keys) in sides.items()
-    }
+        return dict.fromkeys(SIDES, _checked(path, vectors, keys, normalise)), digest
+    else:
+        sides = _archive(path, mapping) if suffix == ".npz" else _array(path)
+        digest, files_of = arrays.file_digest(path), {side: path for side in sides}
+    checked = {side: _checked(files_of[side], *sides[side], normalise) for side in sides}
     widths = {side: vectors.array.shape[1] for side, vectors in checked.items()}
     if len(set(widths.values())) > 1:
         raise InvalidInput(
@@ -114,13 +116,14 @@ def check(path: Path) -> None:
             if files.is_file(path / f"{side}.npy"):
                 arrays.mapped(path / f"{side}.npy")
         return
-    if path.suffix.lower() not in SUFFIXES:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
         raise InvalidInput(
             f"'{path}' has no known ending. Expected embeddings in a folder, or in {', '.join(SUFFIXES)}."
         )
     size = arrays.check_readable(path)
-    limit = MAX_TEXT_BYTES if path.suffix.lower() in TABLES[:3] else MAX_BYTES
-    if path.suffix.lower() == ".npy":
+    limit = MAX_TEXT_BYTES if suffix in (".csv", ".tsv", ".jsonl") else MAX_BYTES
+    if suffix == ".npy":
         arrays.mapped(path)
     elif size > limit:
         raise InvalidInput(
@@ -130,16 +133,24 @@ def check(path: Path) -> None:
 
 def ids_beside(folder: Path, side: str) -> list[str] | None:
     """Return the ids of a side in the table of its name, as `vlprobe ask` writes it; None if there is none."""
-    tables = [folder / f"{side}{suffix}" for suffix in (".parquet", ".jsonl", ".csv", ".tsv")]
-    table = next(filter(files.is_file, tables), None)
+    table = next(filter(files.is_file, (folder / f"{side}{suffix}" for suffix in TABLES)), None)
     if table is None:
         return None
     check(table)
-    return read_keys(table)
+
+    def key_column(names: Sequence[str]) -> list[str]:
+        if key := next((name for name in KEYS if name in names), ""):
+            return [key]
+        raise InvalidInput(
+            f"'{table}' has the columns {', '.join(names[:12]) or 'none'}. Expected one that is called id."
+        )
+
+    columns = tables.read_columns(table, EXPECTED, key_column)
+    return _keys(table, columns[key_column(list(columns))[0]])
 
 
-def _folder(path: Path) -> tuple[dict[str, tuple[np.ndarray, list[str] | None]], str]:
-    sides: dict[str, tuple[np.ndarray, list[str] | None]] = {}
+def _folder(path: Path) -> tuple[dict[str, Side], str]:
+    sides: dict[str, Side] = {}
     digests = []
     for side in SIDES:
         file = path / f"{side}.npy"
@@ -149,23 +160,143 @@ def _folder(path: Path) -> tuple[dict[str, tuple[np.ndarray, list[str] | None]],
     return sides, arrays.text_digest(digests)
 
 
-def _archive(
-    path: Path, mapping: Mapping[str, str]
-) -> dict[str, tuple[np.ndarray, list[str] | None]]:
-    members = arrays.read_archive(path)
-    sides: dict[str, tuple[np.ndarray, list[str] | None]] = {}
-    for side in SIDES:
-        name = mapping.get(side, side)
-        id_name = mapping.get(f"{side[:-1]}_ids", f"{side[:-1]}_ids")
-        if name in members:
-            sides[side] = members[name], arrays.ids_in(path, members, id_name)
-    if "texts" not in sides:
-        wanted = mapping.get("texts", "texts")
+def _array(path: Path) -> dict[str, Side]:
+    both = arrays.mapped(path)
+    if both.ndim != 3 or len(both) != len(SIDES):
         raise InvalidInput(
-            f"'{path}' holds {', '.join(members) or 'nothing'}. Expected 'pictures' and '{wanted}', and 'picture_ids' "
-            "and 'text_ids' for ids."
+            f"'{path}' holds {both.dtype} of shape {both.shape}. Expected (2, n, dim): pictures first, texts "
+            "second. Or name a folder with pictures.npy and texts.npy, or an .npz file with these arrays."
+        )
+    return {side: (vectors, None) for side, vectors in zip(SIDES, both, strict=True)}
+
+
+def _archive(path: Path, mapping: Mapping[str, str]) -> dict[str, Side]:
+    members = arrays.read_archive(path)
+    id_names = {side: f"{side[:-1]}_ids" for side in SIDES}
+    sides: dict[str, Side] = {
+        side: (
+            members[mapping.get(side, side)],
+            arrays.ids_in(path, members, mapping.get(id_name, id_name)),
+        )
+        for side, id_name in id_names.items()
+        if mapping.get(side, side) in members
+    }
+    if "texts" not in sides:
+        raise InvalidInput(
+            f"'{path}' holds {', '.join(members) or 'nothing'}. Expected 'pictures' and "
+            f"'{mapping.get('texts', 'texts')}', and 'picture_ids' and 'text_ids' for ids."
         )
     return sides
+
+
+def read_vectors(path: Path, mapping: Mapping[str, str]) -> tuple[np.ndarray, list[str]]:
+    """Read the vectors of a table, float32 of shape (n, dim) and NaN where there is none, and the key of each.
+
+    Args:
+        path: A table.
+        mapping: The names of the columns `key` and `vector`. Without it, the usual names are tried.
+
+    Raises:
+        InvalidInput: other columns, no vectors, vectors of different lengths, or a damaged file.
+    """
+    columns = tables.read_columns(path, EXPECTED, lambda names: _columns(path, names, mapping))
+    key, *names = _columns(path, list(columns), mapping)
+    vectors = [columns[name] for name in names]
+    keys = _keys(path, columns[key])
+    is_text = path.suffix.lower() != ".parquet"
+    if is_text and (len(names) == 1 and not tables.NUMBERED.fullmatch(names[0])):
+        cells = vectors[0] if isinstance(vectors[0], list) else vectors[0].to_pylist()
+        return _stacked(path, [_vector(path, *row) for row in enumerate(cells)]), keys
+    if path.suffix.lower() == ".jsonl":
+        rows = enumerate(map(list, zip(*vectors, strict=True)))
+        return _stacked(path, [_vector(path, *row) for row in rows]), keys
+    with columnar_files.whole(path):
+        return _arrow_vectors(path, vectors), keys
+
+
+def _columns(path: Path, names: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
+    """Return the column of keys, then that of the vectors or those of their numbers."""
+    key = mapping.get("key", "").lower() or next((name for name in KEYS if name in names), "")
+    vector = mapping.get("vector", "").lower()
+    vector = vector or next((name for name in VECTORS if name in names), "")
+    if vector in names and key in names:
+        return [key, vector]
+    by_stem: dict[str, dict[int, str]] = {}
+    for name in names:
+        match = tables.NUMBERED.fullmatch(name)
+        if match and name != key:
+            by_stem.setdefault(match[1], {})[int(match[2])] = name
+    columns = max(by_stem.values(), key=len, default={})
+    first = min(columns, default=0)
+    if (
+        not columns
+        or key not in names
+        or vector
+        or sorted(columns) != list(range(first, first + len(columns)))
+    ):
+        raise InvalidInput(
+            f"'{path}' has the columns {', '.join(names[:12]) or 'none'}. Expected {EXPECTED}."
+        )
+    return [key, *(columns[number] for number in sorted(columns))]
+
+
+def _keys(path: Path, column: "list[object] | pa.ChunkedArray") -> list[str]:
+    values = column if isinstance(column, list) else column.to_pylist()
+    for number, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+            raise InvalidInput(
+                f"'{path}', row {number}: no text in the column of keys. Expected what names the picture or text."
+            )
+    return list(map(str, values))
+
+
+def _vector(path: Path, number: int, cells: object) -> np.ndarray:
+    """Return a row's vector, float32; empty if it has none."""
+    try:
+        if isinstance(cells, str) and cells.strip():
+            cells = files.parse_json(cells)
+        if cells in (None, "", []):
+            return np.empty(0, dtype=np.float32)
+        if not isinstance(cells, list):
+            raise ValueError
+        if set(map(str, cells)) <= {"", "None"}:
+            return np.empty(0, dtype=np.float32)
+        if any(isinstance(cell, bool | list | dict) for cell in cells):
+            raise ValueError
+        return np.array([float(cell) for cell in cells], dtype=np.float32)
+    except (ValueError, TypeError, OverflowError):
+        raise InvalidInput(
+            f"'{path}', row {number}: '{str(cells)[:80]}' is no vector. Expected a list of numbers."
+        ) from None
+
+
+def _stacked(path: Path, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the vectors as rows, NaN where there is none."""
+    widths = {len(vector) for vector in vectors} - {0}
+    if len(widths) != 1:
+        row = next((n for n, v in enumerate(vectors) if len(v) not in (0, len(vectors[0]))), 0)
+        raise InvalidInput(
+            f"'{path}', row {row}: vectors of {', '.join(map(str, sorted(widths)[:4])) or 'no'} numbers. Expected "
+            "equally many in each row."
+        )
+    empty = np.full(widths.pop(), np.nan, dtype=np.float32)
+    return np.stack([vector if len(vector) else empty for vector in vectors])
+
+
+def _arrow_vectors(path: Path, columns: "Sequence[pa.ChunkedArray]") -> np.ndarray:
+    """Columns of numbers, or one of lists, as vectors."""
+    import pyarrow as pa
+
+    if len(columns) > 1 or not pa.types.is_nested(columns[0].type):
+        numbers = [column.cast(pa.float32()) for column in columns]
+        return np.stack([column.to_numpy(zero_copy_only=False) for column in numbers], axis=1)
+    lists = columns[0].cast(pa.list_(pa.float32())).combine_chunks()
+    widths = lists.value_lengths().fill_null(0).to_numpy()
+    if len(set(widths.tolist()) - {0}) != 1:
+        return _stacked(path, [np.empty(width, dtype=np.float32) for width in widths.tolist()])
+    array = np.full((len(widths), widths.max()), np.nan, dtype=np.float32)
+    array[widths > 0] = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, array.shape[1])
+    return array
 
 
 def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalise: bool) -> Vectors:
@@ -180,8 +311,7 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
         )
     missing: set[int] = set()
     for start, block in arrays.row_blocks(array):
-        is_nan = np.isnan(block)
-        empty = is_nan.all(axis=1)
+        empty = np.isnan(block).all(axis=1)
         missing.update((start + np.flatnonzero(empty)).tolist())
         lengths = np.sqrt(np.einsum("nd,nd->n", block, block))
         lengths[empty] = 1
@@ -190,26 +320,16 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
             wrong |= np.abs(lengths - 1) > NEAR
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
-            raise _strange_vector(file, start + row, lengths[row], keys)
+            length, row = lengths[row], start + row
+            key = f" ('{keys[row][:80]}')" if keys else ""
+            problem = (
+                "a number of the vector is NaN or infinite. Expected finite numbers, or only NaN where a vector is "
+                "missing."
+                if not math.isfinite(length)
+                else f"the vector has length {length:.4g}. Expected 1: normalise the vectors, or add +normalise."
+                if length
+                else "the vector is 0 throughout. Expected a direction."
+            )
+            raise InvalidInput(f"'{file}', row {row}{key}: {problem}")
     rows = None if keys is None else row_of_key(file, keys)
     return Vectors(file, array, rows, frozenset(missing))
-
-
-def _strange_vector(
-    file: Path, row: int, length: float, keys: Sequence[str] | None
-) -> InvalidInput:
-    name = f"'{file}', row {row}" + (f" ('{keys[row][:80]}')" if keys else "")
-    if not math.isfinite(length):
-        return InvalidInput(
-            f"{name}: a number of the vector is NaN or infinite. Expected finite numbers, or NaN alone where a vector "
-            "is missing."
-        )
-    if not length:
-        return InvalidInput(f"{name}: the vector is 0 throughout. Expected a direction.")
-    return InvalidInput(
-        f"{name}: the vector has length {length:.4g}. Expected 1: normalise the vectors, or add +normalise."
-    )
-
-
-def _file_of(path: Path, side: str) -> Path:
-    return path / f"{side}.npy" if path.is_dir() else path

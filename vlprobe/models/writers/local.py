@@ -20,7 +20,6 @@ from vlprobe.storage import mine
 from vlprobe.storage.answer_log import FOLDER
 
 VERSION = 1  # of the way in which it is prompted
-DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 class LocalWriter:
@@ -123,10 +122,7 @@ class LocalWriter:
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> LocalWriter:
     """Return the model of that name. Raises InvalidInput or MissingDependency."""
-    hub.need(name, "transformers")
-    device, precision = frozen.pick_device(device), frozen.check_precision(precision)
-    folder = hub.find(name)
-    kind = hub.read_config(folder).get("model_type")
+    found = hub.locate(name, device, precision)
     import transformers
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as TEXT_KINDS,
@@ -135,6 +131,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> LocalWrite
         MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as PICTURE_KINDS,
     )
 
+    kind, folder = found.model_type, found.folder
     architecture = PICTURE_KINDS.get(kind) or TEXT_KINDS.get(kind)
     if not architecture:
         raise InvalidInput(
@@ -143,10 +140,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> LocalWrite
         )
     with hub.opening(name):
         tokenizer: Any = hub.tokenizer(folder)
-        template = tokenizer
-        if kind in PICTURE_KINDS:
-            template = transformers.AutoProcessor.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False
-            )
-        model = hub.load(name, getattr(transformers, architecture), folder, DTYPES[precision])
-        return LocalWriter(name, model, tokenizer, template, device, precision)
+        template = hub.processor(folder) if kind in PICTURE_KINDS else tokenizer
+        dtype = hub.DTYPES[found.precision]
+        model = hub.load(name, getattr(transformers, architecture), folder, dtype)
+        return LocalWriter(name, model, tokenizer, template, found.device, found.precision)

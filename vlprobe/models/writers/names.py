@@ -2,12 +2,14 @@
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.models import api, hf_gen
+from vlprobe.models import api
 from vlprobe.models.endpoint import served as endpoint
 from vlprobe.models.writers import local
 from vlprobe.models.writers.prompts import Writer
 from vlprobe.models.writers.served import ServedWriter
 from vlprobe.registry import endpoints
+
+LOCAL = "hf-gen"
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> Writer:
@@ -18,9 +20,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> Writer:
         MissingDependency: transformers is not installed.
     """
     prefix = name.partition(":")[0]
-    if prefix in (api.PREFIX, hf_gen.PREFIX):
+    if prefix in (api.PREFIX, LOCAL):
         registry.parse_name("models", name).check()
-        if prefix == hf_gen.PREFIX:
+        if prefix == LOCAL:
             return local.load(name, device, precision)
         return ServedWriter(endpoint.parse(name))
     raise InvalidInput(

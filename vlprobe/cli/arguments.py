@@ -1,0 +1,213 @@
+"""Options that several commands share, completion of names in a shell, and the results that commands show."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from vlprobe.types import AVERAGINGS, POOLED
+
+if TYPE_CHECKING:
+    from vlprobe.storage.store import Store
+    from vlprobe.views.runs import QuestionSet
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+FORMATS = click.Choice(["table", "csv", "json", "markdown"])
+FORMAT = click.option("--format", "how", type=FORMATS, default="table")
+AVERAGING = click.option(
+    "--averaging",
+    type=click.Choice(AVERAGINGS),
+    default=POOLED,
+    show_default=True,
+    help="micro: all cases pooled, as on all pages; macro: the mean of each caption's mean, as the papers average.",
+)
+UNIT = click.option(
+    "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
+)
+SEED = click.option("--seed", default=42, show_default=True)
+DEVICE = click.option(
+    "--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps."
+)
+PRECISION = click.option(
+    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
+)
+
+
+def _group(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command these options, in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def count_option(name: str, meaning: str) -> Callable[[Command], Command]:
+    """Return an option that takes a count, 0 unless it is given."""
+    return click.option(name, default=0, type=click.IntRange(0), help=meaning)
+
+
+item_choices = _group(
+    click.option("--item", multiple=True, metavar="ID", help="Only this item; repeatable."),
+    click.option(
+        "--where",
+        multiple=True,
+        metavar="TAG=VALUE",
+        help="Only items with this tag; of several tags, all must match.",
+    ),
+    count_option("--sample", "N of these items, drawn by the seed."),
+    count_option("--limit", "Only the first N of these items."),
+)
+case_choices = _group(
+    click.option(
+        "--errata",
+        metavar="FILE",
+        help="Leave out questions whose label reviewers reject in FILE, which `vlprobe errata export` writes.",
+    ),
+    click.option(
+        "--without-tag",
+        multiple=True,
+        metavar="TAG",
+        help="Leave out cases that people gave this tag, such as wrong label; repeatable.",
+    ),
+    click.option(
+        "--without", multiple=True, metavar="CASE", help="Leave out the case with this id."
+    ),
+)
+
+
+def costs(of_whom: str = "") -> Callable[[Command], Command]:
+    """Return the options that limit what requests to a server cost."""
+    return _group(
+        click.option(
+            "--price",
+            default="",
+            metavar="SENT[/RECEIVED]",
+            help=f"Price of a million tokens{of_whom}, such as 0.02 or 2.5/10.",
+        ),
+        click.option(
+            "--max-cost",
+            default="",
+            metavar="AMOUNT",
+            help="Stop before a request that could exceed this cost; the same command continues [no limit].",
+        ),
+    )
+
+
+def rejected_labels(path: str | None) -> tuple[str, ...]:
+    """Return the digests of the questions that a file of errata rejects. Raises InvalidInput."""
+    from vlprobe.storage import errata
+    from vlprobe.storage.files import parse_path
+
+    return tuple(sorted(errata.rejected(errata.read(parse_path(path))))) if path else ()
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
+    """Parse `name=value` pairs to options; a comma makes a list. The probe defines the types."""
+    options: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
+        if name in options:
+            raise click.BadParameter(
+                f"'{name}' is named more than once. Name it once; a comma separates the values of a list",
+                param_hint="--option",
+            )
+        options[name] = value.split(",") if "," in value else value
+    return options
+
+
+def cache_store(ctx: click.Context) -> "Store":
+    """Open the cache that the command line names, without the bundled results."""
+    from vlprobe.storage.store import DEFAULT, Store
+
+    return Store(ctx.obj or DEFAULT)
+
+
+def results_store(ctx: click.Context) -> "Store":
+    """Open the results in the cache that the command line names, with the bundled results below them."""
+    from vlprobe.storage import shipped
+    from vlprobe.storage.store import DEFAULT
+
+    return shipped.opened(ctx.obj or DEFAULT)
+
+
+def question_set_of(store: "Store", key: str) -> "QuestionSet":
+    """Return the question set of a key, or of a run of that key. Raises NotFound or InvalidInput."""
+    from vlprobe import views
+
+    stored = views.runs.question_sets(store)["case_key"].tolist()
+    matching = [case_key for case_key in stored if key and case_key.startswith(key)]
+    case_key = matching[0] if len(matching) == 1 else store.find(key)["case_key"]
+    return views.runs.question_set(store, case_key)
+
+
+def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
+    """Return names that models are loaded by: a name without a family of models in front may be
+    the display name of a stored model.
+
+    Raises:
+        InvalidInput: Several stored models have this display name.
+    """
+    from vlprobe import registry
+    from vlprobe.render.model_lookup import find_model
+
+    families = registry.families("models")
+    return [
+        name if name.partition(":")[0] in families else find_model(results_store(ctx), name)
+        for name in names
+    ]
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the shell script that completes vlprobe's commands.
+
+    bash, in ~/.bashrc: eval "$(vlprobe completion bash)"; zsh likewise; fish: vlprobe completion fish | source
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None  # click has one for each choice
+    click.echo(kind(ctx.find_root().command, {}, "vlprobe", "_VLPROBE_COMPLETE").source())
+
+
+def complete_names(collection: str) -> Completer:
+    """Complete names of models, datasets or probes; only the metadata of plug-ins is read."""
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from vlprobe import registry
+
+        names = registry.names(collection)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def complete_runs(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete keys of stored runs, each with its model, and names of models that have a run; return nothing if
+    results cannot be read.
+    """
+    from vlprobe.errors import VlprobeError
+    from vlprobe.storage import shipped
+    from vlprobe.storage.store import DEFAULT
+
+    cache = ctx.find_root().params.get("cache") or os.environ.get("VLPROBE_CACHE") or DEFAULT
+    try:
+        manifests = shipped.opened(cache).runs()
+    except VlprobeError:
+        return []
+    runs = {manifest["key"]: manifest["run"] for manifest in manifests}
+    keys = [
+        CompletionItem(key, help=f"{run['model']}, {run['probe']}") for key, run in runs.items()
+    ]
+    models = dict.fromkeys(run["model"] for run in runs.values())
+    names = [*keys, *map(CompletionItem, models)]
+    return [name for name in names if name.value.startswith(incomplete)]
