@@ -5,7 +5,7 @@ uses the matching head, `hf:` only the cosine of the towers.
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, cast
 
 import numpy as np
 from PIL import Image
@@ -77,7 +77,8 @@ class HubModel:
     def _masked(self, ids: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
         """Ids and attention mask as BERT expects them."""
         is_text = ids != frozen.PAD
-        return ids.masked_fill(~is_text, self._tokenizer.pad_token_id or 0), is_text.long()
+        filler = cast(int, self._tokenizer.pad_token_id or 0)
+        return ids.masked_fill(~is_text, filler), is_text.long()
 
     def _text_inputs(self, tokens: np.ndarray) -> tuple["torch.Tensor", "torch.Tensor"]:
         """Ids and attention mask of the columns up to the longest text, on the device."""

@@ -6,7 +6,7 @@ answers of the model are ignored, and so is the probability that it answers at a
 """
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -16,6 +16,9 @@ from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS
 from vlprobe.models.modules import TransformersModel
 from vlprobe.types import Capabilities, SideBySideMatcher
+
+if TYPE_CHECKING:
+    from transformers import ProcessorMixin
 
 QUESTION = "Does this picture show: '{}'? Answer yes or no."
 # EqBen, section 5.5
@@ -44,7 +47,7 @@ class Generator(SideBySideMatcher):
     """
 
     def __init__(
-        self, found: hub.Found, model: TransformersModel, processor: hub.Processor
+        self, found: hub.Found, model: TransformersModel, processor: "ProcessorMixin"
     ) -> None:
         self.name, self.device, self.precision = found.name, found.device, found.precision
         self._processor = processor
@@ -160,7 +163,9 @@ class Generator(SideBySideMatcher):
         import torch
 
         inputs = self._processor(
-            images=[image], text=[self._prompt(question)], return_tensors="pt"
+            images=[image],
+            text=[self._prompt(question)],
+            return_tensors="pt",  # type: ignore[call-arg] - its own signature leaves it out
         ).to(self.device)
         with frozen.arithmetic(self.device, self.precision):
             logits = self._model(**inputs).logits[0, -1].double()
@@ -180,7 +185,7 @@ def _generator(found: hub.Found) -> Generator:
             "Expected a generative model such as llava, qwen2_vl, idefics3 or smolvlm."
         )
     hub.tokenizer(found.folder)
-    processor = cast(hub.Processor, hub.processor(found.folder))
+    processor = hub.processor(found.folder)
     processor.image_processor = hub.image_processor(found.folder)
     architecture = getattr(transformers, KINDS[found.model_type])
     model = hub.load(found.name, architecture, found.folder, hub.DTYPES[found.precision])

@@ -13,9 +13,8 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 from PIL import Image
 
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError, first_line
@@ -26,6 +25,9 @@ from vlprobe.models.modules import TorchModel, TransformersModel
 from vlprobe.registry.model_memo import files_below
 from vlprobe.storage import files
 from vlprobe.types import Model
+
+if TYPE_CHECKING:
+    from transformers import BaseImageProcessor, PreTrainedTokenizerBase, ProcessorMixin
 
 Content = TypeVar("Content")
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
@@ -54,51 +56,6 @@ NOT_OF_THE_MODEL = {
 }
 # As transformers calls what others call GELU
 ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
-
-
-class Tokenizer(Protocol):
-    """Interface of a transformers tokenizer that adapters use."""
-
-    pad_token_id: int | None
-
-    def __call__(
-        self, texts: Sequence[str], **settings: bool | int
-    ) -> Mapping[str, list[list[int]]]:
-        """Texts to `input_ids`, a list each."""
-        ...
-
-    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
-        """Return the ids of one text."""
-        ...
-
-
-class ImageProcessor(Protocol):
-    """Interface of a transformers image processor that adapters use."""
-
-    def __call__(self, *, images: Image.Image, return_tensors: str) -> Mapping[str, np.ndarray]:
-        """Convert one picture to `pixel_values` of shape (1, ...) and the positions of patches."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Its settings."""
-        ...
-
-
-class Processor(Protocol):
-    """Interface of a transformers processor that adapters use: both, and a chat template."""
-
-    tokenizer: Tokenizer
-    image_processor: ImageProcessor
-
-    def __call__(self, *, images: list[Image.Image], text: list[str], return_tensors: str) -> Any:
-        """Pictures and prompts to the inputs of a model, as a BatchFeature."""
-        ...
-
-    def apply_chat_template(
-        self, messages: list[dict], *, add_generation_prompt: bool, tokenize: bool
-    ) -> str:
-        """Messages to the prompt that a model answers."""
-        ...
 
 
 class MissingModelPackage(MissingDependency):
@@ -325,19 +282,18 @@ def load(
     return model.eval().requires_grad_(False)
 
 
-def image_processor(folder: Path, **settings: int) -> ImageProcessor:
+def image_processor(folder: Path, **settings: int) -> "BaseImageProcessor":
     """Load the model's image processor, with PIL as its authors did: torchvision resizes to other pixels. `settings`
     replace its own.
     """
     from transformers import AutoImageProcessor
 
-    processor = AutoImageProcessor.from_pretrained(
+    return AutoImageProcessor.from_pretrained(
         folder, backend="pil", local_files_only=True, trust_remote_code=False, **settings
     )
-    return cast(ImageProcessor, processor)
 
 
-def processor(folder: Path) -> Any:
+def processor(folder: Path) -> "ProcessorMixin":
     """Load the processor of a model with pictures and texts."""
     from transformers import AutoProcessor
 
@@ -349,7 +305,7 @@ def has_vocabulary(folder: Path) -> bool:
     return any(path for pattern in VOCABULARIES for path in folder.glob(pattern))
 
 
-def tokenizer(folder: Path) -> Tokenizer:
+def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """Return the model's own tokenizer. Raises InvalidInput if the folder holds no vocabulary."""
     from transformers import AutoTokenizer
 
@@ -357,10 +313,7 @@ def tokenizer(folder: Path) -> Tokenizer:
         raise InvalidInput(
             f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}."
         )
-    return cast(
-        Tokenizer,
-        AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False),
-    )
+    return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def described(config: Mapping) -> dict:
@@ -373,7 +326,10 @@ def described(config: Mapping) -> dict:
 
 
 def description(
-    config: Mapping, processor: ImageProcessor, tokens: Sequence[Sequence[int]], precision: str
+    config: Mapping,
+    processor: "BaseImageProcessor",
+    tokens: Sequence[Sequence[int]],
+    precision: str,
 ) -> dict[str, object]:
     """Collect everything except the weights that can change a number, for `frozen.digest`.
 
@@ -391,7 +347,9 @@ def description(
     }
 
 
-def facts(model: TorchModel, tokenizer: object, processor: ImageProcessor | None) -> dict[str, str]:
+def facts(
+    model: TorchModel, tokenizer: object, processor: "BaseImageProcessor | None"
+) -> dict[str, str]:
     """Describe what was built, by subject; read from the modules and not from the name."""
     activations = {
         type(layer).__name__ for layer in model.modules() if "GELU" in type(layer).__name__

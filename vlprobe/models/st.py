@@ -20,7 +20,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
-from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
+from vlprobe.models.frozen import FINGERPRINT_TEXTS
 from vlprobe.storage import files
 from vlprobe.types import Capabilities, DualEncoder, TextEncoder
 
@@ -56,8 +56,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
     """Return the model of that name. Raises InvalidInput or MissingDependency."""
     source, option = _parsed(name)
     hub.need(name, "sentence_transformers")
-    device, precision = pick_device(device), frozen.check_precision(precision)
+    device, precision = frozen.pick_device(device), frozen.check_precision(precision)
     folder = hub.find(source)
+    found = hub.Found(name, folder, {}, device, precision)
     modules = hub.read_json(folder / "modules.json", list)  # checked by `find`
     transformer = folder / modules[0]["path"]
     hub.read_json(transformer / "config.json", dict)
@@ -79,10 +80,11 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
             name, type(model.transformers_model), transformer, unused=("position_ids", "pooler.")
         )
         prompt = _instruction(name, model, option)
-        kind = StDualEncoder if model.supports("image") else StEncoder
-        if kind is StDualEncoder:
+        if model.supports("image"):
             _use_pil(model, transformer)
-        encoder = kind(name, folder, model, prompt, device, precision)
+            encoder = StDualEncoder(found, model, prompt)
+        else:
+            encoder = StEncoder(found, model, prompt)
         encoder.sources = hub.sources(folder)
         return encoder
 
@@ -151,25 +153,14 @@ class StEncoder(TextEncoder):
     """A text encoder of sentence-transformers, frozen, with its own pooling.
 
     Args:
-        name: The name that the user typed.
-        folder: The folder that describes it.
+        found: Its name and the folder that describes it.
         model: On the CPU; it is moved to the device.
         prompt: The prefix of every text; None: the model's default prompt, if it has one.
-        device: The return value of `pick_device`.
-        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
-            any case.
     """
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        model: "SentenceTransformer",
-        prompt: str | None,
-        device: str,
-        precision: str,
-    ) -> None:
-        self.name, self.device, self.precision = name, device, precision
+    def __init__(self, found: hub.Found, model: "SentenceTransformer", prompt: str | None) -> None:
+        self.name, self.device, self.precision = found.name, found.device, found.precision
+        folder = found.folder
         self._model = model.eval().requires_grad_(False)
         self._default_prompt = model.prompts.get(model.default_prompt_name or "") or None
         self._prompt = self._default_prompt if prompt is None else prompt or None
@@ -188,14 +179,14 @@ class StEncoder(TextEncoder):
             },
             "modules": hub.read_json(folder / "modules.json", list),
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
-            "precision": precision,
+            "precision": found.precision,
         }
         if prompt is not None:
             description["prompt"] = prompt
         if model.truncate_dim:  # not looked at by the first version
             description["truncate_dim"] = model.truncate_dim
         self.digest = frozen.digest(hub.described(description | self._picture_description()), model)
-        self._model.to(device)
+        self._model.to(found.device)
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
 
     def _check_prompts(self) -> None:
@@ -268,16 +259,8 @@ class StDualEncoder(StEncoder, DualEncoder):
     embedding.
     """
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        model: "SentenceTransformer",
-        prompt: str | None,
-        device: str,
-        precision: str,
-    ) -> None:
-        super().__init__(name, folder, model, prompt, device, precision)
+    def __init__(self, found: hub.Found, model: "SentenceTransformer", prompt: str | None) -> None:
+        super().__init__(found, model, prompt)
         blank = Image.new("RGB", (64, 64))
         features = self._picture_features(blank)
         self._takes_pixels_alone = set(features) == {"pixel_values", "modality"}
@@ -285,7 +268,7 @@ class StDualEncoder(StEncoder, DualEncoder):
         vectors = self.encode_images(self.preprocess(blank)[None])
         if vectors.shape[1] != self.dim:
             raise InvalidInput(
-                f"'{name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}."
+                f"'{self.name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}."
             )
 
     @property
