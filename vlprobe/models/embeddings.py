@@ -19,11 +19,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from vlprobe.models.from_files import vectors as vector_file
-from vlprobe.models.from_files.lookup import BoundLookup
-from vlprobe.models.from_files.names import parse_options
+from vlprobe.models.from_files.lookup import BoundLookup, CosineLookup, parse_options
 from vlprobe.scoring import pictures
-from vlprobe.scoring.cases import cosines
-from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.storage import files
 from vlprobe.types import Capabilities
 
@@ -64,7 +61,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Embedding
     return EmbeddingFile(name, str(file), sides, "partial" in words, digest)
 
 
-class EmbeddingFile(BoundLookup):
+class EmbeddingFile(CosineLookup, BoundLookup):
     """A model that looks up its embeddings in a file and knows nothing else."""
 
     def __init__(
@@ -110,12 +107,3 @@ class EmbeddingFile(BoundLookup):
     def vectors_of_rows(self, side: str, rows: np.ndarray) -> np.ndarray:
         """Unit vectors, float32 of shape (n, dim)."""
         return self._sides[side].get(rows)
-
-    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Cosines of all with all."""
-        return similarity_matrix(left, right)
-
-    def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Cosines row by row."""
-        rows = np.arange(len(left))
-        return cosines(left, rows, right, rows)

@@ -31,7 +31,7 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.models import score_file
 from vlprobe.models.from_files import matrix as score_matrix
-from vlprobe.models.from_files.names import parse_options
+from vlprobe.models.from_files.lookup import parse_options
 from vlprobe.models.score_table import UNKNOWN_SCALE, ScoreTable
 from vlprobe.scoring import pictures
 from vlprobe.storage import files

@@ -47,7 +47,7 @@ class Family(Protocol):
         ...
 
 
-@functools.cache
+@functools.cache  # reading the folder takes 1.7 ms, and each name needs it
 def _modules(folder: str) -> tuple[ModuleType, ...]:
     package = importlib.import_module(f"vlprobe.{folder}")
     stems = sorted(
@@ -56,7 +56,6 @@ def _modules(folder: str) -> tuple[ModuleType, ...]:
     return tuple(importlib.import_module(f"vlprobe.{folder}.{stem}") for stem in stems)
 
 
-@functools.cache
 def families(folder: str) -> dict[str, Family]:
     """Load the families of `models` or `datasets`, by prefix and in its order."""
     defined = [
@@ -149,7 +148,6 @@ def check_name(folder: str, name: str) -> None:
         parse_name(folder, name).check()
 
 
-@functools.cache
 def _own_names(folder: str) -> tuple[str, ...]:
     """Return vlprobe's modules, in the order of files or prefixes."""
     if folder == "rules":
@@ -170,21 +168,8 @@ def names(folder: str) -> list[str]:
     """Return the names that a user can type for a `models`, `datasets`, `probes` or `rules` choice, in the order of
     files or prefixes; then those of plug-ins that may be imported here.
     """
-    return [*_own_names(folder), *_names_of_plugins(folder, plugins.named())]
-
-
-def is_form(name: str) -> bool:
-    """Return whether one of `names` is a form with placeholders instead of a name.
-
-    >>> is_form("csv:FILE"), is_form("rococo:FILE@IMAGEDIR"), is_form("py:/mnt/DATA/mine.py")
-    (True, True, False)
-    """
-    return _FORM.search(name) is not None
-
-
-def _names_of_plugins(folder: str, plugin_names: tuple[str, ...]) -> list[str]:
-    listed: list[str] = []
-    for name in plugin_names:
+    listed = list(_own_names(folder))
+    for name in plugins.named():
         is_code = name.startswith(plugins.PREFIX)
         try:
             imported = _imported(folder, name)
@@ -197,6 +182,15 @@ def _names_of_plugins(folder: str, plugin_names: tuple[str, ...]) -> list[str]:
     return listed
 
 
+def is_form(name: str) -> bool:
+    """Return whether one of `names` is a form with placeholders instead of a name.
+
+    >>> is_form("csv:FILE"), is_form("rococo:FILE@IMAGEDIR"), is_form("py:/mnt/DATA/mine.py")
+    (True, True, False)
+    """
+    return _FORM.search(name) is not None
+
+
 def _imported(folder: str, name: str) -> plugins.Imported | None:
     """Import and return the plug-in that a name begins with; None if no plug-in has that name.
 
@@ -204,6 +198,13 @@ def _imported(folder: str, name: str) -> plugins.Imported | None:
     """
     plugin = plugins.find(folder, name, _taken(folder))
     return plugins.load(plugin) if plugin else None
+
+
+def _required(folder: str, name: str) -> plugins.Imported:
+    """Return the imported plug-in of a name. Raises NotFound or InvalidInput if there is none."""
+    if imported := _imported(folder, name):
+        return imported
+    raise _absent(folder, name)
 
 
 def installed_plugins(folder: str) -> tuple[list[Plugin], list[str]]:
@@ -315,7 +316,7 @@ def load_probe(name: str) -> Probe:
     for module in _modules("probes"):
         if hasattr(module, "PROBE") and module.PROBE.name == name:
             return module.PROBE
-    return _probe_of_plugin(name, plugins.named())
+    return plugins.probe_of(_required("probes", name))
 
 
 def has_probe(name: str) -> bool:
@@ -328,20 +329,9 @@ def has_probe(name: str) -> bool:
         return False
 
 
-@functools.lru_cache(maxsize=32)
-def _probe_of_plugin(name: str, plugin_names: tuple[str, ...]) -> Probe:
-    imported = _imported("probes", name)
-    if imported is None:
-        raise _absent("probes", name)
-    return plugins.probe_of(imported)
-
-
 def load_rules(name: str) -> plugins.PluginRules:
     """Return the edit rules of a plug-in. Raises NotFound or InvalidInput."""
-    imported = _imported("rules", name)
-    if imported is None:
-        raise _absent("rules", name)
-    return plugins.PluginRules(imported)
+    return plugins.PluginRules(_required("rules", name))
 
 
 def natural_order(name: str) -> list[str | int]:

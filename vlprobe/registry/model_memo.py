@@ -116,7 +116,7 @@ def _key(name: ModelName, precision: str) -> str:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
-@functools.cache
+@functools.cache  # takes 150 ms, and each model of a command needs it
 def _code_and_libraries() -> Sequence[str]:
     """Return the machine, Python, vlprobe's own code by its stamps, and the libraries by their versions."""
     blake = hashlib.blake2b(digest_size=16)

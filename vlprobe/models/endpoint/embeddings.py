@@ -18,18 +18,17 @@ from vlprobe.models.endpoint.served import (
     data_url,
     refuse_absent,
 )
+from vlprobe.models.from_files.lookup import CosineLookup
 from vlprobe.models.from_files.vectors import NEAR, units
 from vlprobe.scoring import pictures
-from vlprobe.scoring.cases import cosines
-from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.inputs import text_id
-from vlprobe.types import Capabilities, Inputs, Lookup, Picture
+from vlprobe.types import Capabilities, Inputs, Picture
 
 BATCH = {"texts": 64, "pictures": 8}  # of a request
 FIRST_TEXT = "a photo of a dog"  # which every run begins with, to learn which model answers
 
 
-class ServedEmbeddings(ServedModel, Lookup):
+class ServedEmbeddings(ServedModel, CosineLookup):
     """A model that looks up embeddings which a server gave."""
 
     def __init__(self, parsed: EndpointName) -> None:
@@ -164,15 +163,6 @@ class ServedEmbeddings(ServedModel, Lookup):
             if key in self._vectors:
                 vectors[row] = self._vectors[key]
         return vectors
-
-    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Cosines of all with all."""
-        return similarity_matrix(left, right)
-
-    def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Cosines row by row."""
-        rows = np.arange(len(left))
-        return cosines(left, rows, right, rows)
 
 
 def capabilities_of(parsed: EndpointName, dim: int = 0) -> Capabilities:

@@ -1,5 +1,6 @@
-"""Lookup of pictures and texts in files: assignment of rows to inputs."""
+"""Models that are files, PREFIX:FILE with options after plus signs: names, and the rows of pictures and texts."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -7,12 +8,43 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from vlprobe.errors import InvalidInput
+from vlprobe.scoring.cases import cosines
+from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.inputs import text_id
+from vlprobe.storage import files
 from vlprobe.types import Inputs, Lookup, Picture
 
 SIDES = {"pictures": "picture", "texts": "text"}
 PARTIAL = "partial"
 Rows = tuple[Mapping[str, int] | None, int, frozenset[int]]
+
+
+def parse_options(
+    name: str, pattern: re.Pattern[str], expected: str
+) -> tuple[Path, list[re.Match[str]]]:
+    """Split a name into its file and its options in order. A path that exists as written may contain a plus sign.
+
+    Args:
+        name: The name that the user typed.
+        pattern: The pattern that a complete option matches.
+        expected: The options in words, for an error.
+
+    Raises:
+        InvalidInput: no file is named, or the text after a plus sign is not an option.
+    """
+    prefix, _, text = name.partition(":")
+    if not text:
+        raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE.")
+    options = []
+    while not files.parse_path(text).exists() and "+" in text:
+        text, _, option = text.rpartition("+")
+        match = pattern.fullmatch(option)
+        if not match:
+            raise InvalidInput(
+                f"'{option[:80]}' in '{name}' is no option, or there is no such file. Expected {expected}."
+            )
+        options.append(match)
+    return files.parse_path(text), options[::-1]
 
 
 class _Sought(NamedTuple):
@@ -21,6 +53,19 @@ class _Sought(NamedTuple):
     n_asked: int
     n_missing: int
     first_missing: str
+
+
+class CosineLookup(Lookup):
+    """A Lookup of unit vectors, which are compared by their cosine."""
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Cosines of all with all."""
+        return similarity_matrix(left, right)
+
+    def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Cosines row by row."""
+        rows = np.arange(len(left))
+        return cosines(left, rows, right, rows)
 
 
 class BoundLookup(Lookup):
@@ -50,24 +95,11 @@ class BoundLookup(Lookup):
         """Return whether it knows which rows are whose."""
         return bool(self._bound_to)
 
-    def is_bound_to(self, key: str, *, is_gallery: bool) -> bool:
-        """Return whether `bind` was called with these."""
-        return self._bound_to == f"{key} {is_gallery}"
-
-    def forget(self) -> None:
-        """Reset the binding to inputs."""
-        self._bound_to = ""
-
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
         """Raise InvalidInput: a file reads no text."""
         raise InvalidInput(
             f"'{self.name}' knows only the pictures and texts in its file and reads no other text. Choose a model."
         )
-
-    def add_note(self, sentence: str) -> str:
-        """Append a sentence to the note for readers."""
-        self._note = "; ".join(filter(None, [self._note, sentence]))
-        return self._note
 
     def rows_asked(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of all pictures and texts that are bound and present, in ascending order."""
@@ -79,7 +111,7 @@ class BoundLookup(Lookup):
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
         """Find the rows of a run's pictures and texts; see `types.Lookup`."""
-        if self.is_bound_to(key, is_gallery=is_gallery):
+        if self._bound_to == f"{key} {is_gallery}":
             return self._note
         self._bound_to = ""
         self._row_of_text, self._row_of_picture = {}, {}
@@ -89,9 +121,14 @@ class BoundLookup(Lookup):
             sought["pictures"] = self._find("pictures", images, self._row_of_picture)
         texts = ((keys[0], keys) for _, keys in inputs.texts())
         sought["texts"] = self._find("texts", texts, self._row_of_text)
-        self._note = self._told(sought, is_gallery)
+        notes = [self._note_on_missing(sought, is_gallery), self.check_bound(is_gallery)]
+        self._note = "; ".join(filter(None, notes))
         self._bound_to = f"{key} {is_gallery}"
         return self._note
+
+    def check_bound(self, is_gallery: bool) -> str:
+        """Return a further note on the rows that were found. Raises InvalidInput if they cannot be used."""
+        return ""
 
     def _find(
         self, side: str, keys_of_names: Iterable[tuple[str, Sequence[str]]], row_of: dict[str, int]
@@ -129,7 +166,7 @@ class BoundLookup(Lookup):
             )
         return _Sought(len(place_of), len(missing), first_missing)
 
-    def _told(self, sought: Mapping[str, _Sought], is_gallery: bool) -> str:
+    def _note_on_missing(self, sought: Mapping[str, _Sought], is_gallery: bool) -> str:
         """Return a note for readers. Raises InvalidInput if rows are missing and not allowed to be."""
         lacking = {side: of_side for side, of_side in sought.items() if of_side.n_missing}
         counts = " and ".join(

@@ -18,7 +18,7 @@ from vlprobe.models.from_files import vectors as vector_file
 from vlprobe.models.from_files.lookup import BoundLookup, Rows
 from vlprobe.models.score_table import UNKNOWN_SCALE, row_of_key
 from vlprobe.scoring import pictures
-from vlprobe.types import Capabilities, Inputs, ScoreType
+from vlprobe.types import Capabilities, ScoreType
 
 SIDES = ("pictures", "texts")
 NO_CELLS = frozenset[int]()
@@ -154,14 +154,10 @@ class ScoreMatrix(BoundLookup):
             "scores": f"{n_pictures:,} pictures with {n_texts:,} texts",
         }
 
-    def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """Bind like any lookup; scores that are NaN also count as missing."""
-        if self.is_bound_to(key, is_gallery=is_gallery):
-            return super().bind(inputs, key, is_gallery=is_gallery)
-        note = super().bind(inputs, key, is_gallery=is_gallery)
+    def check_bound(self, is_gallery: bool) -> str:
+        """Scores that are NaN also count as missing."""
         asked_pictures, asked_texts = self.rows_asked()
         if not len(asked_pictures):
-            self.forget()
             raise InvalidInput(
                 f"All cases compare texts alone, and '{self.name}' has scores of pictures. Choose a text encoder."
             )
@@ -176,10 +172,9 @@ class ScoreMatrix(BoundLookup):
                 first_cell = int(inside[row]), int(asked_texts[column])
             n_missing += int(is_missing.sum())
         if not n_missing:
-            return note
+            return ""
         count = f"{n_missing:,} of {len(asked_pictures) * len(asked_texts):,} scores"
         if is_gallery or not self._is_partial:
-            self.forget()
             remedy = (
                 "A gallery takes them all."
                 if is_gallery
@@ -189,7 +184,7 @@ class ScoreMatrix(BoundLookup):
                 f"'{self._file}' lacks {count} that may be asked for (first: row {first_cell[0]}, column "
                 f"{first_cell[1]}). {remedy}"
             )
-        return self.add_note(f"{count} are missing: cases that need them are unknown")
+        return f"{count} are missing: cases that need them are unknown"
 
     def vectors_of_rows(self, side: str, rows: np.ndarray) -> np.ndarray:
         """Side and place of each, float32 of shape (n, 2); NaN for a negative row."""
