@@ -17,6 +17,7 @@ import io
 import json
 import math
 import re
+import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,12 +63,10 @@ REPLIES = ("filtered_resps", "resps")
 class Answer:
     """One question of a log with the model's answer."""
 
-    texts: tuple[
-        str, ...
-    ]  # the captions it chose from, the true one first; () where only `key` names the question
-    scores: tuple[
-        tuple[float, ...], ...
-    ]  # a row per picture, a score per caption, NaN where unknown
+    # the captions it chose from, the true one first; () where only `key` names the question
+    texts: tuple[str, ...]
+    # a row per picture, a score per caption, NaN where unknown
+    scores: tuple[tuple[float, ...], ...]
     key: str = ""  # the question's name in the log
     picture: str = ""  # the picture's file name without folder and ending, "" if the log names none
     reply: str = ""  # the model's reply where it could not be parsed
@@ -418,15 +417,17 @@ def _member(content: bytes, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
             return archive.read(info)
         import pyarrow as pa
 
-        head = content[info.header_offset : info.header_offset + 30]
-        start = (
-            info.header_offset
-            + 30
-            + int.from_bytes(head[26:28], "little")
-            + int.from_bytes(head[28:30], "little")
-        )
+        lengths = struct.unpack_from("<HH", content, info.header_offset + 26)
+        start = info.header_offset + 30 + sum(lengths)  # after the name and the extra field
         packed = pa.BufferReader(content[start : start + info.compress_size])
         with pa.CompressedInputStream(packed, "zstd") as stream:
             return stream.read(info.file_size)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        OSError,
+        struct.error,
+    ) as error:
         raise ValueError(str(error)) from None

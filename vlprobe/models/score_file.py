@@ -23,6 +23,7 @@ size that a file declares is checked before memory is allocated.
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,19 +57,12 @@ SUFFIXES = (*TEXTS, ".parquet", ".npy", ".npz")
 TEXT_PAIRS = ("t0_t1", "t0_t2", "t1_t2")  # columns of scores of text pairs
 LABEL = re.compile(r"(.+)_c([0-9]{1,5})_i([0-9]{1,5})", re.DOTALL)
 CELL = re.compile(r"c([0-9]{1,5})_i([0-9]{1,5})")
-KEYS = (
-    "label",
-    "case",
-    "id",
-    "key",
-    "item",
-)  # columns that name a case; the first present one counts
+KEYS = ("label", "case", "id", "key", "item")  # name a case; the first present column counts
 CORRECT, ORDERS = "correct", ("correct_first", "correct_second")
 VERDICTS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "": math.nan}
 VALSE = {"key": "file/key", "c0_i0": "caption_score", "c1_i0": "foil_score"}
 EXPECTED = (
-    "label and score; case, caption, image and score; case and c0_i0, c1_i0 ...; "
-    "or case and correct. "
+    "label and score; case, caption, image and score; case and c0_i0, c1_i0 ...; or case and correct. "
     "Say which columns these are: +key=COLUMN+score=COLUMN"
 )
 Values = Sequence[object] | np.ndarray
@@ -131,8 +125,10 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
         return _of_arrays(file, mapping)
     if suffix in LOGS and (answers := answer_logs.read_log(file, content)) is not None:
         return _of_log(file, answers)
-    if suffix == ".json" and not _holds_objects(value := read_json(file)):
-        return _by_place(file, value)
+    if suffix == ".json":
+        value = read_json(file)
+        if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+            return _by_place(file, value)
     if suffix == ".parquet":
         columns = _parquet_columns(file)
     elif suffix in (".jsonl", ".json"):
@@ -165,9 +161,9 @@ def _of_log(file: Path, answers: Sequence[answer_logs.Answer]) -> ScoreTable:
     unparsed = [answer.reply for answer in answers if answer.reply]
     if not any(answer.texts for answer in answers):
         return ScoreTable(row_of_key(file, [answer.key for answer in answers]), scores)
-    rows_by_content: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    rows_by_content: dict[tuple[tuple[str, ...], str], list[int]] = defaultdict(list)
     for row, answer in enumerate(answers):
-        rows_by_content.setdefault((tuple(sorted(answer.texts)), answer.picture), []).append(row)
+        rows_by_content[tuple(sorted(answer.texts)), answer.picture].append(row)
     for rows in rows_by_content.values():
         known = [row for row in rows if not np.isnan(scores[row]).all()]
         same_order = all(answers[row].texts == answers[rows[0]].texts for row in rows)
@@ -186,10 +182,6 @@ def _of_log(file: Path, answers: Sequence[answer_logs.Answer]) -> ScoreTable:
         n_unparsed=len(unparsed),
         first_unparsed=next(iter(unparsed), ""),
     )
-
-
-def _holds_objects(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
 def _by_place(file: Path, value: object) -> ScoreTable:
@@ -261,13 +253,12 @@ def _parquet_columns(file: Path) -> _Columns:
     """Return the columns of texts and of numbers; a text that is repeated a million times is in memory once."""
     import pyarrow as pa
 
-    def is_text_or_number(kind: pa.DataType) -> bool:
-        return pa.types.is_string(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind)
+    def choose(types: Mapping[str, pa.DataType]) -> list[str]:
+        kinds = (pa.types.is_string, pa.types.is_floating, pa.types.is_integer)
+        return [name for name, kind in types.items() if any(is_kind(kind) for is_kind in kinds)]
 
     columns: dict[str, Values] = {}
-    table = tables.read_parquet(
-        file, lambda types: [name for name, kind in types.items() if is_text_or_number(kind)]
-    )
+    table = tables.read_parquet(file, choose)
     for name, column in table.items():
         if pa.types.is_dictionary(column.type):
             columns[name] = np.concatenate(list(map(_words, column.chunks)))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 PREFIX = "scores"
 # Bounds of a score on each scale; rounding may take a cosine beyond 1
-BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0), "verdict": (0.0, 1.0)}
+BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0)}
 PARTIAL, MATRIX = "partial", "matrix"
 ASKED_TWICE = (
     "asked in both orders of the captions: a share of wrong answers is the mean of both, and a "
@@ -102,24 +102,19 @@ def load(
     table = score_file.parse(source.file, content, source.mapping)
     if table.is_verdict and source.scale != "verdict":
         raise InvalidInput(
-            f"'{source.file}' says right or wrong and has no scores. "
-            f"Write 'scores:{source.file}+verdict'."
+            f"'{source.file}' says right or wrong and has no scores. Write 'scores:{source.file}+verdict'."
         )
-    if source.scale == "verdict" and not table.is_verdict:
-        between = table.scores[~np.isin(table.scores, (0.0, 1.0)) & ~np.isnan(table.scores)]
-        if len(between):
-            raise InvalidInput(
-                f"{len(between):,} of {table.n_scores:,} scores of '{source.file}' are neither 0 "
-                f"nor 1 (first: {between[0]:g}). Leave '+verdict' out, or name another scale."
-            )
-    if source.scale in BOUNDS:
-        low, high = BOUNDS[source.scale]
-        outside = table.scores[(table.scores < low) | (table.scores > high)]
-        if len(outside):
-            raise InvalidInput(
-                f"{len(outside):,} of {table.n_scores:,} scores of '{source.file}' are no {source.scale} "
-                f"(first: {outside[0]:g}). Leave '+{source.scale}' out, or name another scale."
-            )
+    scores = table.scores[~np.isnan(table.scores)]
+    if source.scale == "verdict":
+        outside, problem = scores[~np.isin(scores, (0.0, 1.0))], "neither 0 nor 1"
+    else:
+        low, high = BOUNDS.get(source.scale, (-np.inf, np.inf))
+        outside, problem = scores[(scores < low) | (scores > high)], f"no {source.scale}"
+    if len(outside) and not table.is_verdict:
+        raise InvalidInput(
+            f"{len(outside):,} of {len(scores):,} scores of '{source.file}' are {problem} (first: {outside[0]:g}). "
+            f"Leave '+{source.scale}' out, or name another scale."
+        )
     return ScoreFile(name, source, pictures.digest(content), table)
 
 
@@ -180,13 +175,8 @@ class ScoreFile(CaseAnswerer):
         """Describe the contents of the file, by subject."""
         table = self._table
         _, captions, images = table.scores.shape
-        keyed = (
-            "by their place in the data"
-            if table.by_place
-            else "by their captions"
-            if table.by_content
-            else "by name"
-        )
+        keyed = "by their captions" if table.by_content else "by name"
+        keyed = "by their place in the data" if table.by_place else keyed
         return {
             "architecture": "none: scores from a file",
             "parameters": "unknown",
@@ -255,7 +245,10 @@ class ScoreFile(CaseAnswerer):
                 if row is not None:
                     is_repeated = case_of_row.setdefault(row, case_id) != case_id
                     if is_repeated and not self._table.by_content:
-                        raise self._ambiguous(case_of_row[row], case_id)
+                        raise InvalidInput(
+                            f"'{self._source.file}' has one row that fits both '{case_of_row[row]}' and '{case_id}'. "
+                            "Write the whole id of each case, with the name of its file."
+                        )
                 missing = np.argwhere(np.isnan(scores))
                 if (
                     self._table.n_unparsed
@@ -275,22 +268,14 @@ class ScoreFile(CaseAnswerer):
                 f"{first_missing}). Add them, or write '{self.name}+{PARTIAL}' to leave these cases unknown."
             )
         n_unused = len(self._table.scores) - len(rows_of_texts.union(case_of_row))
-        sentences = (
-            (
-                n_missing,
-                f"{n_missing:,} of {n_pairs:,} scores are missing: their cases are unknown",
-            ),
-            (
-                n_unused,
-                f"{n_unused:,} of {len(self._table.scores):,} cases of the file are not asked about",
-            ),
-            (n_of_texts, f"{n_of_texts:,} cases compare texts alone and are unknown"),
-            (
-                n_rounded,
-                f"{n_rounded:,} cases have scores that differ beyond seven digits alone: ties here",
-            ),
-        )
-        return "; ".join(sentence for count, sentence in sentences if count)
+        n_rows = len(self._table.scores)
+        sentences = {
+            f"{n_missing:,} of {n_pairs:,} scores are missing: their cases are unknown": n_missing,
+            f"{n_unused:,} of {n_rows:,} cases of the file are not asked about": n_unused,
+            f"{n_of_texts:,} cases compare texts alone and are unknown": n_of_texts,
+            f"{n_rounded:,} cases have scores that differ beyond seven digits alone: ties here": n_rounded,
+        }
+        return "; ".join(sentence for sentence, count in sentences.items() if count)
 
     def _lookups(self, cases: "pa.Table") -> Iterator[_Answer]:
         """Look up the file's answer to each case, in their order."""
@@ -318,14 +303,8 @@ class ScoreFile(CaseAnswerer):
             scores = np.full((len(texts), len(images)), np.nan)
             key = tuple(sorted(texts))
             names = [Path(Picture.from_name(name).path).stem for name in images[:1]]
-            row = next(
-                (
-                    table.by_content[key, name]
-                    for name in (*names, "")
-                    if (key, name) in table.by_content
-                ),
-                None,
-            )
+            found = (table.by_content.get((key, name)) for name in (*names, ""))
+            row = next((row for row in found if row is not None), None)
             if row is not None and len(images):
                 order = [table.texts[row].index(text) for text in texts]
                 scores[:, :1] = table.scores[row, order, :1]
@@ -340,12 +319,6 @@ class ScoreFile(CaseAnswerer):
             if key and key in self._table.rows:
                 return self._table.rows[key]
         return None
-
-    def _ambiguous(self, case_id: str, second_id: str) -> InvalidInput:
-        return InvalidInput(
-            f"'{self._source.file}' has one row that fits both '{case_id}' and '{second_id}'. "
-            "Write the whole id of each case, with the name of its file."
-        )
 
     def _strange(self, case_id: str) -> InvalidInput:
         if not case_id:
