@@ -1,6 +1,7 @@
 """The commands that compare runs: in words and numbers, and as a gate."""
 
 from collections.abc import Sequence
+
 import click
 
 from vlprobe.cli.arguments import (
