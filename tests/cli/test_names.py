@@ -128,5 +128,5 @@ def test_an_empty_or_long_display_name_is_refused(tmp_path: Path, option: str):
     from vlprobe import registry
 
     name = f"{scores_file(tmp_path / 'a.csv', FIRST)}+{option}"
-    with pytest.raises(InvalidInput, match=r"is no option"):
+    with pytest.raises(InvalidInput, match=r"is not an option"):
         registry.load_model(name)

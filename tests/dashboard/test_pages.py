@@ -173,7 +173,7 @@ def test_the_numbers_are_those_of_the_views(
 
 def test_notes_of_untrained_models_are_shown(shown, filled: Store):
     for at in (shown(filled, "breakdown"), shown(filled, "tradeoff", open="details")):
-        assert "draws each embedding by lot" in at.info[0].value
+        assert "draws each embedding at random" in at.info[0].value
 
 
 def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, filled: Store):

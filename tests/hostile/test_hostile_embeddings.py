@@ -64,7 +64,7 @@ FILES = {
     "NaN among numbers": ("a.npz", archive(texts=saved(HOLED)), "row 1: a number of the vector is NaN"),
     "an infinite number": ("a.npz", archive(texts=saved(np.array([[np.inf, 0]]))), "row 0: a number of the vector"),
     "no direction": ("a.npz", archive(texts=saved(np.zeros((2, 2)))), "row 0: the vector is 0 throughout"),
-    "no rows of numbers": ("a.npz", archive(texts=saved(np.zeros(3))), "Expected a vector a row"),
+    "no rows of numbers": ("a.npz", archive(texts=saved(np.zeros(3))), "Expected one vector per row"),
     "Parquet that is cut": ("a.parquet", WRITTEN[: len(WRITTEN) // 2], "is not a valid table"),
     "no Parquet": ("a.parquet", b"PAR1PAR1", "is not a valid table"),
     "words for vectors": ("a.parquet", parquet(id=["a"], embedding=["x"]), "is not a valid table"),
@@ -79,18 +79,18 @@ FILES = {
         "row 0: no text in the column of keys",
     ),
     "no columns of use": ("a.parquet", parquet(x=[1]), "has the columns x. Expected an id and an embedding"),
-    "a vector that is none": ("a.jsonl", lines(GOOD, GOOD | {"embedding": "high"}), "row 1: 'no list' is no vector"),
-    "a truth in a vector": ("a.jsonl", lines(GOOD | {"embedding": [True, 0]}), "is no vector"),
-    "a list in a vector": ("a.jsonl", lines(GOOD | {"embedding": [[1], 0]}), "is no vector"),
-    "a giant in a vector": ("a.jsonl", b'{"id": "a", "embedding": [1' + b"0" * 400 + b"]}", "is no vector"),
+    "a vector that is none": ("a.jsonl", lines(GOOD, GOOD | {"embedding": "high"}), "row 1: 'high' is not a vector"),
+    "a truth in a vector": ("a.jsonl", lines(GOOD | {"embedding": [True, 0]}), "is not a vector"),
+    "a list in a vector": ("a.jsonl", lines(GOOD | {"embedding": [[1], 0]}), "is not a vector"),
+    "a giant in a vector": ("a.jsonl", b'{"id": "a", "embedding": [1' + b"0" * 400 + b"]}", "is not a vector"),
     "rows of two lengths": ("a.jsonl", lines(GOOD, {"id": "b", "embedding": [1, 0, 0]}), "row 1: vectors of 2, 3"),
-    "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is no object"),
+    "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is not an object"),
     "a key twice": ("a.jsonl", lines(GOOD, GOOD), "'a' more than once"),
     "nested too deeply": ("a.jsonl", b"[" * 100_000, "nested too deeply"),
     "nested too deeply inside": (
         "a.jsonl",
         json.dumps({"id": "a", "embedding": "[" * 100_000}).encode(),
-        "row 0: 'no list' is no vector",
+        r"row 0: '\[+' is not a vector",
     ),
     "a table without rows": ("a.csv", b"id,embedding\n", "vectors of no numbers"),
     "a table of nothing": ("a.csv", b"", "has the columns none"),
@@ -139,13 +139,13 @@ def test_a_scale_that_is_none_is_told_with_row_and_column(tmp_path: Path):
 
 
 NAMES = {
-    "nothing": ("embeddings:", "names no file"),
+    "nothing": ("embeddings:", "does not name a file"),
     "no file": ("embeddings:gone.npz", "cannot be read"),
     "a folder of other things": ("embeddings:/tmp", "has no texts.npy"),
     "a device": ("embeddings:/dev/zero", "no known ending"),
-    "an option of nobody": ("embeddings:FILE+cosine", "'cosine' in .* is no option"),
+    "an option of nobody": ("embeddings:FILE+cosine", "'cosine' in .* is not an option"),
     "a column that is not there": ("embeddings:FILE+vector=sim", "has the columns id, e0"),
-    "no matrix": ("scores:FILE+matrix", "is no matrix"),
+    "no matrix": ("scores:FILE+matrix", "is not a matrix"),
 }
 
 

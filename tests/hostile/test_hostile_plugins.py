@@ -25,7 +25,7 @@ from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
-REFUSED = "is code from outside of vlprobe, and it runs only where whoever started this named it"
+REFUSED = "is code from outside of vlprobe, and it was not named when this was started"
 
 
 class Trap:

@@ -20,7 +20,7 @@ from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
-REFUSED = "only where whoever started this named it"
+REFUSED = "was not named when this was started"
 
 
 def said(at: AppTest) -> str:
@@ -95,7 +95,7 @@ def test_a_link_asks_no_server(
         at = open_page(monkeypatch, every_probe, page, **query)
         for button in [button for button in at.button if button.key == f"load_{strange}"]:
             button.click().run()
-            assert REFUSED in said(at) or "is asked in a run alone" in said(at)
+            assert REFUSED in said(at) or "only answers in a run" in said(at)
         assert not at.exception
     assert Bell.rung == 0
 

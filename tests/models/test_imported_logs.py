@@ -214,7 +214,7 @@ def test_scores_of_text_pairs_give_the_text_side_of_triplets_and_crossed_answers
     table = views.estimates.estimates(store, question_set).set_index("metric")
     assert (table.loc["t2t_accuracy", "value"], table.loc["t2t_accuracy", "ties"]) == (0.5, 1)
     assert table.loc["i2t_accuracy", "value"] == 0.75
-    assert "not asked about" not in question_set.runs[0].note  # every line is used
+    assert "not among the questions" not in question_set.runs[0].note  # every line is used
     result = CliRunner().invoke(
         main,
         [

@@ -125,7 +125,7 @@ def test_texts_alone_are_refused(tmp_path, store):
     np.save(tmp_path / "texts" / "scores.npy", np.zeros((0, n_texts)))
     (tmp_path / "texts" / "pictures.jsonl").unlink()
     (tmp_path / "texts" / "pictures.parquet").unlink()
-    with pytest.raises(InvalidInput, match="All cases compare texts alone"):
+    with pytest.raises(InvalidInput, match="All cases compare only texts"):
         run(f"scores:{tmp_path}/texts", plain, "visla", store)
 
 

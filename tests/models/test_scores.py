@@ -214,7 +214,7 @@ def test_missing_scores_are_counted_and_refused_or_unknown_with_an_option(tmp_pa
 def test_rows_that_nobody_asks_about_are_counted(tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
     manifest = answered(name, dataset(tmp_path, 2), store)
-    assert "1 of 3 cases of the file are not asked about" in manifest["note"]
+    assert "1 of 3 cases of the file are not among the questions" in manifest["note"]
 
 
 def test_a_row_that_fits_two_cases_is_refused(tmp_path, store):
@@ -234,7 +234,7 @@ def test_a_row_that_fits_two_cases_is_refused(tmp_path, store):
 def test_scores_that_only_float64_tells_apart_are_said_to_be_ties(tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled(pairs={"0": [[0.5, 0.1], [0.5 - 1e-12, 0.6]]}))
     manifest = answered(name, dataset(tmp_path, 1), store)
-    assert "1 cases have scores that differ beyond seven digits alone" in manifest["note"]
+    assert "1 cases have scores that differ only beyond seven digits" in manifest["note"]
     assert values(store, manifest)["text_score"] == 0
 
 
@@ -257,7 +257,7 @@ def test_texts_alone_are_unknown_and_said_so(tmp_path, store):
     ]
     (tmp_path / "swap.json").write_text(json.dumps(rows))
     name = json_lines(tmp_path / "s.jsonl", labelled())
-    with pytest.raises(InvalidInput, match="All cases compare texts alone"):
+    with pytest.raises(InvalidInput, match="All cases compare only texts"):
         answered(name, f"triplets:{tmp_path / 'swap.json'}", store, "visla")
 
 
@@ -305,7 +305,7 @@ def test_the_doctor_says_what_a_file_leaves_unknown(tmp_path, store):
     assert outcomes.pop("finite") is True
     assert outcomes and set(outcomes.values()) == {None}
     told = {check.detail for check in examination.checks if check.name != "finite"}
-    assert told == {"Not judged: scores from a file cannot be asked for again."}
+    assert told == {"Not judged: scores from a file cannot be computed again."}
     assert examination.passport["embedding"] == "none: scores from a file"
     assert examination.passport["score"] == "unknown"
     assert str(examine.load(store, model.digest)[0].checks) == str(examination.checks)

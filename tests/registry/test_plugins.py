@@ -57,7 +57,7 @@ def test_what_nobody_named_is_refused_before_it_is_imported(
         "probes": lambda: registry.load_probe(name),
         "rules": lambda: registry.load_rules(name),
     }
-    with pytest.raises(InvalidInput, match="runs only where whoever started this named it"):
+    with pytest.raises(InvalidInput, match="was not named when this was started"):
         tries[group]()
     if group != "probes":
         with pytest.raises(InvalidInput, match="Start with --plugin"):
@@ -139,10 +139,10 @@ def test_a_package_of_several_files_is_one_plugin(tmp_path: Path):
     ("name", "said"),
     [
         ("nothing", "No plug-in named 'nothing'"),
-        ("py:/no/such.py", "is no file, and no folder with an __init__.py"),
+        ("py:/no/such.py", "is neither a file nor a folder with an __init__.py"),
         ("py:no_such_module", "names the module 'no_such_module', which is not installed here"),
-        ("py:", "names no plug-in"),
-        ("py:a\nb.py", "names no plug-in"),
+        ("py:", "does not name a plug-in"),
+        ("py:a\nb.py", "does not name a plug-in"),
     ],
 )
 def test_a_plugin_that_is_not_there_is_told_at_the_start(tmp_path: Path, name: str, said: str):

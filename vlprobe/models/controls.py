@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PREFIX = "control"
 NOTES = {
-    "random": "a control that draws each embedding by lot: expect chance",
+    "random": "a control that draws each embedding at random: expect chance",
     "constant": "a control that gives everything one embedding: only ties, which are failures",
 }
 

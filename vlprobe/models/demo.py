@@ -79,7 +79,8 @@ def _config(path: Path) -> dict:
         return config_of(path)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"'{path}' is no checkpoint of a demo model ({error}). Expected a file that `vlprobe train` wrote from one."
+            f"'{path}' is not a checkpoint of a demo model ({error}). "
+            "Expected a file that `vlprobe train` wrote from one."
         ) from None
 
 

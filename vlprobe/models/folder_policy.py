@@ -306,5 +306,5 @@ def _refused(name: str, reason: str, value: str, file: str) -> InvalidInput:
     elif reason == KERNELS:
         advice = f"Use weights in floating point, and an attention of {', '.join(ATTENTION)}; or remove the entry."
     else:
-        advice = "Expected a folder that is complete by itself: put those files into it, and remove the entry."
+        advice = "Expected a complete folder: put those files into it, and remove the entry."
     return InvalidInput(f"'{name}' {reason} ('{value}' in {file}), which is refused. {advice}")

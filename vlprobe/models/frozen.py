@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -157,6 +157,20 @@ def unit(embeddings: "torch.Tensor") -> np.ndarray:
 
     with torch.autocast(embeddings.device.type, enabled=False):
         return torch.nn.functional.normalize(embeddings.float(), dim=-1).cpu().numpy()
+
+
+def can_cut(
+    encode: Callable[[np.ndarray], np.ndarray], tokens: np.ndarray, whole: np.ndarray
+) -> bool:
+    """Return whether texts of several lengths have the same embeddings when columns after their end are cut.
+
+    Args:
+        encode: Cuts columns; in fp32, since half precision rounds by more than CUT_TOLERANCE whenever a shape changes.
+        tokens: Of LENGTHS_TEXTS.
+        whole: Their embeddings with all columns, shape (n, dim).
+    """
+    cut = np.concatenate([encode(row[None]) for row in tokens])
+    return bool(np.abs(cut - whole).max() <= CUT_TOLERANCE)
 
 
 def padded(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:

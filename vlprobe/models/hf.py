@@ -20,7 +20,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
-from vlprobe.models.frozen import CUT_TOLERANCE, LENGTHS_TEXTS, TorchDualEncoder
+from vlprobe.models.frozen import LENGTHS_TEXTS, TorchDualEncoder
 from vlprobe.models.heads import HEADS, TOWERS, HubModel, ItmHead, Towers
 from vlprobe.models.modules import TransformersModel
 
@@ -70,8 +70,6 @@ class HfEncoder(HubModel, TorchDualEncoder):
         n_positions = text.max_position_embeddings
         self.context = min(kind.context or n_positions, n_positions)
         super().__init__(found, model)
-        # Whether columns can be cut is a property of the tower, so it is judged in fp32: half
-        # precision rounds by more than the tolerance whenever a shape changes.
         self.precision = "fp32"
         tokens = self.tokenize(LENGTHS_TEXTS)
         if kind.needs_end and not (tokens == text.eos_token_id).any(axis=1).all():
@@ -87,9 +85,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
                 f"'{self.name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}."
             )
         self.cuts_columns = kind.pads != "seen"
-        if self.cuts_columns:
-            alone = np.concatenate([self.encode_texts(row[None]) for row in tokens])
-            self.cuts_columns = bool(np.abs(alone - whole).max() <= CUT_TOLERANCE)
+        self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, whole)
         self.precision = found.precision
 
     @property

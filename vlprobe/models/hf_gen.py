@@ -53,7 +53,7 @@ class Generator(SideBySideMatcher):
         self._processor = processor
         if not getattr(processor, "chat_template", None):
             raise InvalidInput(
-                f"'{self.name}' has no chat template, so it is not known how it is asked. Expected one."
+                f"'{self.name}' has no chat template, which its prompts need. Expected one."
             )
         self._yes_no, self._one_two = (
             self._first_tokens(variants) for variants in (YES_NO, ONE_TWO)

@@ -62,16 +62,12 @@ class OpenClipEncoder(TorchDualEncoder):
         self._small = (
             device == "cpu" and sum(weight.numel() for weight in model.parameters()) < 5_000_000
         )
-        # Whether columns can be cut is a property of the tower, so it is judged in fp32: half
-        # precision rounds by more than the tolerance whenever a shape changes.
         self.precision = "fp32"
         tokens = self.tokenize(frozen.LENGTHS_TEXTS)
         whole = self.encode_texts(tokens, cut=False)
         self.dim = whole.shape[1]
         self.cuts_columns = self._pools_at_the_end_of_text()
-        if self.cuts_columns:
-            each_cut = np.concatenate([self.encode_texts(row[None]) for row in tokens])
-            self.cuts_columns = bool(np.abs(each_cut - whole).max() <= frozen.CUT_TOLERANCE)
+        self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, whole)
         self.precision = precision
 
     @property

@@ -310,8 +310,8 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
         match = LABEL.fullmatch(label)
         if not match:
             raise InvalidInput(
-                f"'{columns.file}', {columns.row_name(row)}: '{label[:80]}' is no label. Expected the case, then the "
-                "numbers of its caption and its picture, as in KEY_c0_i1."
+                f"'{columns.file}', {columns.row_name(row)}: '{label[:80]}' is not a label. Expected the case, then "
+                "the numbers of its caption and its picture, as in KEY_c0_i1."
             )
         cases.append(match[1])
         cells.append((int(match[2]), int(match[3])))

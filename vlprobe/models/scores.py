@@ -188,7 +188,7 @@ class ScoreFile(CaseAnswerer):
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
         """Raise InvalidInput: a file of scores cannot read a text."""
         raise InvalidInput(
-            f"'{self.name}' has scores of the cases in its file alone and reads no other text. Choose a model."
+            f"'{self.name}' only has scores of the cases in its file, and reads no other text. Choose a model."
         )
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
@@ -264,16 +264,16 @@ class ScoreFile(CaseAnswerer):
             raise self._strange(first_case)
         if n_missing and not self._source.partial and n_missing < n_pairs:
             raise InvalidInput(
-                f"'{self._source.file}' lacks {n_missing:,} of {n_pairs:,} scores that are asked for (first: "
+                f"'{self._source.file}' lacks {n_missing:,} of {n_pairs:,} scores that the cases need (first: "
                 f"{first_missing}). Add them, or write '{self.name}+{PARTIAL}' to leave these cases unknown."
             )
         n_unused = len(self._table.scores) - len(rows_of_texts.union(case_of_row))
         n_rows = len(self._table.scores)
         sentences = {
             f"{n_missing:,} of {n_pairs:,} scores are missing: their cases are unknown": n_missing,
-            f"{n_unused:,} of {n_rows:,} cases of the file are not asked about": n_unused,
-            f"{n_of_texts:,} cases compare texts alone and are unknown": n_of_texts,
-            f"{n_rounded:,} cases have scores that differ beyond seven digits alone: ties here": n_rounded,
+            f"{n_unused:,} of {n_rows:,} cases of the file are not among the questions": n_unused,
+            f"{n_of_texts:,} cases compare only texts and are unknown": n_of_texts,
+            f"{n_rounded:,} cases have scores that differ only beyond seven digits: ties here": n_rounded,
         }
         return "; ".join(sentence for sentence, count in sentences.items() if count)
 
@@ -323,7 +323,7 @@ class ScoreFile(CaseAnswerer):
     def _strange(self, case_id: str) -> InvalidInput:
         if not case_id:
             return InvalidInput(
-                f"All cases compare texts alone, and '{self.name}' has scores of pictures. Choose a text encoder."
+                f"All cases compare only texts, and '{self.name}' has scores of pictures. Choose a text encoder."
             )
         if self._table.by_content:
             texts, picture = next(iter(self._table.by_content))
@@ -335,7 +335,7 @@ class ScoreFile(CaseAnswerer):
         key = next(iter(self._table.rows), "")
         holds = f"its first row is '{key[:80]}'" if key else "it has no rows"
         return InvalidInput(
-            f"'{self._source.file}' has none of the scores that are asked for: {holds}, and the first case is "
+            f"'{self._source.file}' has none of the scores that the cases need: {holds}, and the first case is "
             f"'{case_id}'. Expected the ids of the cases or of their items."
         )
 

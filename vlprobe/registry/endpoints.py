@@ -56,7 +56,7 @@ def parse(text: str) -> Address:
         split_url = urlsplit(base)
         host, port = split_url.hostname or "", split_url.port
     except ValueError:
-        raise InvalidInput(f"{quoted} names no server. Expected {FORM}.") from None
+        raise InvalidInput(f"{quoted} does not name a server. Expected {FORM}.") from None
     if split_url.username is not None or split_url.password is not None or split_url.query:
         # The message is not repeated: it may contain a secret.
         raise InvalidInput(
@@ -65,12 +65,12 @@ def parse(text: str) -> Address:
         )
     path = split_url.path.rstrip("/")
     if split_url.scheme not in PORTS or not HOST.fullmatch(host) or not PATH.fullmatch(path):
-        raise InvalidInput(f"{quoted} names no server. Expected {FORM}.")
+        raise InvalidInput(f"{quoted} does not name a server. Expected {FORM}.")
     model_id = unquote(model)
     is_model = MODEL.fullmatch(model) and model_id.isprintable() and " " not in model_id
     if ".." in path.split("/") or (has_model and not is_model):
         raise InvalidInput(
-            f"{quoted} names no model of a server. Expected {FORM}; a '+' in MODEL is written %2B."
+            f"{quoted} does not name a model of a server. Expected {FORM}; a '+' in MODEL is written %2B."
         )
     address = f"[{host}]" if ":" in host else host
     netloc = address if port in (None, PORTS[split_url.scheme]) else f"{address}:{port}"
@@ -101,7 +101,7 @@ def refuse_unnamed(name: str) -> None:
     address = of_name(name)
     if not {address.url, address.line} & set(named()):
         raise InvalidInput(
-            f"'{name}' is asked at a server, which may cost money, and only where whoever started this named it. "
+            f"'{name}' uses a server, which may cost money, and its URL was not named when this was started. "
             f"Start with --api {address.url}."
         )
 
@@ -128,7 +128,7 @@ def key_of(origin: str) -> str:
             ) from None
         if owner.url != owner.origin:
             raise InvalidInput(
-                f"{KEYS} has a path where an origin belongs. Expected {owner.origin} alone, a blank and its key."
+                f"{KEYS} has a path where an origin belongs. Expected {owner.origin} only, a blank and its key."
             )
         if owner.origin == origin:
             url = urlsplit(origin)

@@ -156,7 +156,7 @@ def split(name: str) -> tuple[str, str]:
         whole = ""
     if not path or not whole.isprintable() or files.SURROGATE.search(whole):
         raise InvalidInput(
-            f"'{name}' names no plug-in. Expected py:FILE.py, py:FOLDER or py:MODULE."
+            f"'{name}' does not name a plug-in. Expected py:FILE.py, py:FOLDER or py:MODULE."
         )
     return f"{PREFIX}{whole}", reference
 
@@ -181,7 +181,7 @@ def find(folder: str, name: str, taken: Collection[str]) -> Plugin | None:
         split(name)[0] not in named()
     ):
         raise InvalidInput(
-            f"{subject} from outside of vlprobe, and it runs only where whoever started this named it. "
+            f"{subject} from outside of vlprobe, and it was not named when this was started. "
             f"Start with --plugin {allowed_name}."
         )
     return plugin or of_code(split(name)[0])
@@ -238,7 +238,7 @@ def _run_file(plugin: Plugin) -> tuple[ModuleType, str]:
     file = path / "__init__.py" if path.is_dir() else path
     if not file.is_file():
         raise InvalidInput(
-            f"'{plugin.name}' is no file, and no folder with an __init__.py. Check the path."
+            f"'{plugin.name}' is neither a file nor a folder with an __init__.py. Check the path."
         )
     register_plugin(path, plugin.title)
     digest = code_digest(path)  # before its code can change the files
@@ -332,8 +332,7 @@ class PluginFamily:
     def check_name(self, name: str) -> None:
         """Raise the plug-in's error about a wrong name, in one line."""
         if callable(check := getattr(self._imported.target, "check_name", None)):
-            with plugin_errors(self._imported.plugin.title, "in check_name"):
-                check(self._inner_name(name))
+            check(self._inner_name(name))
 
     def load(self, name: str, *arguments: Path, **settings: str) -> "PluginModel | PluginDataset":
         """Return the model, or the dataset, of that name, checked."""
@@ -376,7 +375,9 @@ class PluginModel:
         if not isinstance(digest, str) or not digest:
             raise imported.plugin.refused("gives a model without a digest. Expected a text.")
         if not isinstance(capabilities, Capabilities):
-            raise imported.plugin.refused("gives a model whose capabilities are no Capabilities.")
+            raise imported.plugin.refused(
+                "gives a model whose capabilities are not a Capabilities."
+            )
         declared = [flag for flag in METHODS if getattr(capabilities, flag)]
         if not declared:
             raise imported.plugin.refused("gives a model that declares nothing.")
@@ -400,9 +401,7 @@ class PluginModel:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        value = getattr(self._model, name)
-        title = self._imported.plugin.title
-        return plugin_errors(title, f"in {name}")(value) if callable(value) else value
+        return getattr(self._model, name)
 
 
 def probe_of(imported: Imported) -> Probe:
@@ -412,7 +411,7 @@ def probe_of(imported: Imported) -> Probe:
     """
     plugin = imported.plugin
     if not offers("probes", imported.target):
-        raise plugin.refused(f"is no probe. Expected {EXPECTED['probes']}.")
+        raise plugin.refused(f"is not a probe. Expected {EXPECTED['probes']}.")
     with plugin_errors(plugin.title, "where its probe describes itself"):
         probe = copy.copy(getattr(imported.target, "PROBE", imported.target))
         probe.name, probe.code_digest = plugin.name, imported.digest
@@ -428,7 +427,9 @@ class PluginRules:
 
     def __init__(self, imported: Imported) -> None:
         if not offers("rules", imported.target):
-            raise imported.plugin.refused(f"is no set of edit rules. Expected {EXPECTED['rules']}.")
+            raise imported.plugin.refused(
+                f"is not a set of edit rules. Expected {EXPECTED['rules']}."
+            )
         self.name, self.digest, self._imported = imported.plugin.name, imported.digest, imported
 
     def edits(
@@ -437,8 +438,7 @@ class PluginRules:
         """Return the edits of one image's captions, checked and capped: see `perturb.outside.kept`."""
         from vlprobe.perturb import outside
 
+        edits = self._imported.target.edits(tuple(captions), item_id, seed)
+        listed = [list(of_caption) for of_caption in edits]
         title = self._imported.plugin.title
-        with plugin_errors(title, "in edits"):
-            edits = self._imported.target.edits(tuple(captions), item_id, seed)
-            listed = [list(of_caption) for of_caption in edits]
         return outside.kept(captions, item_id, listed, title, seed=seed, **limits)

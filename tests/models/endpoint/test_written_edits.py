@@ -206,7 +206,7 @@ def test_openings_must_be_there_and_captions_of_other_languages_get_no_english_o
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("demo:softmax", "cannot be asked to write"),
+        ("demo:softmax", "cannot write texts"),
         ("http:http://127.0.0.1:1/v1#m+pictures", "how a model's numbers are read"),
     ],
 )

@@ -39,10 +39,10 @@ NEIGHBOUR = "two red cats on a very small wooden boat in the harbour of a town b
 TEXT_BATCH = "A caption gives the same numbers whatever other captions are in its batch."
 IMAGE_BATCH = "A picture gives the same numbers whatever other pictures are in its batch."
 UNKNOWN_WEIGHTS = "Not judged: the name does not say whose published weights these are."
-FROM_A_FILE = "Not judged: scores from a file cannot be asked for again."
-LOOKED_UP = "Not judged: a file cannot be asked for again."
+FROM_A_FILE = "Not judged: scores from a file cannot be computed again."
+LOOKED_UP = "Not judged: a file cannot answer twice."
 PAID = "Not judged: it takes requests to a server beyond those of the run."
-NOT_FINITE = "Not judged: what it gives are not finite numbers."
+NOT_FINITE = "Not judged: its outputs are not finite numbers."
 
 # embeddings of pictures, shape (n, image_dim); None if any of them is not stored
 StoredPictures = Callable[[Sequence[Picture]], np.ndarray | None]
@@ -146,7 +146,7 @@ def _picture_encoder(
     """Rows of the pictures to their embeddings. Raises InvalidInput if the model has none."""
     if not embeds_images(model):
         raise InvalidInput(
-            f"'{model.name}' has no embeddings of pictures. Choose data of captions alone."
+            f"'{model.name}' has no embeddings of pictures. Choose a dataset without pictures."
         )
 
     def encode(rows: slice) -> np.ndarray:

@@ -81,14 +81,13 @@ def examine(
     """
     if model.capabilities.asks_server and not model.digest:
         raise InvalidInput(
-            f"'{model.name}' is asked in a run alone, since each request may cost money. Start a run with it: what "
-            "can be judged by its answers is judged then."
+            f"'{model.name}' only answers in a run, because each request may cost money. Start a run with it: "
+            "the checks that its answers allow are part of the run."
         )
     items = [] if looks_up(model) else sample(dataset.items, model)
     if not items and not answers_cases(model) and not looks_up(model):
         raise InvalidInput(
-            f"Dataset '{dataset.name}' has nothing to try '{model.name}' on. Expected items with a "
-            "picture and a "
+            f"Dataset '{dataset.name}' has nothing to try '{model.name}' on. Expected items with a picture and a "
             "caption, or with two captions for a model of texts."
         )
     label = f"Examining {model.name} on {dataset.name}"
@@ -99,9 +98,17 @@ def examine(
     elif looks_up(model):
         checks = doctor_checks.of_lookup(model, looked_up(model, dataset, cache))
     else:
-        checks = _checks(
+        similarity = doctor_checks.similarities(
             model, items, lambda done, total: progress(label, done, total), stored_pictures
         )
+        checks = [
+            doctor_checks.preprocessing(model),
+            doctor_checks.activation(model),
+            doctor_checks.text_batch(model, items),
+            doctor_checks.image_batch(model, items),
+            doctor_checks.finite(similarity),
+            *doctor_checks.matching(similarity),
+        ]
     examination = Examination(
         model=model.name,
         model_digest=model.digest,
@@ -118,24 +125,6 @@ def examine(
     write_json(path, _plain(examination))
     mirror.publish(path)
     return examination
-
-
-def _checks(
-    model: Model,
-    items: Sequence[Item],
-    progress: Callable[[int, int], None],
-    stored_pictures: StoredPictures | None,
-) -> list[Check]:
-    """Run all checks that apply to a model."""
-    similarity = doctor_checks.similarities(model, items, progress, stored_pictures)
-    return [
-        doctor_checks.preprocessing(model),
-        doctor_checks.activation(model),
-        doctor_checks.text_batch(model, items),
-        doctor_checks.image_batch(model, items),
-        doctor_checks.finite(similarity),
-        *doctor_checks.matching(similarity),
-    ]
 
 
 def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Similarities:

@@ -41,13 +41,11 @@ class Budget:
     def __init__(self, price: str = "", max_cost: str = "") -> None:
         match = PRICE.fullmatch(price)
         if price and not match:
-            raise InvalidInput(f"Price '{price}' is no amount. Expected {PRICE_FORM}.")
+            raise InvalidInput(f"Price '{price}' is not an amount. Expected {PRICE_FORM}.")
         if max_cost and not AMOUNT.fullmatch(max_cost):
-            raise InvalidInput(f"Limit '{max_cost}' is no amount. Expected one such as 1.50.")
+            raise InvalidInput(f"Limit '{max_cost}' is not an amount. Expected one such as 1.50.")
         if max_cost and not price:
-            raise InvalidInput(
-                f"A limit of the cost needs a price to reckon with. Name it: --price, {PRICE_FORM}."
-            )
+            raise InvalidInput(f"--max-cost requires --price, {PRICE_FORM}.")
         self.has_price, self.limit = bool(match), float(max_cost) if max_cost else float("inf")
         sent, received = match.groups() if match else ("0", "0")
         self._sent, self._received = float(sent) / MILLION, float(received or sent) / MILLION
@@ -66,7 +64,7 @@ class Budget:
             if self.spent + self._promised + amount > self.limit:
                 raise LimitReached(
                     f"Stopped before the next request: {self.spent:.4g} of {self.limit:.4g} is spent, and it may cost "
-                    f"{amount:.2g}. What was answered is kept, and is not asked again: go on with another --max-cost."
+                    f"{amount:.2g}. Answers are kept and not requested again. Continue with a higher --max-cost."
                 )
             self._promised += amount
             return amount

@@ -109,7 +109,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
                 pairs[pair] = f"{content_keys[pair.picture]} {text_id(pair.text)}"
         if not pairs:
             raise InvalidInput(
-                f"All cases compare texts alone, and '{self.name}' is asked about pictures. Choose embeddings."
+                f"All cases compare only texts, and '{self.name}' answers questions about pictures. Choose embeddings."
             )
         pair_of_name = {name: pair for pair, name in pairs.items()}
         with self.locked():
@@ -139,7 +139,7 @@ class ServedJudge(ServedModel, CaseAnswerer):
                 f"{self.parsed.top} most probable words: their cases are unknown"
             )
         if n_of_texts:
-            notes.append(f"{n_of_texts:,} cases compare texts alone and are unknown")
+            notes.append(f"{n_of_texts:,} cases compare only texts and are unknown")
         return "; ".join(notes)
 
     def answers(self, cases: "pa.Table") -> np.ndarray:
@@ -174,7 +174,7 @@ def _log_odds(answer: Reply, label: str) -> float:
     for entry in (token, *reply.entries(token, "top_logprobs", label)):
         text, value = entry.get("token"), entry.get("logprob")
         if not isinstance(text, str):
-            raise reply.strange(label, "one of its tokens is no text")
+            raise reply.strange(label, "one of its tokens is not text")
         log_probability_of[text] = reply.number(value, "a log-probability", label)
         if log_probability_of[text] > 0.001:
             raise reply.strange(label, f"a log-probability is {value}, and not 0 or less")

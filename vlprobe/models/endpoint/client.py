@@ -153,7 +153,7 @@ class Client:
         try:
             text = content.decode()
         except UnicodeDecodeError:
-            raise self._refused(label, "the answer is no text") from None
+            raise self._refused(label, "the answer is not text") from None
         if key and _repeats(key, text):
             raise self._refused(label, "the answer repeats the key, and is not kept")
         return text
@@ -190,6 +190,6 @@ class Client:
 
     def _refused(self, label: str, problem: str) -> InvalidInput:
         return InvalidInput(
-            f"{self._address.origin} gave no answer to {label}: {problem}. What was answered is kept; "
-            "the same run goes on from there."
+            f"{self._address.origin} gave no answer to {label}: {problem}. Answers are kept; "
+            "the same run continues from there."
         )

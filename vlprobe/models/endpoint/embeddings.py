@@ -199,9 +199,9 @@ def _vector(entry: Mapping[str, object], label: str) -> Sequence[float]:
         try:
             values = np.frombuffer(base64.b64decode(embedding, validate=True), "<f4").tolist()
         except (binascii.Error, ValueError):
-            raise reply.strange(label, "an 'embedding' is no base64 of float32 numbers") from None
+            raise reply.strange(label, "an 'embedding' is not base64 of float32 numbers") from None
     else:
         values = embedding
     if not isinstance(values, list) or not values:
-        raise reply.strange(label, "an 'embedding' is no list of numbers")
+        raise reply.strange(label, "an 'embedding' is not a list of numbers")
     return reply.numbers(values, "a number of a vector", label)

@@ -38,7 +38,7 @@ class Reply:
 def strange(label: str, problem: str) -> InvalidInput:
     """Return the error about an answer that is none."""
     return InvalidInput(
-        f"The answer to {label} is none: {problem}. It is not kept; the same run goes on from there."
+        f"The answer to {label} is none: {problem}. It is not kept; the same run continues from there."
     )
 
 
@@ -82,7 +82,7 @@ def entries(content: Mapping[str, Any], name: str, label: str, least: int = 1) -
         [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     )
     if not isinstance(listed, list) or len(objects) < max(least, len(listed)):
-        raise strange(label, f"its '{name}' is no list of {least} or more objects")
+        raise strange(label, f"its '{name}' is not a list of {least} or more objects")
     return objects
 
 

@@ -88,7 +88,9 @@ def parse(name: str) -> EndpointName:
     base, *options = name.removeprefix(endpoints.PREFIX).split("+")
     address = endpoints.parse(base)
     if not address.model:
-        raise InvalidInput(f"'{name}' names no model of the server. Expected {endpoints.FORM}.")
+        raise InvalidInput(
+            f"'{name}' does not name a model of the server. Expected {endpoints.FORM}."
+        )
     flags: set[str] = set()
     numbers = {option: default for option, (_, _, default) in BOUNDS.items()}
     fingerprint = ""
@@ -96,7 +98,7 @@ def parse(name: str) -> EndpointName:
         match = OPTION.fullmatch(option)
         if not match:
             raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is no option. Expected {EXPECTED}; a '+' in MODEL is written %2B."
+                f"'{option[:80]}' in '{name}' is not an option. Expected {EXPECTED}; a '+' in MODEL is written %2B."
             )
         flags |= {match["flag"]} - {None}
         fingerprint = match["fingerprint"] or fingerprint
@@ -183,7 +185,7 @@ class ServedModel(Model):
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
         """Raise InvalidInput: the server reads texts, and only those of a run."""
         raise InvalidInput(
-            f"'{self.name}' is asked in a run alone, since each request may cost money. Choose another model here."
+            f"'{self.name}' only answers in a run, because each request may cost money. Choose another model here."
         )
 
     @abstractmethod
@@ -231,7 +233,7 @@ class ServedModel(Model):
         """The kept answers. Raises InvalidInput before `open`."""
         if self._log is None:
             raise InvalidInput(
-                f"'{self.name}' is asked in a run alone, since each request may cost money. Start a run with it."
+                f"'{self.name}' only answers in a run, because each request may cost money. Start a run with it."
             )
         return self._log
 
@@ -314,8 +316,8 @@ class ServedModel(Model):
                 )
             if self._identity and identity != self._identity:
                 raise InvalidInput(
-                    f"{answered} those before by {self._identity.words}: this would be no run of one model. What was "
-                    "answered is kept; ask the new one from the beginning as "
+                    f"{answered} those before by {self._identity.words}: a run has one model. Answers are "
+                    "kept; start over with the new model as "
                     f"'{self.name}+fingerprint={identity.fingerprint or identity.model}'."
                 )
             self.check(answer, question)

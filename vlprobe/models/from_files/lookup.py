@@ -34,14 +34,14 @@ def parse_options(
     """
     prefix, _, text = name.partition(":")
     if not text:
-        raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE.")
+        raise InvalidInput(f"'{name}' does not name a file. Expected {prefix}:FILE.")
     options = []
     while not files.parse_path(text).exists() and "+" in text:
         text, _, option = text.rpartition("+")
         match = pattern.fullmatch(option)
         if not match:
             raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is no option, or there is no such file. Expected {expected}."
+                f"'{option[:80]}' in '{name}' is not an option, or the file does not exist. Expected {expected}."
             )
         options.append(match)
     return files.parse_path(text), options[::-1]

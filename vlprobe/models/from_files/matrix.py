@@ -31,7 +31,7 @@ def check(path: Path) -> None:
         arrays.mapped(path / "scores.npy")
     elif path.suffix.lower() not in (".npy", ".npz"):
         raise InvalidInput(
-            f"'{path}' is no matrix. Expected scores of pictures (rows) with texts (columns) as .npy or .npz, or a "
+            f"'{path}' is not a matrix. Expected scores of pictures (rows) with texts (columns) as .npy or .npz, or a "
             "folder with scores.npy."
         )
     else:
@@ -159,7 +159,7 @@ class ScoreMatrix(BoundLookup):
         asked_pictures, asked_texts = self.rows_asked()
         if not len(asked_pictures):
             raise InvalidInput(
-                f"All cases compare texts alone, and '{self.name}' has scores of pictures. Choose a text encoder."
+                f"All cases compare only texts, and '{self.name}' has scores of pictures. Choose a text encoder."
             )
         n_missing, first_cell = 0, (0, 0)
         for start, block in arrays.row_blocks(self._matrix):

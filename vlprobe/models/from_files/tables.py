@@ -63,7 +63,7 @@ def read_objects(file: Path, expected: str) -> dict[str, list[object]]:
     objects = [row for row in rows if isinstance(row, dict)]
     if len(objects) < len(rows):
         number = next(number for number, row in enumerate(rows, 1) if not isinstance(row, dict))
-        raise InvalidInput(f"'{file}', row {number}, is no object. Expected {expected}.")
+        raise InvalidInput(f"'{file}', row {number}, is not an object. Expected {expected}.")
     names = list(dict.fromkeys(name for row in objects for name in row))
     if len(names) > MAX_COLUMNS:
         raise InvalidInput(

@@ -266,7 +266,7 @@ def _vector(path: Path, number: int, cells: object) -> np.ndarray:
         return np.array([float(cell) for cell in cells], dtype=np.float32)
     except (ValueError, TypeError, OverflowError):
         raise InvalidInput(
-            f"'{path}', row {number}: '{str(cells)[:80]}' is no vector. Expected a list of numbers."
+            f"'{path}', row {number}: '{str(cells)[:80]}' is not a vector. Expected a list of numbers."
         ) from None
 
 
@@ -303,7 +303,7 @@ def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalis
     """Return the vectors, if each of them is one of a finite length that it may have."""
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
         raise InvalidInput(
-            f"'{file}' holds {array.dtype} of shape {array.shape}. Expected a vector a row."
+            f"'{file}' holds {array.dtype} of shape {array.shape}. Expected one vector per row."
         )
     if keys is not None and len(keys) != len(array):
         raise InvalidInput(

@@ -47,7 +47,7 @@ class LocalWriter:
         self._tokenizer, self._template = tokenizer, template
         if not getattr(template, "chat_template", None):
             raise InvalidInput(
-                f"'{name}' has no chat template, so it is not known how it is asked. Expected one."
+                f"'{name}' has no chat template, which its prompts need. Expected one."
             )
         words = tokenizer(list(frozen.FINGERPRINT_TEXTS))["input_ids"]
         config = {
