@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tests.conftest import make_tiny
 from tests.registry.conftest import EXAMPLE
-from vlprobe import registry
 from vlprobe.registry import plugins
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -43,7 +42,6 @@ def test_the_digest_covers_every_source_file_and_the_version(tmp_path: Path):
 def keys(folder: Path, cache: Path) -> set[str]:
     """The keys of a run with a model, a dataset, a probe and rules of these files."""
     plugins.load.cache_clear()
-    registry._probe_of_plugin.cache_clear()
     every = {name: f"py:{folder / name}.py" for name in ("model", "dataset", "probe", "rules")}
     for name in every.values():
         plugins.allow(name)

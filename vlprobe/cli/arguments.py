@@ -53,6 +53,19 @@ def count_option(name: str, meaning: str) -> Callable[[Command], Command]:
     return click.option(name, default=0, type=click.IntRange(0), help=meaning)
 
 
+def probe_options(meaning: str) -> Callable[[Command], Command]:
+    """Return the option that gives a probe NAME=VALUE pairs."""
+    return click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help=meaning)
+
+
+def allowances(plugin_meaning: str, api_meaning: str) -> Callable[[Command], Command]:
+    """Return the options that allow the code of plug-ins and requests to servers."""
+    return _group(
+        click.option("--plugin", "plugins", multiple=True, metavar="NAME", help=plugin_meaning),
+        click.option("--api", "apis", multiple=True, metavar="URL[#MODEL]", help=api_meaning),
+    )
+
+
 item_choices = _group(
     click.option("--item", multiple=True, metavar="ID", help="Only this item; repeatable."),
     click.option(

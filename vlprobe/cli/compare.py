@@ -13,7 +13,14 @@ from vlprobe.cli.arguments import (
     complete_runs,
     results_store,
 )
-from vlprobe.cli.output import print_metrics, print_notes, print_rows, print_table, print_words
+from vlprobe.cli.output import (
+    inform,
+    print_metrics,
+    print_notes,
+    print_rows,
+    print_table,
+    print_words,
+)
 from vlprobe.errors import InvalidInput
 
 MOST = 4  # runs in one comparison, as on the page Compare
@@ -213,5 +220,5 @@ def first_lists(ctx: click.Context, before: str, after: str, size: int, how: str
         for row in views.figures.first_lists(store, question_set, first, second, size)
     ]
     columns = "caption item place_before place_after first_before first_after"
-    click.echo('Rank 6 means "not in the top five".', err=True)
+    inform('Rank 6 means "not in the top five".')
     print_rows(columns, rows, how)

@@ -18,7 +18,7 @@ from vlprobe.cli.arguments import (
     count_option,
     item_choices,
 )
-from vlprobe.cli.output import Bar, print_rows
+from vlprobe.cli.output import Bar, inform, print_rows
 from vlprobe.cli.plugins import typed
 from vlprobe.errors import InvalidInput
 
@@ -88,11 +88,10 @@ def edits(
     order = EditOrder(items=items, writer=writer, choices=chosen(kinds), **settings)
     with Bar() as bar:
         outcome = write(order, output, cache_store(ctx), bar)
-    click.echo(f"{output}: {outcome.edits.total():,} edits ({_counted(outcome.edits)})", err=True)
+    inform(f"{output}: {outcome.edits.total():,} edits ({_counted(outcome.edits)})")
     if outcome.rejected:
-        click.echo(
-            f"{outcome.rejected_path}: {outcome.rejected.total():,} not written ({_counted(outcome.rejected)})",
-            err=True,
+        inform(
+            f"{outcome.rejected_path}: {outcome.rejected.total():,} not written ({_counted(outcome.rejected)})"
         )
 
 
@@ -122,7 +121,7 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
         [edit.id, defused(edit.caption), defused(edit.text), "", ""] for edit in edits_on_it
     )
     files.write_bytes(output, text.getvalue().encode("utf-8-sig"))
-    click.echo(f"{output}: {len(edits_on_it):,} edits to judge", err=True)
+    inform(f"{output}: {len(edits_on_it):,} edits to judge")
 
 
 @click.command()
@@ -191,13 +190,13 @@ def verdicts(
         ]
         columns = "judge intended edits as_intended low high unsure broken"
         print_rows(columns, table, how)
-    click.echo(agreement.sentence(report), err=True)
+    inform(agreement.sentence(report))
     if output:
         if output.exists():
             raise InvalidInput(f"'{output}' exists. Name a new file, or remove this one.")
         content, n_left_out = agreement.without_wrong(judged, counted)
         files.write_bytes(output, content)
-        click.echo(f"{output}: {n_left_out:,} edits left out", err=True)
+        inform(f"{output}: {n_left_out:,} edits left out")
 
 
 def _counted(counts: Counter[str]) -> str:

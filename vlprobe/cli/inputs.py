@@ -17,9 +17,10 @@ from vlprobe.cli.arguments import (
     item_choices,
     loadable_names,
     parse_pairs,
+    probe_options,
     rejected_labels,
 )
-from vlprobe.cli.output import Bar, print_rows, print_table, text_output
+from vlprobe.cli.output import Bar, inform, print_rows, print_table, text_output
 from vlprobe.cli.plugins import typed
 
 
@@ -33,13 +34,7 @@ from vlprobe.cli.plugins import typed
     show_default=True,
     help="rococo: write its altered captions and mixed pictures into FOLDER.",
 )
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Option of the probe rococo, as for run.",
-)
+@probe_options("Option of the probe rococo, as for run.")
 @click.option(
     "--rules", default="strict", show_default=True, help="strict, paper, or a plug-in's name."
 )
@@ -107,10 +102,9 @@ def perturb(
     captions = {caption for item in items for caption in item.captions}
     foreign = set() if of_plugin else foreign_captions(captions, root)
     if foreign:
-        click.echo(
+        inform(
             f"{len(foreign):,} of {len(captions):,} captions are not in English: rules for English leave "
-            "them unedited.",
-            err=True,
+            "them unedited."
         )
     maker = f"vlprobe {__version__}, rules {rules}, seed {seed}"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -207,7 +201,7 @@ def doctor(
         )
         ctx.exit(failed)
     for subject, words in examination.passport.items():
-        click.echo(f"{subject}: {words or '-'}", err=True)
+        inform(f"{subject}: {words or '-'}")
     words = {True: "passed", False: "FAILED", None: "not judged"}
     rows = [
         (c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail)
@@ -215,12 +209,9 @@ def doctor(
     ]
     print_rows("check outcome value limit detail", rows, how)
     for comparison in totals.compare(store, model):
-        click.echo(comparison.sentence, err=True)
+        inform(comparison.sentence)
     for row in examination.erased:
-        click.echo(
-            f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}",
-            err=True,
-        )
+        inform(f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}")
     ctx.exit(failed)
 
 
@@ -253,9 +244,9 @@ def write_altered(
         facts = write(request, folder, cache_store(ctx), bar)
     for name, file in facts["captions"].items():
         left_out = [f"{count:,} left out: {reason}" for reason, count in file["left_out"].items()]
-        click.echo("; ".join([f"{name}: {file['pictures']:,} pictures", *left_out]), err=True)
+        inform("; ".join([f"{name}: {file['pictures']:,} pictures", *left_out]))
     for name, count in facts["pictures"].items():
-        click.echo(f"{name}/: {count:,} mixed pictures", err=True)
+        inform(f"{name}/: {count:,} mixed pictures")
     for name in facts["read_as"]:
         click.echo(name)
 
@@ -319,11 +310,10 @@ def influence(
         bar.update("Comparing the models", 0, 1)
         votes = consensus({item.id: item.captions for item in items}, encoders, seed, all_words)
     print_table(votes.source_words.head(n_words) if n_words else votes.agreement, how)
-    click.echo(
+    inform(
         f"Two models or more name the same word in {votes.share_of_two:.1%} of {votes.n_captions:,} captions, by "
         f"chance in {votes.chance_of_two:.1%} ({votes.n_single:,} have one such word alone). The paper: over "
-        f"{PRINTED:.0%}, of four models on COCO.",
-        err=True,
+        f"{PRINTED:.0%}, of four models on COCO."
     )
 
 
@@ -331,13 +321,7 @@ def influence(
 @click.argument("dataset")
 @click.argument("output", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--probe", default="lgip", show_default=True)
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Option of the probe, as for run.",
-)
+@probe_options("Option of the probe, as for run.")
 @SEED
 @item_choices
 @case_choices
@@ -365,8 +349,7 @@ def ask(
     typed(dataset, probe, *request.options.values())
     with Bar() as bar:
         facts = write(request, output, cache_store(ctx), bar, copies)
-    click.echo(
+    inform(
         f"{output}: {facts['n_pictures']:,} pictures, {facts['n_texts']:,} texts, {facts['n_cases']:,} cases; scores "
-        f"take {facts['n_pairs']:,} pairs ({facts['needs']})",
-        err=True,
+        f"take {facts['n_pairs']:,} pairs ({facts['needs']})"
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.arguments import FORMAT, complete_names, results_store
-from vlprobe.cli.output import print_folded, print_rows, print_table
+from vlprobe.cli.output import inform, print_folded, print_rows, print_table
 from vlprobe.cli.plugins import typed
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def print_names(collection: str, how: str) -> None:
     origin = f"vlprobe {__version__}"
     rows = [(name, providers.get(name.partition(":")[0], origin)) for name in listed]
     for line in problems:
-        click.echo(f"Left out: {line}", err=True)
+        inform(f"Left out: {line}")
     print_rows(f"{collection.removesuffix('s')} from", rows, how)
 
 
@@ -198,7 +198,7 @@ def jobs(
         ]
         print_rows("id state models dataset probe done error", rows, how)
         for error in jobs.damaged(store):
-            click.echo(f"Left out: {error}", err=True)
+            inform(f"Left out: {error}")
 
 
 @click.command()

@@ -11,11 +11,12 @@ from typing import Any
 import click
 
 from vlprobe import __version__
-from vlprobe.cli.arguments import completion
+from vlprobe.cli.arguments import allowances, completion
 from vlprobe.cli.compare import compare, first_lists, gate
 from vlprobe.cli.edits import edits, sheet, verdicts
 from vlprobe.cli.inputs import ask, check, doctor, influence, perturb
 from vlprobe.cli.listing import jobs, list_, options
+from vlprobe.cli.output import inform
 from vlprobe.cli.plugins import require
 from vlprobe.cli.report import export, report, site
 from vlprobe.cli.results import failures, show
@@ -54,9 +55,7 @@ class _Commands(click.Group):
             self._report(error)
             ctx.exit(2 if ctx.invoked_subcommand in FINDING else 1)
         except KeyboardInterrupt:
-            click.echo(
-                "Stopped. Finished parts are kept; the same command continues from there.", err=True
-            )
+            inform("Stopped. Finished parts are kept; the same command continues from there.")
             ctx.exit(130)
 
     def _report(self, error: Exception) -> None:
@@ -64,7 +63,7 @@ class _Commands(click.Group):
         line = str(error) if isinstance(error, VlprobeError) else describe_shortage(error)
         if not line:
             raise error
-        click.echo(f"Error: {line}", err=True)
+        inform(f"Error: {line}")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the location of the documentation on one line at any width, so that a path is not broken."""
@@ -78,19 +77,9 @@ class _Commands(click.Group):
     envvar="VLPROBE_CACHE",
     help="Folder or URL (s3://...) of the results [cache].",
 )
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="NAME",
-    help="Allow the code of a plug-in to run: its name, py:FILE.py or py:MODULE. Not needed for names in a command.",
-)
-@click.option(
-    "--api",
-    "apis",
-    multiple=True,
-    metavar="URL[#MODEL]",
-    help="Allow requests to a server for models http:URL#MODEL. Not needed for names in a command.",
+@allowances(
+    "Allow the code of a plug-in to run: its name, py:FILE.py or py:MODULE. Not needed for names in a command.",
+    "Allow requests to a server for models http:URL#MODEL. Not needed for names in a command.",
 )
 @click.pass_context
 def main(

@@ -25,6 +25,11 @@ WHOLE = "vlprobe show --format json"
 NOTHING = "There is nothing to show yet."
 
 
+def inform(line: str) -> None:
+    """Print a message on stderr, apart from the data on stdout."""
+    click.echo(line, err=True)
+
+
 @contextlib.contextmanager
 def text_output(path: Path | None) -> Iterator[IO[str]]:
     """A handle to write text to: stdout, or the file. Raises InvalidInput if the file cannot be written."""
@@ -59,19 +64,16 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
         for line in markdown_lines(table):
             click.echo(line)
     elif table.empty:
-        click.echo(empty, err=True)
+        inform(empty)
     else:
         lines, cut = text_lines(table, terminal_width())
         for line in lines:
             click.echo(line)
         if cut:
-            click.echo(
-                f"Folded or left out to fit: {', '.join(cut)}. To see everything: --format json",
-                err=True,
-            )
+            inform(f"Folded or left out to fit: {', '.join(cut)}. To see everything: --format json")
         is_few = table["n_items"].between(1, FEWEST_ITEMS - 1) if "n_items" in table else False
         if "low" in table and any(table["low"].isna() & is_few):
-            click.echo(f"Rows without an interval rest on {TOO_FEW}.", err=True)
+            inform(f"Rows without an interval rest on {TOO_FEW}.")
 
 
 def print_rows(
@@ -98,10 +100,9 @@ def print_metrics(table: "pd.DataFrame", how: str) -> None:
         n_metrics = len(set(table["metric"]))
         if known and (n_empty := n_metrics - len(known)):
             table = table.loc[table["metric"].isin(list(known))]
-            click.echo(
+            inform(
                 f"{n_empty} of {n_metrics} metrics {'has' if n_empty == 1 else 'have'} no value for these questions. "
-                "To list all: --format json",
-                err=True,
+                "To list all: --format json"
             )
     print_table(table, how)
 
@@ -129,7 +130,7 @@ def print_folded(
     )
     print_table(short, how)
     if any((short[name] != table[name]).any() for name in columns):
-        click.echo(f"… is left out of {' and '.join(columns)}. To read all: {whole}", err=True)
+        inform(f"… is left out of {' and '.join(columns)}. To read all: {whole}")
 
 
 def print_notes(runs: "Iterable[RunRow]") -> None:
@@ -140,17 +141,16 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
     """
     runs = list(runs)
     for row in (row for row in runs if row.older):
-        click.echo(
-            f"{printable(row.model)} was asked by an {row.older}; nothing newer is compared with it.",
-            err=True,
+        inform(
+            f"{printable(row.model)} was asked by an {row.older}; nothing newer is compared with it."
         )
     cut = False
     for row in (row for row in runs if row.note):
         line = folded(row.note, NOTE)
         cut |= line.endswith("…")
-        click.echo(f"Note on {printable(row.model)}: {printable(line)}", err=True)
+        inform(f"Note on {printable(row.model)}: {printable(line)}")
     if cut:
-        click.echo(f"To read the full notes: {WHOLE}", err=True)
+        inform(f"To read the full notes: {WHOLE}")
 
 
 def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.arguments import question_set_of, results_store
+from vlprobe.cli.output import inform
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def report(ctx: click.Context, output: Path, key: str) -> None:
     question_set = question_set_of(store, key or sets["case_key"].iloc[0])
     content = page.report(store, question_set).encode()
     files.write_bytes(output, content)
-    click.echo(f"{output}: {len(content) / 1e6:.1f} MB", err=True)
+    inform(f"{output}: {len(content) / 1e6:.1f} MB")
 
 
 @click.command()
@@ -108,16 +109,14 @@ def site(
     contents = bundle.site(
         store, list(question_sets.values()), Limits(cases, with_notes, i_may_publish)
     )
-    click.echo(
+    inform(
         f"{output}: {len(contents.files)} files, {contents.n_bytes / 1e6:.1f} MB; {contents.n_cases:,} cases, "
-        f"{contents.n_pictures:,} pictures",
-        err=True,
+        f"{contents.n_pictures:,} pictures"
     )
     if contents.n_held_back:
-        click.echo(
+        inform(
             f"{contents.n_held_back:,} pictures are left out: vlprobe did not draw them, and others may hold "
-            "rights to them. --i-may-publish includes them.",
-            err=True,
+            "rights to them. --i-may-publish includes them."
         )
     bundle.check_size(contents, output, int(max_size * 1e6))
     if not dry_run:
@@ -144,6 +143,6 @@ def export(ctx: click.Context, output: Path, form: "Form", no_bundled: bool) -> 
 
     store = results_store(ctx)
     rows = views.export.export(store, output, form, not no_bundled)
-    click.echo(f"{output}: {rows:,} scores", err=True)
+    inform(f"{output}: {rows:,} scores")
     for error in views.runs.unread(store):
-        click.echo(f"Left out: {error}", err=True)
+        inform(f"Left out: {error}")

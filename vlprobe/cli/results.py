@@ -13,6 +13,7 @@ from vlprobe.cli.arguments import (
     results_store,
 )
 from vlprobe.cli.output import (
+    inform,
     print_folded,
     print_metrics,
     print_model_index,
@@ -63,9 +64,7 @@ def show(
     if key is None:
         print_folded(views.runs.runs(store), ("options", "note"), how)
         if n_shipped := sum(row.shipped for row in views.runs.run_rows(store)):
-            click.echo(
-                f"{n_shipped} of these came with vlprobe; VLPROBE_SHIPPED= hides them.", err=True
-            )
+            inform(f"{n_shipped} of these came with vlprobe; VLPROBE_SHIPPED= hides them.")
     else:
         manifest = find_run(store, key)
         question_set = views.runs.question_set(
@@ -86,9 +85,9 @@ def show(
         print_notes(question_set.runs)
         for model in question_set.models:
             for comparison in views.totals.compare(store, model, question_set.key):
-                click.echo(f"{model}: {comparison.sentence}", err=True)
+                inform(f"{model}: {comparison.sentence}")
     for error in views.runs.unread(store):
-        click.echo(f"Left out: {error}", err=True)
+        inform(f"Left out: {error}")
 
 
 @click.command()
@@ -137,7 +136,7 @@ def failures(
     case_filter = replace(views.filter.Filter(model, kind), **conditions)
     table, total = views.failure_table.failure_table(store, question_set, case_filter, page, size)
     n_pages = max(1, -(-total // size))
-    click.echo(f"{total} cases; page {page} of {n_pages}", err=True)
+    inform(f"{total} cases; page {page} of {n_pages}")
     if how == "table":
         table = views.failure_table.shortened_pictures(table)
         if not question_set.run(model).is_scored:
@@ -146,4 +145,4 @@ def failures(
     empty = f"Page {page} is after the last page, {n_pages}." if total else NO_MATCH
     print_table(table, how, empty)
     if source := published_text([question_set.run(model)]):
-        click.echo(source, err=True)
+        inform(source)

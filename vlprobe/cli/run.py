@@ -17,9 +17,10 @@ from vlprobe.cli.arguments import (
     item_choices,
     loadable_names,
     parse_pairs,
+    probe_options,
     rejected_labels,
 )
-from vlprobe.cli.output import Bar, print_notes, print_table
+from vlprobe.cli.output import Bar, inform, print_notes, print_table
 from vlprobe.cli.plugins import typed
 
 if TYPE_CHECKING:
@@ -56,12 +57,8 @@ ALL = "all"
     help="Name of a probe; repeatable; all: every probe that applies to the dataset.",
     shell_complete=complete_names("probes"),
 )
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Option of every probe that has it, such as rules=paper; of one probe: lgip.rules=paper.",
+@probe_options(
+    "Option of every probe that has it, such as rules=paper; of one probe: lgip.rules=paper."
 )
 @SEED
 @item_choices
@@ -136,14 +133,14 @@ def run(
             requests, store, progress, leaves_out=ALL in probes or len(datasets) > 1
         )
     for reason in plan.left_out:
-        click.echo(f"Left out {reason}", err=True)
+        inform(f"Left out {reason}")
     if not any(plan.manifests):
         raise Misfit(
             "None of these probes applies: see the lines above. Name other probes or datasets."
         )
     _print_answers(store, [manifests for manifests in plan.manifests if manifests], how)
     if clock:
-        click.echo(clock.report(), err=True)
+        inform(clock.report())
 
 
 def _requests(
@@ -235,11 +232,10 @@ def _print_answers(store: "Store", answers: Sequence[Sequence[dict]], how: str) 
         notes |= dict.fromkeys(manifests[0]["notes"])
         findings |= {str(finding): finding for finding in manifests[0]["findings"]}
     for note in notes:
-        click.echo(f"Note on the data: {note}", err=True)
+        inform(f"Note on the data: {note}")
     for finding in findings.values():
-        click.echo(
-            f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}",
-            err=True,
+        inform(
+            f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}"
         )
 
 

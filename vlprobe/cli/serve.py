@@ -11,7 +11,8 @@ from typing import NoReturn
 
 import click
 
-from vlprobe.cli.arguments import cache_store
+from vlprobe.cli.arguments import allowances, cache_store
+from vlprobe.cli.output import inform
 from vlprobe.cli.plugins import require, require_cluster
 from vlprobe.errors import InvalidInput
 from vlprobe.registry import endpoints
@@ -73,19 +74,9 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; the server
 @click.option(
     "--quiz", is_flag=True, help="Rooms for a class: many people take the quiz on Play together."
 )
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="NAME",
-    help="A plug-in whose code visitors may run: its name, py:FILE.py or py:MODULE; repeatable [none].",
-)
-@click.option(
-    "--api",
-    "apis",
-    multiple=True,
-    metavar="URL[#MODEL]",
-    help="A server that visitors may send requests to, at your cost; repeatable [none].",
+@allowances(
+    "A plug-in whose code visitors may run: its name, py:FILE.py or py:MODULE; repeatable [none].",
+    "A server that visitors may send requests to, at your cost; repeatable [none].",
 )
 @click.option(
     "--ray",
@@ -135,10 +126,7 @@ def dashboard(
     if HEADLESS in os.environ:
         pinned["server.headless"] = os.environ[HEADLESS].lower() not in ("", "0", "false", "no")
     if not is_this_machine(address) and ANY_HOST not in hosts:
-        click.echo(
-            f"This dashboard answers to {', '.join(hosts)}. Add other names with --host NAME.",
-            err=True,
-        )
+        inform(f"This dashboard answers to {', '.join(hosts)}. Add other names with --host NAME.")
     command = ["-m", "vlprobe.dashboard.server", str(app), json.dumps(pinned)]
     limits = access.settings(
         read_only, [*roots, store.root] if roots else [], people, quiz, remotes

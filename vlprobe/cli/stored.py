@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from vlprobe.cli.arguments import cache_store, complete_names, complete_runs, results_store
-from vlprobe.cli.output import Bar
+from vlprobe.cli.output import Bar, inform
 from vlprobe.errors import InvalidInput, NotFound, printable
 
 MOST_FAILURES = 10  # that are listed; the rest are counted
@@ -27,13 +27,12 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
     for manifest in manifests:
         run = manifest["run"]
         line = f"{manifest['key']}: {run['model']}, {run['probe']} on {run['dataset']}"
-        click.echo(printable(line), err=True)
+        inform(printable(line))
     if not yes:
         click.confirm(f"Remove {len(manifests)} of the stored runs?", abort=True, err=True)
     n_question_sets = removal.remove(store, manifests)
-    click.echo(
-        f"Removed: {len(manifests)} runs, and {n_question_sets} sets of questions without an answer.",
-        err=True,
+    inform(
+        f"Removed: {len(manifests)} runs, and {n_question_sets} sets of questions without an answer."
     )
 
 
@@ -66,7 +65,7 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
         )
     display_names.rename(store, stored, name)
     words = f"is called {' '.join(name.split())}" if name.strip() else "has its own name again"
-    click.echo(printable(f"{stored} {words}."), err=True)
+    inform(printable(f"{stored} {words}."))
 
 
 @click.command()
@@ -90,21 +89,15 @@ def verify(ctx: click.Context, repair: bool) -> None:
     )  # without files that were created again in the meantime
     verify.repair(still)
     gone = sum(bool(damage.drop) for damage in still)
-    click.echo(thumbnails.summary(thumbnails.usage(store)), err=True)
+    inform(thumbnails.summary(thumbnails.usage(store)))
     if repair:
         thumbnails.clean(store)
     if not damages:
-        click.echo("All checksums match.", err=True)
+        inform("All checksums match.")
     elif repair:
-        click.echo(
-            f"{gone} of {len(damages)} removed. The same runs recreate them.",
-            err=True,
-        )
+        inform(f"{gone} of {len(damages)} removed. The same runs recreate them.")
     else:
-        click.echo(
-            f"{len(damages)} damaged. `vlprobe verify --repair` removes what can be recreated.",
-            err=True,
-        )
+        inform(f"{len(damages)} damaged. `vlprobe verify --repair` removes what can be recreated.")
     ctx.exit(1 if damages and not (repair and all(damage.drop for damage in damages)) else 0)
 
 
@@ -135,20 +128,20 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     host = host.rstrip("/") or photographs.HOST
     addresses, n_other = photographs.missing(items, host)
     if n_other:
-        click.echo(f"{n_other:,} missing pictures are not COCO's. Add them yourself.", err=True)
+        inform(f"{n_other:,} missing pictures are not COCO's. Add them yourself.")
     if not addresses:
-        click.echo("No photograph of COCO is missing.", err=True)
+        inform("No photograph of COCO is missing.")
         return
-    click.echo(photographs.announcement(addresses, host), err=True)
+    inform(photographs.announcement(addresses, host))
     if not yes:
         click.confirm("Download them?", abort=True, err=True)
     with Bar() as bar:
         report = photographs.download(
             store, addresses, lambda done, total: bar.update("Downloading photographs", done, total)
         )
-    click.echo(photographs.summary(report), err=True)
+    inform(photographs.summary(report))
     for path, reason in list(report.failures.items())[:MOST_FAILURES]:
-        click.echo(f"Not downloaded: {path.name} ({reason})", err=True)
+        inform(f"Not downloaded: {path.name} ({reason})")
     if report.failures:
         raise InvalidInput(
             f"{len(report.failures):,} of {len(addresses):,} photographs are still missing. Run the same command again."

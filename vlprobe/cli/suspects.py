@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe.cli.arguments import FORMAT, complete_runs, results_store
-from vlprobe.cli.output import print_rows
+from vlprobe.cli.output import inform, print_rows
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
     kind = views.kinds.choose_kind(store, question_set, kind, question_set.models)
     ranking = views.suspects.suspects(store, question_set, kind, accuracy)
     strong = ", ".join(ranking.strong) or "none"
-    click.echo(f"Strong models: {strong}. {len(ranking.suspects):,} suspect labels.", err=True)
+    inform(f"Strong models: {strong}. {len(ranking.suspects):,} suspect labels.")
     rows = [
         (
             each.id,
@@ -56,12 +56,11 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
     columns = "case rejected_by verdict true_caption wrong_caption"
     print_rows(columns, rows, how, "No label is rejected by enough strong models.")
     for each in ranking.accuracies:
-        click.echo(
-            f"{each.model}: right in {each.all_cases:.2%}, {each.without:.2%} without rejected labels",
-            err=True,
+        inform(
+            f"{each.model}: right in {each.all_cases:.2%}, {each.without:.2%} without rejected labels"
         )
     if source := published_text(question_set.runs):
-        click.echo(source, err=True)
+        inform(source)
 
 
 @click.group()
@@ -84,7 +83,7 @@ def export_errata(ctx: click.Context, key: str, out: Path, reviewer: str) -> Non
     store, question_set = _question_set(ctx, key)
     verdicts = views.suspects.export(store, question_set, reviewer)
     files.write_bytes(out, errata.lines(verdicts).encode())
-    click.echo(f"{len(verdicts):,} verdicts written to {out}.", err=True)
+    inform(f"{len(verdicts):,} verdicts written to {out}.")
 
 
 @errata.command("import")
@@ -101,7 +100,7 @@ def import_errata(ctx: click.Context, path: Path) -> None:
         views.suspects.apply(store, views.runs.question_set(store, row.case_key), verdicts)
         for row in views.runs.question_set_rows(store)
     )
-    click.echo(f"{len(verdicts):,} verdicts read; {n_cases:,} cases tagged.", err=True)
+    inform(f"{len(verdicts):,} verdicts read; {n_cases:,} cases tagged.")
 
 
 def _question_set(ctx: click.Context, key: str) -> "tuple[Store, QuestionSet]":

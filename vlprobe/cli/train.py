@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vlprobe.cli.arguments import DEVICE, FORMAT, PRECISION, cache_store, loadable_names
-from vlprobe.cli.output import Bar, print_rows
+from vlprobe.cli.output import Bar, inform, print_rows
 from vlprobe.cli.plugins import typed
 from vlprobe.training.request import TrainRequest as Default
 
@@ -106,11 +106,10 @@ def train(
     print_rows("part weight before after meaning", rows, how)
     for source in card["data"]:
         if count := source.get("not_english", 0):
-            click.echo(
-                f"{source['name']}: {count:,} captions are not in English; consistency and flip do not edit them.",
-                err=True,
+            inform(
+                f"{source['name']}: {count:,} captions are not in English; consistency and flip do not edit them."
             )
-    click.echo(f"Probe it as {card['tuned']}", err=True)
+    inform(f"Probe it as {card['tuned']}")
 
 
 @click.command("train-demo")
