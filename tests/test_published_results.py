@@ -196,7 +196,7 @@ def test_the_questions_with_a_photograph_are_147_about_30():
 
 def test_a_wall_of_pictures_that_are_here_shows_them(tmp_path):
     asked = question_set("bundled:SugarCrepe")
-    chosen = Filter("published:GPT-4V", "foil", sort="models", pictured="here")
+    chosen = Filter.parse("published:GPT-4V", "foil", sort="models", pictured="here")
     cards, n_pictures, n_cases = views.wall.wall(STORE, asked, chosen, 1, 60)
     assert 0 < n_pictures <= 30 and n_cases >= n_pictures
     assert cards[0].n_believed == max(card.n_believed for card in cards)
@@ -261,7 +261,7 @@ def test_cases_with_a_picture_come_first_on_every_page_in_the_order_of_the_filte
         chosen = Filter(first, "foil", sort=sort)
         cards, n_pictures, n_cases = views.wall.wall(STORE, asked, chosen, 1, 100)
         every, total = views.cases.failures(STORE, asked, chosen, 1, 100)
-        only = replace(chosen, pictured="here")
+        only = replace(chosen, pictured=True)
         pictured_cards, n_pictured, _ = views.wall.wall(STORE, asked, only, 1, 100)
         n_pictured_cases = views.cases.failures(STORE, asked, only)[1]
         assert are_here(card.images for card in cards) == [

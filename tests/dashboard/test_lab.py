@@ -134,7 +134,7 @@ def test_bins_of_strength_open_as_many_cases_as_they_say(shown, every_probe, key
     assert len(links) == len(bins) == 3
     question_set = views.runs.question_set(every_probe, key["lgip"])
     for label, name in zip(links, bins, strict=True):
-        counted = views.cases.outcomes(every_probe, question_set, Filter(RANDOM, bin=name))
+        counted = views.cases.outcomes(every_probe, question_set, Filter.parse(RANDOM, bin=name))
         assert f"**{counted['fooled']:,} of {counted['all']:,}**" in label
         at = shown("explore", **query, kind="flip", bin=name)
         assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
@@ -150,10 +150,14 @@ def test_bins_of_captions_open_as_many_cases_as_they_say(shown, every_probe, key
     assert len(links) == len(names) >= 1
     question_set = views.runs.question_set(every_probe, key["lgip"])
     for label, name in zip(links, names, strict=True):
-        counted = views.cases.outcomes(every_probe, question_set, Filter(RANDOM, caption=name))
+        counted = views.cases.outcomes(
+            every_probe, question_set, Filter.parse(RANDOM, caption=name)
+        )
         assert f"**{counted['fooled']:,} of {counted['all']:,}**" in label
     at = shown("explore", **query, kind="flip", caption=names[0])
-    counted = views.cases.outcomes(every_probe, question_set, Filter(RANDOM, caption=names[0]))
+    counted = views.cases.outcomes(
+        every_probe, question_set, Filter.parse(RANDOM, caption=names[0])
+    )
     assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
     assert at.selectbox(key="caption").value == names[0]
 
@@ -166,7 +170,7 @@ def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypat
         "lure",
         "0.25 to 0.50",
     )
-    assert chosen == Filter(RANDOM, "t2t", bin="lure=0.25 to 0.50")
+    assert chosen == Filter.parse(RANDOM, "t2t", bin="lure=0.25 to 0.50")
     at = shown(
         "explore",
         **case_links.query(state_questions(every_probe, key["visla"], monkeypatch), chosen),

@@ -153,7 +153,7 @@ def test_a_case_sent_to_somebody_runs_nothing(filled):
 
 
 def every(**changes) -> views.filter.Filter:
-    return views.filter.Filter(
+    return views.filter.Filter.parse(
         **{"model": "control:random", "kind": "", "outcome": "all", "sort": "dataset"} | changes
     )
 

@@ -51,7 +51,7 @@ def question_set() -> views.runs.QuestionSet:
 @cache
 def pictured() -> WallCard:
     """A case that fools GPT-4V, with its photograph."""
-    chosen = Filter(GPT4V, "foil", sort="models", pictured="here")
+    chosen = Filter.parse(GPT4V, "foil", sort="models", pictured="here")
     cards, _, _ = views.wall.wall(STORE, question_set(), chosen, 1, 1)
     return cards[0]
 

@@ -110,14 +110,14 @@ def test_bins_read_in_blocks_are_those_read_at_once(filled, question_set, monkey
 def test_a_filter_by_a_bin_passes_its_cases_alone(filled, key, question_set, by):
     codes = caption_bins.bin_codes(filled, key, by)
     for code, name in enumerate(caption_bins.VALUES[by]):
-        chosen = Filter(ONE, outcome="all", caption=f"{by}={name}")
+        chosen = Filter.parse(ONE, outcome="all", caption=f"{by}={name}")
         table, total = views.cases.failures(filled, question_set, chosen, size=10_000)
         assert total == len(table)
         assert set(codes[table["case"].to_numpy()]) <= {code}
     every = Filter(ONE, outcome="all")
     counts = [
         views.cases.failures(
-            filled, question_set, Filter(ONE, outcome="all", caption=f"{by}={name}")
+            filled, question_set, Filter.parse(ONE, outcome="all", caption=f"{by}={name}")
         )[1]
         for name in caption_bins.VALUES[by]
     ]
@@ -127,7 +127,7 @@ def test_a_filter_by_a_bin_passes_its_cases_alone(filled, key, question_set, by)
 @pytest.mark.parametrize("name", ["caption_length", "length=1", "caption_length=9 words"])
 def test_a_bin_of_captions_that_does_not_exist_is_refused(filled, question_set, name):
     with pytest.raises((InvalidInput, NotFound)):
-        views.cases.failures(filled, question_set, Filter(ONE, caption=name))
+        views.cases.failures(filled, question_set, Filter.parse(ONE, caption=name))
 
 
 @pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])

@@ -86,7 +86,7 @@ def test_the_interval_of_a_cell_is_that_of_its_triplets_drawn_again_by_picture(
 )
 def test_the_filter_shows_the_cases_of_a_cell(every_probe: Store, visla, kind, outcome, other):
     other_kind = "i2t" if kind == "t2t" else "t2t"
-    case_filter = Filter(RANDOM, kind, outcome=outcome, crossed=f"{other_kind}={other}")
+    case_filter = Filter.parse(RANDOM, kind, outcome=outcome, crossed=f"{other_kind}={other}")
     found, total = views.cases.failures(every_probe, visla, case_filter, 1, 100)
     expected = {
         item
@@ -107,7 +107,7 @@ def test_the_filter_shows_the_cases_of_a_cell(every_probe: Store, visla, kind, o
 )
 def test_what_is_no_answer_is_refused_in_one_line(every_probe: Store, visla, name, error):
     with pytest.raises(error) as refused:
-        views.cases.failures(every_probe, visla, Filter(RANDOM, "i2t", crossed=name))
+        views.cases.failures(every_probe, visla, Filter.parse(RANDOM, "i2t", crossed=name))
     assert "\n" not in str(refused.value)
 
 
@@ -115,4 +115,5 @@ def test_a_set_without_triplets_has_no_table_and_no_members(every_probe: Store):
     keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     lgip = views.runs.question_set(every_probe, keys["lgip"])
     assert crossed.crossed_outcomes(every_probe, lgip).empty
-    assert not len(crossed.members(every_probe, lgip, lgip.run(RANDOM).key, "t2t=held"))
+    held = Filter.parse(RANDOM, outcome="all", crossed="t2t=held")
+    assert views.cases.failures(every_probe, lgip, held)[1] == 0

@@ -179,7 +179,7 @@ def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store)
         bins.setdefault(f"{low:.2f} to {low + 0.25:.2f}", []).append(
             both > with_near and both > with_far
         )
-    assert set(found.index) == set(bins) and set(bins) <= set(views.bins.lure_bins())
+    assert set(found.index) == set(bins) and set(bins) <= set(views.filter.lure_bins())
     for name, won in bins.items():
         assert found.loc[name, "value"] == pytest.approx(np.mean(won)) and found.loc[
             name, "n_cases"

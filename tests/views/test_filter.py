@@ -175,11 +175,11 @@ def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tm
         )
 
 
-@pytest.mark.parametrize("name", views.bins.STRENGTHS)
+@pytest.mark.parametrize("name", views.filter.STRENGTHS)
 def test_flips_of_a_strength_are_those_that_the_model_s_answers_put_there(
     compared: Store, key: str, rows, name: str
 ):
-    chosen = views.filter.Filter(ONE, outcome="all", bin=f"strength_bin={name}")
+    chosen = views.filter.Filter.parse(ONE, outcome="all", bin=f"strength_bin={name}")
     expected = {row.case for row in rows.itertuples() if row.strength_bin == name}
     assert expected and set(passing(compared, key, chosen)) == expected
 
@@ -196,8 +196,8 @@ def test_triplets_of_a_lure_are_those_that_a_loop_over_their_words_finds(tmp_pat
         return len(first & second) / len(first | second)
 
     found: dict[int, str] = {}
-    for name in views.bins.lure_bins():
-        chosen = views.filter.Filter(model, "t2t", outcome="all", bin=f"lure={name}")
+    for name in views.filter.lure_bins():
+        chosen = views.filter.Filter.parse(model, "t2t", outcome="all", bin=f"lure={name}")
         found |= dict.fromkeys(passing(store, key, chosen), name)
     assert set(found) == set(texts["case"]) and len(set(found.values())) > 1
     for row in texts.itertuples():
@@ -214,7 +214,7 @@ def test_cases_with_a_picture_here_are_those_whose_files_exist(
     gone = table["images"].iloc[0][0]
     is_file = containers.is_file
     monkeypatch.setattr(containers, "is_file", lambda path: str(path) != gone and is_file(path))
-    chosen = views.filter.Filter(ONE, outcome="all", pictured="here")
+    chosen = views.filter.Filter.parse(ONE, outcome="all", pictured="here")
     expected = {
         row.case
         for row in rows.itertuples()
@@ -227,11 +227,11 @@ def test_cases_with_a_picture_here_are_those_whose_files_exist(
 @pytest.mark.parametrize("name", ["strength_bin", "margin=1", "strength_bin=huge", "lure=0 to 1"])
 def test_a_bin_that_does_not_exist_is_refused(compared: Store, key: str, name: str):
     with pytest.raises((InvalidInput, NotFound)):
-        passing(compared, key, views.filter.Filter(ONE, bin=name))
+        passing(compared, key, views.filter.Filter.parse(ONE, bin=name))
 
 
 def test_a_bin_of_another_probe_holds_nothing(compared: Store, key: str):
-    assert passing(compared, key, views.filter.Filter(ONE, bin="lure=0.00 to 0.25")) == []
+    assert passing(compared, key, views.filter.Filter.parse(ONE, bin="lure=0.00 to 0.25")) == []
 
 
 def test_a_picture_inside_of_a_tar_is_here_as_a_file_is(tmp_path: Path):
@@ -244,3 +244,23 @@ def test_a_picture_inside_of_a_tar_is_here_as_a_file_is(tmp_path: Path):
     assert views.cases.are_here([str(inside), str(tmp_path / "b.png")])
     assert not views.cases.are_here([str(inside), str(gone)])
     assert not views.cases.are_here([])
+
+
+def test_a_filter_is_read_back_from_its_own_words():
+    words = {
+        **{"kind": "t2t", "subtype": "color", "tag": "background=a=b", "bin": "lure=0.00 to 0.25"},
+        **{"caption": "caption_length=8 to 10 words", "pictured": "here", "crossed": "i2t=held"},
+    }
+    chosen = views.filter.Filter.parse(ONE, **words)
+    assert chosen.tag == ("background", "a=b") and chosen.pictured and not chosen.lost_to
+    assert views.filter.Filter.parse(**chosen.words()) == chosen
+    assert {name: chosen.words()[name] for name in words} == words
+
+
+def test_every_condition_of_a_filter_is_a_term_of_one_clause():
+    chosen = views.filter.Filter.parse(
+        ONE, subtype="x", rule="y", contains="z", tagged="t", bin="strength_bin=weak", tag="a=b"
+    )
+    where = chosen.where([3, 1], ["strength_bin"])
+    assert where.condition.count("?") == len(where.values) == 8 and where.needs_scores
+    assert not views.filter.Filter(ONE, contains="scores").where((), ()).needs_scores

@@ -190,7 +190,7 @@ def test_a_chip_counts_what_it_opens(
     counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ):
     answered(monkeypatch, believed(rows, 0.3, 7))
-    chosen = Filter(MODEL, tag="half=left")
+    chosen = Filter.parse(MODEL, tag="half=left")
     told = patterns.candidates(counted, asked, chosen).patterns
     assert told
     for one in told:
@@ -315,7 +315,7 @@ def mixed() -> tuple[Store, QuestionSet]:
 def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):
     """They counted among the searches that are lost, so that each rate was 100 %."""
     store, question_set = mixed
-    chosen = Filter("demo:softmax", "t2i", lost_to="own")
+    chosen = Filter.parse("demo:softmax", "t2i", lost_to="own")
     table = store.cases(question_set.key).table("cases").to_pandas()
     lost = views.cases.search_outcomes(store, question_set, "demo:softmax")
     is_lost = np.zeros(len(table), dtype=bool)
@@ -343,8 +343,8 @@ def test_what_the_filter_names_is_no_pattern(
 ):
     store, question_set = mixed
     for chosen in (
-        Filter("demo:softmax", "t2i", tag="background=street", lost_to="own"),
-        Filter("demo:softmax", "t2i", question_set_type(store, question_set), lost_to="own"),
+        Filter.parse("demo:softmax", "t2i", tag="background=street", lost_to="own"),
+        Filter("demo:softmax", "t2i", question_set_type(store, question_set), lost_to=True),
     ):
         told = patterns.patterns(store, question_set, chosen)
         keys = {one.key for one in told.patterns}

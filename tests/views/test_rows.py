@@ -119,7 +119,7 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
         *sorted(known, key=keys.__getitem__),
         *(place for place in range(200) if math.isnan(keys[place])),
     ]
-    chosen = replace(Filter("x"), sort=sort)
+    chosen = replace(Filter("x"), sort=sort, other="another")
     matches = views.filter.Matches(np.arange(200), margin, other, n_fooled)
     is_pictured = rng.random(200) < 0.3
     pictures_first = sorted(expected, key=lambda place: not is_pictured[place])

@@ -210,7 +210,7 @@ def test_outcomes_count_what_the_lists_hold(filled: Store, asked: str):
 def test_what_people_type_is_looked_for_as_it_is(filled: Store, asked: str, text: str):
     for chosen in (
         views.filter.Filter(RANDOM, contains=text),
-        views.filter.Filter(RANDOM, tag=f"thing={text}"),
+        views.filter.Filter.parse(RANDOM, tag=f"thing={text}"),
     ):
         assert views.cases.failures(filled, views.runs.question_set(filled, asked), chosen)[1] == 0
 

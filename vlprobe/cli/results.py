@@ -1,7 +1,5 @@
 """The commands that print results: numbers of runs, and the cases in which a model is fooled."""
 
-from dataclasses import replace
-
 import click
 
 from vlprobe.cli.arguments import (
@@ -133,7 +131,7 @@ def failures(
     model = manifest["run"]["model"]
     question_set = views.runs.question_set(store, manifest["case_key"], model=model)
     kind = views.kinds.choose_kind(store, question_set, conditions.pop("kind"), (model,))
-    case_filter = replace(views.filter.Filter(model, kind), **conditions)
+    case_filter = views.filter.Filter.parse(model, kind, **conditions)
     table, total = views.failure_table.failure_table(store, question_set, case_filter, page, size)
     n_pages = max(1, -(-total // size))
     inform(f"{total} cases; page {page} of {n_pages}")

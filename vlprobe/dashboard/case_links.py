@@ -13,22 +13,13 @@ from vlprobe.dashboard.state import PageSubject, counts, model_name, plain, view
 from vlprobe.registry import is_control
 from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
-from vlprobe.views import bins, caption_bins
-from vlprobe.views.filter import Filter
+from vlprobe.views import caption_bins
+from vlprobe.views.filter import LURE, STRENGTH, Filter, Slice
 from vlprobe.views.unit_counts import BUCKETS
 
 MOST_LINKS = 40  # rows that are links; a table has the rest
-PARAMETERS = {  # of Explore's address, by the fields of a filter
-    "model": "model",
-    "kind": "kind",
-    "subtype": "type",
-    "rule": "rule",
-    "tag": "tag",
-    "bin": "bin",
-    "caption": "caption",
-    "crossed": "crossed",
-    "other": "other",
-}
+# Fields of a filter that are parameters of Explore's address; the address names the subtype "type"
+PARAMETERS = ("model", "kind", "subtype", "rule", "tag", "bin", "caption", "crossed", "other")
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
 Query = dict[
     str, str | tuple[str, ...]
@@ -64,16 +55,14 @@ def slice_filter(
     if not kind or model not in stored.models:
         return None
     outcome = "all" if kind in movement_kinds() else "fooled"
-    if slicing == "subtype":
-        return Filter(model, kind, subtype=value, outcome=outcome)
-    if slicing == "rule":
-        return Filter(model, kind, rule=value, outcome=outcome)
-    if slicing in (bins.STRENGTH, bins.LURE):
-        return Filter(model, kind, bin=f"{slicing}={value}", outcome=outcome)
+    if slicing in ("subtype", "rule"):
+        return Filter.parse(model, kind, outcome=outcome, **{slicing: value})
+    if slicing in (STRENGTH, LURE):
+        return Filter(model, kind, bin=Slice(slicing, value), outcome=outcome)
     if slicing in caption_bins.VALUES:
-        return Filter(model, kind, caption=f"{slicing}={value}", outcome=outcome)
+        return Filter(model, kind, caption=Slice(slicing, value), outcome=outcome)
     if slicing.startswith("tag:"):
-        return Filter(model, kind, tag=f"{slicing.removeprefix('tag:')}={value}", outcome=outcome)
+        return Filter(model, kind, tag=Slice(slicing.removeprefix("tag:"), value), outcome=outcome)
     return None
 
 
@@ -81,10 +70,9 @@ def query(stored: PageSubject, case_filter: Filter, case_id: str = "") -> Query:
     """Return the parameters of Explore's URL for these cases, and for an open one; several patterns repeat the
     parameter.
     """
+    words = case_filter.words()
     parameters: Query = {
-        parameter: getattr(case_filter, name)
-        for name, parameter in PARAMETERS.items()
-        if getattr(case_filter, name)
+        "type" if name == "subtype" else name: words[name] for name in PARAMETERS if words[name]
     }
     if case_filter.kind not in movement_kinds():
         outcomes = case_filter.outcome, case_filter.other_outcome

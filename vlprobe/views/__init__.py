@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vlprobe.views import (
-        bins,
         cases,
         changes,
         comparisons,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "bins",
     "cases",
     "changes",
     "comparisons",

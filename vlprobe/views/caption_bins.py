@@ -19,7 +19,6 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe import registry
-from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.metrics.judge import Judge, metrics_on
 from vlprobe.scoring.cases import score_columns
 from vlprobe.storage.store import Store
@@ -50,21 +49,8 @@ def names() -> dict[str, str]:
     }
 
 
-def check(name: str) -> tuple[str, str]:
-    """Name and value of a bin. Raises InvalidInput or NotFound where there is none of that name."""
-    binned_by, equals, value = name.partition("=")
-    if not equals or binned_by not in VALUES:
-        raise InvalidInput(
-            f"'{name[:80]}' is no bin of captions. Expected {LENGTH}=8 to 10 words or the like."
-        )
-    if value not in VALUES[binned_by]:
-        raise NotFound("bin", value, VALUES[binned_by])
-    return binned_by, value
-
-
-def members(store: Store, case_key: str, name: str) -> np.ndarray:
-    """Numbers of the cases whose caption is in a bin, rising."""
-    binned_by, value = check(name)
+def members(store: Store, case_key: str, binned_by: str, value: str) -> np.ndarray:
+    """Return the numbers of the cases whose caption is in a bin, rising."""
     codes = bin_codes(store, case_key, binned_by)
     return np.flatnonzero(codes == VALUES[binned_by].index(value)).astype(np.int32)
 

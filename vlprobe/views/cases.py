@@ -1,6 +1,6 @@
 """Cases of a question set and the stored models' answers to them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations, containers
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
-from vlprobe.views import bins, caption_bins, crossed, pattern_groups
+from vlprobe.views import caption_bins, pattern_groups
 from vlprobe.views import filter as views_filter
 from vlprobe.views import rows as views_rows
 from vlprobe.views.filter import Filter, Matches
@@ -30,35 +30,20 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
     """Return the cases whose questions pass a filter, whatever the answers."""
     run = question_set.run(case_filter.model)
     second_run = question_set.run(case_filter.other) if case_filter.other else None
-    views_filter.check(case_filter)
-    numbers = views_rows.case_numbers(store, question_set.key, *views_filter.condition(case_filter))
-    if case_filter.tagged:
-        annotated = annotations.read(store, question_set.key).current
-        tagged = [
-            annotation.case for annotation in annotated if case_filter.tagged in annotation.tags
-        ]
-        numbers = np.intersect1d(numbers, tagged).astype(np.int64)
-    if case_filter.pair:
-        groups = pattern_groups.pattern_groups(
-            store, question_set.key, question_set.probe, case_filter.kind
-        )
-        members = pattern_groups.members(store, groups, run.key, case_filter.pair)
+    annotated = annotations.read(store, question_set.key).current if case_filter.tagged else ()
+    where = case_filter.where(
+        [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags],
+        views_rows.answer_columns(store, run.key) if case_filter.bin else (),
+    )
+    numbers = views_rows.case_numbers(
+        store,
+        question_set.key,
+        where.condition,
+        where.values,
+        run.key if where.needs_scores else "",
+    )
+    for members in _members(store, question_set, case_filter, run.key):
         numbers = np.intersect1d(numbers, members, assume_unique=True)
-    if case_filter.lost_to:
-        of_model = search_outcomes(store, question_set, case_filter.model)
-        numbers = np.intersect1d(numbers, of_model.numbers[of_model.is_own], assume_unique=True)
-    if case_filter.bin:
-        members = bins.members(store, run.key, case_filter.bin)
-        numbers = np.intersect1d(numbers, members, assume_unique=True)
-    if case_filter.caption:
-        members = caption_bins.members(store, question_set.key, case_filter.caption)
-        numbers = np.intersect1d(numbers, members, assume_unique=True)
-    if case_filter.crossed:
-        members = crossed.members(store, question_set, run.key, case_filter.crossed)
-        numbers = np.intersect1d(numbers, members, assume_unique=True)
-    if case_filter.pictured:
-        here = pictured(store, question_set, case_filter.kind)
-        numbers = np.intersect1d(numbers, here, assume_unique=True)
     margins, second_margins, n_fooled = margins_of(store, run.key, numbers), None, None
     if case_filter.paired and second_run is not None:
         second_margins = margins_of(store, second_run.key, numbers)
@@ -66,6 +51,23 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
         n_fooled = count_fooled(store, question_set, numbers)
     is_pictured = are_pictured(store, question_set, case_filter.kind, numbers)
     return Matches(numbers, margins, second_margins, n_fooled, is_pictured)
+
+
+def _members(
+    store: Store, question_set: QuestionSet, case_filter: Filter, run_key: str
+) -> Iterator[np.ndarray]:
+    """Yield the numbers of the cases that pass each condition that is computed from texts and files."""
+    key, kind = question_set.key, case_filter.kind
+    if case_filter.pair:
+        groups = pattern_groups.pattern_groups(store, key, question_set.probe, kind)
+        yield pattern_groups.members(store, groups, run_key, case_filter.pair)
+    if case_filter.lost_to:
+        searches = search_outcomes(store, question_set, case_filter.model)
+        yield searches.numbers[searches.is_own]
+    if case_filter.caption:
+        yield caption_bins.members(store, key, *case_filter.caption)
+    if case_filter.pictured:
+        yield pictured(store, question_set, kind)
 
 
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
@@ -30,19 +29,6 @@ class Crossing(NamedTuple):
     subtypes: list[str]
 
 
-def check(crossed: str) -> tuple[str, str]:
-    """Kind and outcome of KIND=OUTCOME. Raises InvalidInput or NotFound where it is no such thing."""
-    kind, equals, outcome = crossed.partition("=")
-    if not equals or kind not in (TEXTS, PICTURES):
-        raise InvalidInput(
-            f"'{crossed[:80]}' is no answer to the same triplet. Expected t2t=fooled, t2t=held, "
-            "i2t=fooled or i2t=held."
-        )
-    if outcome not in OUTCOMES:
-        raise NotFound("outcome", outcome, OUTCOMES)
-    return kind, outcome
-
-
 def crossing(store: Store, question_set: QuestionSet) -> Crossing:
     """The triplets of a question set that are in both sides, in its order."""
     with store.cursor() as cursor:
@@ -55,21 +41,6 @@ def crossing(store: Store, question_set: QuestionSet) -> Crossing:
         ).df()
     texts, pictures = (table[name].to_numpy(np.int64) for name in ("texts", "pictures"))
     return Crossing(texts, pictures, table["subtype"].tolist())
-
-
-def members(store: Store, question_set: QuestionSet, run_key: str, crossed: str) -> np.ndarray:
-    """Numbers of the cases whose counterpart of the kind in KIND=OUTCOME has that outcome, rising.
-
-    A tie is a failure; an answer that is not known has no outcome.
-    """
-    kind, outcome = check(crossed)
-    both = crossing(store, question_set)
-    answered, counterparts = (
-        (both.texts, both.pictures) if kind == TEXTS else (both.pictures, both.texts)
-    )
-    margins = views_rows.margins(store, run_key)[answered]
-    passes = margins <= 0 if outcome == "fooled" else margins > 0
-    return np.sort(counterparts[passes]).astype(np.int32)
 
 
 def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:

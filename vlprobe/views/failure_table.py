@@ -85,7 +85,7 @@ def check_values(store: Store, question_set: QuestionSet, case_filter: Filter) -
         if value and value not in values:
             raise NotFound(f"{name} of {case_filter.kind}", value, values)
     if case_filter.tag:
-        name, _, value = case_filter.tag.partition("=")
+        name, value = case_filter.tag
         values_by_tag = estimates.tag_values_by_name(store, question_set, case_filter.kind)
         if name not in values_by_tag:
             raise NotFound("tag", name, sorted(values_by_tag))

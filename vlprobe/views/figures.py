@@ -20,7 +20,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import selection
 from vlprobe.views import estimates, papers, runs, tradeoff, versions
 from vlprobe.views import rows as views_rows
-from vlprobe.views.bins import LURE_EDGES, lure_bins
+from vlprobe.views.filter import LURE_EDGES, lure_bins
 from vlprobe.views.mixed.case import item_pictures
 from vlprobe.views.papers import SCALE, belongs, histograms
 from vlprobe.views.published import PRSM_VERSIONS, TABLES

@@ -1,14 +1,15 @@
-"""Filters for cases: a condition on the questions in SQL, and one on the answers."""
+"""Filters for cases: a WHERE clause for the questions, and a condition on the margins, which are kept in memory."""
 
+import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.views import bins, caption_bins, crossed
+from vlprobe.views import caption_bins, crossed
 
 # Margins of cases to whether each has the outcome; an unknown margin has none.
 OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -28,46 +29,233 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "models": lambda margin, second, fooled: -fooled,
     "dataset": lambda margin, second, fooled: np.zeros(len(margin), dtype=np.int8),
 }
-LOST_TO = ("", "own")
-PICTURED = ("", "here")
+# Bins of the cases by the model's answers, named as a filter and a link name them
+STRENGTH, LURE = "strength_bin", "lure"
+STRENGTHS = ("weak", "medium", "strong")  # of wrong captions, to the model itself (lgip)
+LURE_EDGES = np.linspace(-1, 1, 9)  # of differences of two Jaccard indices (visla)
+LURE_VALUE = "greatest(scores.overlap_02, scores.overlap_12) - scores.overlap_01"
 CORNERS = 500  # of a polygon
 MOST_PAIRS = 100
 
 
+def lure_bins() -> dict[str, str]:
+    """Return the bins of lures from left to right, the lower edge included, and their labels."""
+    return {
+        f"{low:.2f} to {high:.2f}": f"{low:g} to {high:g}"
+        for low, high in itertools.pairwise(LURE_EDGES)
+    }
+
+
+class Slice(NamedTuple):
+    """The cases with one value of a property; written NAME=VALUE in links and options."""
+
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
+
+
+# Fields of a filter that are slices: names, the values of each, and an example for messages. A tag may have any.
+SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
+    "tag": ({}, "background=sea"),
+    "bin": ({STRENGTH: STRENGTHS, LURE: lure_bins()}, "strength_bin=weak"),
+    "caption": (caption_bins.VALUES, "caption_length=8 to 10 words"),
+    "crossed": (dict.fromkeys((crossed.TEXTS, crossed.PICTURES), crossed.OUTCOMES), "t2t=fooled"),
+}
+SWITCHES = {"lost_to": "own", "pictured": "here"}  # fields that are on or off: the word for "on"
+
+
 @dataclass(frozen=True)
 class Filter:
-    """A filter for the cases of one model. Empty means any."""
+    """A filter for the cases of one model, valid by construction. Empty means any.
+
+    Raises:
+        NotFound: A field has a value that does not exist.
+        InvalidInput: Two models are to be compared and only one is named, or there are too many corners or patterns.
+
+    Attributes:
+        model: Whose answers decide.
+        kind: Kind of the cases.
+        subtype: Type of the edit.
+        rule: Rule of the edit.
+        tag: Tag of the dataset.
+        contains: Words in a text of the case.
+        outcome: One of OUTCOMES.
+        sort: One of SORTS.
+        other: Another model with the same questions.
+        other_outcome: One of OTHER_OUTCOMES, of the other model.
+        within: Corners of a polygon: margin of the model, margin of the other.
+        tagged: Tag that people gave the case.
+        pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one.
+        lost_to: Only searches for a picture that are found, and lost to the picture's own mixture.
+        bin: Bin of the model's answer: STRENGTH or LURE.
+        caption: Bin of the caption (`views.caption_bins`).
+        pictured: Only cases with all their pictures on this machine.
+        crossed: Kind and outcome of the model's answer to the same triplet on its other side.
+    """
 
     model: str
     kind: str = "flip"
     subtype: str = ""
     rule: str = ""
-    tag: str = ""  # name=value
-    contains: str = ""  # words in a caption
+    tag: Slice | None = None
+    contains: str = ""
     outcome: str = "fooled"
     sort: str = "worst"
-    other: str = ""  # another model with the same questions
-    other_outcome: str = ""  # fooled (or tied) or held
-    # Corners of a polygon: margin of the model, margin of the other.
+    other: str = ""
+    other_outcome: str = ""
     within: tuple[tuple[float, float], ...] = ()
-    tagged: str = ""  # what people said of the case
-    # Keys of patterns, of which a case is a member of one: see `views.pattern_groups`.
+    tagged: str = ""
     pair: tuple[str, ...] = ()
-    # "own": searches for a picture that are found, and lost to the picture's own mixture.
-    lost_to: str = ""
-    # NAME=VALUE of what the model's answers say of a case: see `views.bins`.
-    bin: str = ""
-    # NAME=VALUE of what the caption of a case is: see `views.caption_bins`.
-    caption: str = ""
-    # "here": cases with all their pictures on this machine.
-    pictured: str = ""
-    # KIND=OUTCOME of the model's answer to the same triplet on its other side: see `views.crossed`.
-    crossed: str = ""
+    lost_to: bool = False
+    bin: Slice | None = None
+    caption: Slice | None = None
+    pictured: bool = False
+    crossed: Slice | None = None
+
+    def __post_init__(self) -> None:
+        for name, names in (
+            ("outcome", OUTCOMES),
+            ("other_outcome", OTHER_OUTCOMES),
+            ("sort", SORTS),
+        ):
+            if getattr(self, name) not in names:
+                raise NotFound(name.replace("_", " "), getattr(self, name), names)
+        for name, (values, example) in SLICES.items():
+            chosen: Slice | None = getattr(self, name)
+            if chosen is None or not values:
+                continue
+            if chosen.name not in values:
+                raise InvalidInput(
+                    f"'{str(chosen)[:80]}' is not a valid {name}. Expected a form such as {example}."
+                )
+            if chosen.value not in values[chosen.name]:
+                raise NotFound(chosen.name, chosen.value, values[chosen.name])
+        if self.paired and not self.other:
+            raise InvalidInput("Only one model is named. Name the other one to compare it with.")
+        if self.within and not 3 <= len(self.within) <= CORNERS:
+            raise InvalidInput(
+                f"A selection has {len(self.within)} corners. Expected 3 to {CORNERS}."
+            )
+        if len(self.pair) > MOST_PAIRS:
+            raise InvalidInput(
+                f"{len(self.pair)} patterns are chosen. Expected at most {MOST_PAIRS}."
+            )
+
+    @classmethod
+    def parse(cls, model: str, kind: str = "flip", **words: Any) -> "Filter":
+        """Return the filter that users describe, as in links and options.
+
+        Args:
+            model: Whose answers decide.
+            kind: Kind of the cases.
+            words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", "" for any.
+
+        Raises:
+            NotFound, InvalidInput: See `Filter`.
+        """
+        values = dict(words)
+        for name in SLICES.keys() & words:
+            slice_name, equals, value = str(words[name]).partition("=")
+            if words[name] and not equals:
+                example = SLICES[name][1]
+                raise InvalidInput(
+                    f"{name.capitalize()} '{slice_name[:80]}' is not NAME=VALUE, such as {example}."
+                )
+            values[name] = Slice(slice_name, value) if words[name] else None
+        for name in SWITCHES.keys() & words:
+            if words[name] not in ("", SWITCHES[name]):
+                raise NotFound(name.replace("_", " "), words[name], ["", SWITCHES[name]])
+            values[name] = bool(words[name])
+        return cls(model, kind, **values)
+
+    def words(self) -> dict[str, Any]:
+        """Return the fields as `parse` reads them, in order."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in SLICES:
+            values[name] = str(values[name] or "")
+        for name, word in SWITCHES.items():
+            values[name] = word if values[name] else ""
+        return values
 
     @property
     def paired(self) -> bool:
         """Return whether the other model's margins decide which cases pass, or in which order."""
         return bool(self.other_outcome or self.within or self.sort == "difference")
+
+    def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
+        """Return the SQL condition on `cases`, and for `bin` and `crossed` on `scores`, of all fields but those that
+        are computed from texts and files: `pair`, `lost_to`, `caption` and `pictured`.
+
+        Args:
+            tagged_cases: Numbers of the cases that people tagged with `tagged`.
+            answer_columns: Columns that the model's run stores of each answer.
+        """
+        terms: list[tuple[str, list[object]]] = [
+            (f"cases.{column} = ?", [value])
+            for column in ("kind", "subtype", "rule")
+            if (value := getattr(self, column))
+        ]
+        if self.tag:
+            terms.append(("cases.tags[?] = ?", list(self.tag)))
+        if self.contains:
+            text = "lower(array_to_string(cases.texts, chr(10)))"
+            terms.append((f"contains({text}, lower(?))", [self.contains]))
+        if self.tagged:
+            terms.append(('cases."case" IN (SELECT unnest(?::BIGINT[]))', [tuple(tagged_cases)]))
+        if self.bin and self.bin.name == STRENGTH:
+            terms.append(("scores.strength_bin = ?", [self.bin.value]))
+        elif self.bin:
+            terms.append(_in_lure_bin(self.bin.value))
+        if self.bin and not BIN_COLUMNS[self.bin.name] <= set(answer_columns):
+            terms = [("false", [])]
+        if self.crossed:
+            terms.append(_answered_on_other_side(self.crossed))
+        condition = " AND ".join(["true", *(term for term, _ in terms)])
+        return Where(condition, tuple(value for _, values in terms for value in values))
+
+
+BIN_COLUMNS = {STRENGTH: {"strength_bin"}, LURE: {"overlap_01", "overlap_02", "overlap_12"}}
+
+
+class Where(NamedTuple):
+    """An SQL condition on the tables `cases` and `scores` of one run, and the values of its question marks."""
+
+    condition: str
+    values: tuple[object, ...]
+
+    @property
+    def needs_scores(self) -> bool:
+        """Return whether the condition names the table `scores`."""
+        return "scores" in self.condition
+
+
+def _in_lure_bin(name: str) -> tuple[str, list[object]]:
+    """Return the condition that a triplet is in a bin of lures. The first and last bins are open."""
+    position = list(lure_bins()).index(name)
+    terms, edges = [f"NOT isnan({LURE_VALUE})"], []  # NaN is larger than all numbers
+    if position:
+        terms.append(f"{LURE_VALUE} >= ?")
+        edges.append(float(LURE_EDGES[position]))
+    if position < len(LURE_EDGES) - 2:
+        terms.append(f"{LURE_VALUE} < ?")
+        edges.append(float(LURE_EDGES[position + 1]))
+    return " AND ".join(terms), edges
+
+
+def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
+    """Return the condition that the same triplet's other side has an outcome; a tie is a failure, and an unknown
+    answer has no outcome. The ids of both sides differ only in the kind at their end.
+    """
+    passes = "margin <= 0" if side.value == "fooled" else "margin > 0"
+    kind = crossed.PICTURES if side.name == crossed.TEXTS else crossed.TEXTS
+    return (
+        "cases.kind = ? AND (cases.item, cases.id[:-4]) IN (SELECT (other_side.item, other_side.id[:-4]) "
+        'FROM cases AS other_side JOIN scores USING ("case") '
+        f"WHERE other_side.kind = ? AND NOT isnan(scores.margin) AND scores.{passes})",
+        [kind, side.name],
+    )
 
 
 class Matches(NamedTuple):
@@ -92,35 +280,6 @@ class Matches(NamedTuple):
         return Matches(*(None if column is None else column[positions] for column in self))  # type: ignore[arg-type]
 
 
-def check(case_filter: Filter) -> None:
-    """Raise NotFound or InvalidInput where a filter names what does not exist."""
-    for name, names in (("outcome", OUTCOMES), ("other_outcome", OTHER_OUTCOMES), ("sort", SORTS)):
-        if getattr(case_filter, name) not in names:
-            raise NotFound(name.replace("_", " "), getattr(case_filter, name), names)
-    if case_filter.lost_to not in LOST_TO:
-        raise NotFound("way to lose", case_filter.lost_to, LOST_TO)
-    if case_filter.pictured not in PICTURED:
-        raise NotFound("place of pictures", case_filter.pictured, PICTURED)
-    if case_filter.bin:
-        bins.check(case_filter.bin)
-    if case_filter.caption:
-        caption_bins.check(case_filter.caption)
-    if case_filter.crossed:
-        crossed.check(case_filter.crossed)
-    if case_filter.paired and not case_filter.other:
-        raise InvalidInput(
-            "Only one model is named. Name the other that it is to be compared with."
-        )
-    if case_filter.within and not 3 <= len(case_filter.within) <= CORNERS:
-        raise InvalidInput(
-            f"A selection has {len(case_filter.within)} corners. Expected 3 to {CORNERS}."
-        )
-    if len(case_filter.pair) > MOST_PAIRS:
-        raise InvalidInput(
-            f"{len(case_filter.pair)} patterns are chosen. Expected at most {MOST_PAIRS}."
-        )
-
-
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
     """The corners of an area as a link has them: x,y;x,y;... Nothing where it is not that.
 
@@ -135,32 +294,6 @@ def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
         return ()
     is_finite = all(math.isfinite(number) for corner in corners for number in corner)
     return corners if 3 <= len(corners) <= CORNERS and is_finite else ()
-
-
-def condition(case_filter: Filter) -> tuple[str, list[object]]:
-    """The SQL condition on a question set's `cases` that the filter stands for, but for `tagged`,
-    `pair`, `lost_to`, `bin`, `caption`, `pictured` and `crossed`.
-
-    Returns:
-        The condition, and the values of its question marks.
-    """
-    terms, values = ["true"], []
-    for column in ("kind", "subtype", "rule"):
-        if getattr(case_filter, column):
-            terms.append(f"{column} = ?")
-            values.append(getattr(case_filter, column))
-    if case_filter.tag:
-        name, equals, value = case_filter.tag.partition("=")
-        if not equals:
-            raise InvalidInput(
-                f"Tag '{case_filter.tag}' is not NAME=VALUE, such as background=sea."
-            )
-        terms.append("tags[?] = ?")
-        values += [name, value]
-    if case_filter.contains:
-        terms.append("contains(lower(array_to_string(texts, chr(10))), lower(?))")
-        values.append(case_filter.contains)
-    return " AND ".join(terms), values
 
 
 def passing(case_filter: Filter, matches: Matches) -> np.ndarray:

@@ -124,7 +124,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     question_filter = replace(
         case_filter,
         **{"outcome": "all", "other": "", "other_outcome": "", "within": (), "sort": "worst"},
-        **{"pair": (), "lost_to": ""},
+        **{"pair": (), "lost_to": False},
     )
     is_chosen = is_of_kind
     if question_filter != kind_filter:

@@ -94,43 +94,39 @@ def margins(store: Store, run_key: str) -> np.ndarray:
 
 @readable()
 def case_numbers(
-    store: Store,
-    case_key: str,
-    condition: str,
-    values: Sequence[object],
+    store: Store, case_key: str, condition: str, values: Sequence[object], run_key: str = ""
 ) -> np.ndarray:
-    """The cases of a question set that meet an SQL condition on its `cases` table: int32 of shape
-    (n,), rising.
-    """
-    return _numbers(store, store.files([case_key], "cases"), condition, values)
+    """Return the cases of a question set that meet an SQL condition: int32 of shape (n,), rising.
 
-
-@readable()
-def answer_numbers(
-    store: Store, run_key: str, condition: str, values: Sequence[object]
-) -> np.ndarray:
-    """The cases whose answers in one run meet an SQL condition on its `scores` table: int32 of
-    shape (n,), rising.
+    Args:
+        store: Where results are.
+        case_key: Key of the question set.
+        condition: On the table `cases`; with a run, also on its table `scores`.
+        values: Values of the question marks of the condition; hashable.
+        run_key: Key of the run that has the scores.
     """
-    return _numbers(store, store.files([run_key], "scores"), condition, values)
+    tables = {"cases": store.files([case_key], "cases")[0]}
+    if run_key:
+        tables["scores"] = store.files([run_key], "scores")[0]
+    versions = [_file_version(path) for path in tables.values()]
+
+    def query() -> np.ndarray:
+        # A table that is named twice is read twice, only the columns that are needed.
+        named = [f"{name} AS NOT MATERIALIZED (FROM read_parquet(?))" for name in tables]
+        join = ' JOIN scores USING ("case")' if run_key else ""
+        statement = f'WITH {", ".join(named)} SELECT "case" FROM cases{join} WHERE {condition}'
+        lists = [list(value) if isinstance(value, tuple) else value for value in values]
+        with store.cursor() as cursor:
+            columns = cursor.execute(statement, [*tables.values(), *lists]).fetchnumpy()
+        return np.sort(columns["case"]).astype(np.int32)
+
+    return remember(("numbers", *versions, condition, *values), query)
 
 
 @readable()
 def answer_columns(store: Store, run_key: str) -> tuple[str, ...]:
     """Names of what one run stores of each answer."""
     return tuple(pq.read_schema(store.files([run_key], "scores")[0]).names)
-
-
-def _numbers(
-    store: Store, files: Sequence[str], condition: str, values: Sequence[object]
-) -> np.ndarray:
-    def query() -> np.ndarray:
-        statement = f'SELECT "case" FROM read_parquet(?) WHERE {condition}'
-        with store.cursor() as cursor:
-            columns = cursor.execute(statement, [files, *values]).fetchnumpy()
-        return np.sort(columns["case"]).astype(np.int32)
-
-    return remember(("numbers", _file_version(files[0]), condition, *values), query)
 
 
 @readable()

@@ -28,8 +28,8 @@ from vlprobe.dashboard.state import (
 from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
-from vlprobe.views import bins, caption_bins, crossed
-from vlprobe.views.filter import Filter, parse_corners
+from vlprobe.views import caption_bins, crossed
+from vlprobe.views.filter import LURE, STRENGTH, STRENGTHS, Filter, Slice, lure_bins, parse_corners
 from vlprobe.views.paired_outcomes import bucket
 
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
@@ -142,7 +142,7 @@ def _words_and_tags(about: PageSubject) -> Filter:
     names = caption_bins.names()
     caption = choose("Caption length and rarity", "caption", {"": "Any", **names})
     pictured = _pictured(about)
-    return Filter(
+    return Filter.parse(
         about.model,
         about.kind,
         subtype=subtype,
@@ -164,12 +164,10 @@ def _words_and_tags(about: PageSubject) -> Filter:
 def _bin(about: PageSubject) -> str:
     """A bin of what the model's answers say of the question itself, where they say it."""
     if about.kind == LURED_KIND:
-        names = {f"{bins.LURE}={name}": name for name in bins.lure_bins()}
+        names = {str(Slice(LURE, name)): name for name in lure_bins()}
         return choose("How far shared words mislead", "bin", {"": "Any", **names})
-    if about.kind == STRONG_KIND and bins.STRENGTH in view(
-        views.estimates.slices, about.question_set
-    ):
-        names = {f"{bins.STRENGTH}={name}": value_label(name) for name in bins.STRENGTHS}
+    if about.kind == STRONG_KIND and STRENGTH in view(views.estimates.slices, about.question_set):
+        names = {str(Slice(STRENGTH, name)): value_label(name) for name in STRENGTHS}
         return choose("How strong the lie is", "bin", {"": "Any", **names})
     return ""
 
@@ -266,7 +264,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
     narrowed = (
         ("type", case_filter.subtype and value_label(case_filter.subtype), {"subtype": ""}),
         ("rule", case_filter.rule and value_label(case_filter.rule), {"rule": ""}),
-        ("tag", case_filter.tag.replace("=", ": ", 1), {"tag": ""}),
+        ("tag", case_filter.tag and ": ".join(case_filter.tag), {"tag": None}),
         (
             "words",
             case_filter.contains and f"caption contains “{case_filter.contains}”",
@@ -274,11 +272,15 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         ),
         ("tagged", case_filter.tagged and f"tagged {case_filter.tagged}", {"tagged": ""}),
         ("pair", _pattern_label(case_filter), {"pair": ()}),
-        ("bin", case_filter.bin and _bin_label(case_filter.bin), {"bin": ""}),
-        ("caption", case_filter.caption.partition("=")[2], {"caption": ""}),
-        ("pictured", case_filter.pictured and "with a picture here", {"pictured": ""}),
-        ("crossed", _crossed_label(case_filter), {"crossed": ""}),
-        ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": ""}),
+        ("bin", case_filter.bin and _bin_label(case_filter.bin), {"bin": None}),
+        ("caption", case_filter.caption and case_filter.caption.value, {"caption": None}),
+        ("pictured", case_filter.pictured and "with a picture here", {"pictured": False}),
+        (
+            "crossed",
+            _crossed_label(case_filter.crossed),
+            {"crossed": None},
+        ),
+        ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": False}),
         ("area", case_filter.within and "in the marked area", {"within": ()}),
         ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
     )
@@ -289,14 +291,12 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
     ]
 
 
-def _crossed_label(case_filter: Filter) -> str:
-    kind, _, outcome = case_filter.crossed.partition("=")
-    return SIDES.get(kind, {}).get(outcome, "")
+def _crossed_label(side: Slice | None) -> str:
+    return SIDES[side.name][side.value] if side else ""
 
 
-def _bin_label(name: str) -> str:
-    binned_by, _, value = name.partition("=")
-    return value_label(value) if binned_by == bins.STRENGTH else f"lure {value}"
+def _bin_label(chosen: Slice) -> str:
+    return value_label(chosen.value) if chosen.name == STRENGTH else f"lure {chosen.value}"
 
 
 def _pattern_label(case_filter: Filter) -> str:

@@ -87,7 +87,7 @@ def _rate(stored: PageSubject, case_filter: Filter) -> str:
     """Count the lies of the question set that fool the model; empty if no model can be fooled."""
     counted = dict(counts(stored, case_filter))
     if case_filter.lost_to:  # it names an outcome: the searches that are not lost count as asked
-        counted["all"] = counts(stored, replace(case_filter, lost_to=""))["all"]
+        counted["all"] = counts(stored, replace(case_filter, lost_to=False))["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
     rate = f"{100 * counted['fooled'] / counted['all']:.1f} %"
@@ -146,7 +146,7 @@ def _offer_pictures(stored: PageSubject, case_filter: Filter) -> None:
     """A press to the cases that have their picture here, where only some of the shown have."""
     if case_filter.pictured:
         return
-    n_pictured = n_passing(stored, replace(case_filter, pictured="here"))
+    n_pictured = n_passing(stored, replace(case_filter, pictured=True))
     if n_pictured:
         label = f"Show the {n_pictured:,} with a picture here"
         st.button(label, key="only_pictured", icon=":material/image:", on_click=_only_pictured)

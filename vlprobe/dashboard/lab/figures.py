@@ -24,7 +24,6 @@ from vlprobe.render.html.elements import breakable, column_heads, mark, model_la
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request
 from vlprobe.types import Metric
-from vlprobe.views.bins import LURE, lure_bins
 from vlprobe.views.comparisons import BREAKDOWN
 from vlprobe.views.crossed import OUTCOMES, PICTURES, TEXTS
 from vlprobe.views.figures import (
@@ -37,7 +36,7 @@ from vlprobe.views.figures import (
     published_severity,
     severity_steps,
 )
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import LURE, Filter, Slice, lure_bins
 from vlprobe.views.tradeoff import published_values
 
 GUESSING = "The dotted line is chance. "
@@ -427,7 +426,7 @@ def both_sides(stored: PageSubject) -> None:
                 n_cases, share = by_cell[model, subset, texts, pictures]
                 words = f"{n_cases:,}"
                 if n_cases:
-                    crossed = f"{TEXTS}={texts}"
+                    crossed = Slice(TEXTS, texts)
                     of_cell = Filter(
                         model, PICTURES, subtype=subset, outcome=pictures, crossed=crossed
                     )

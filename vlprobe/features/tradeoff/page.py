@@ -52,8 +52,7 @@ from vlprobe.render.sentences import count_word, every_model, joined, listed
 from vlprobe.render.words import AVERAGED, presentations, value_label
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.types import AS_PAPER, Picture
-from vlprobe.views.bins import STRENGTH, STRENGTHS
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import STRENGTH, STRENGTHS, Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
 
 STYLE = Path(__file__).with_name("page.css")

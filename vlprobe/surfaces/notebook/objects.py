@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -228,7 +228,7 @@ class Results:
             raise InvalidInput(
                 f"There is no condition '{unknown[0]}'. Expected subtype, rule, tag, contains, outcome or sort."
             )
-        case_filter = replace(Filter(model, kind), **conditions)
+        case_filter = Filter.parse(model, kind, **conditions)
         cards, _, total = views.wall.wall(
             self.store, self.question_set, case_filter, size=limit, grouped=False
         )

@@ -5,7 +5,6 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str
     cases, total = _cases(store, question_set, case_filter)
     content = {
         "question_set": question_set.key,
-        "filter": asdict(case_filter),
+        "filter": case_filter.words(),
         "total": total,
         "cases": cases,
     }
