@@ -363,7 +363,7 @@ def test_any_filter_lists_cases_or_says_why_not(filled, **chosen: str):
                 views.cases.failures(
                     filled,
                     views.runs.question_set(filled, key_of(filled)),
-                    views.filter.Filter(model="control:random", **own),
+                    views.filter.Filter.parse(model="control:random", **own),
                 )[1]
                 >= 0
             )
