@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.test_main import call
 from tests.dashboard.test_pages import bodies, open_page, words
-from tests.dashboard.walls import component_values, figure_of, marks_of, values_of, wall
+from tests.dashboard.walls import component_values, figure_of, marks_of, wall
 from tests.surfaces.test_site import PIXEL, tables
 from vlprobe import views
 from vlprobe.render.words import AVERAGED, model_name
@@ -90,9 +90,10 @@ def explore(shown: Callable, store: Store) -> Shares:
 def compare(shown: Callable, store: Store) -> Shares:
     query = {"set": KEY, "kind": "flip", "model": CLIP, "with": f"{EQSIM}|{WEAK}"}
     at = shown(store, "compare", **query, open="measured")
-    for row in values_of(at, "forest")["groups"][0]["rows"]:
-        share, base_share = re.findall(PERCENT, row["label"].rpartition("(")[2])
-        yield from ((row["model"], float(share)), (CLIP, float(base_share)))
+    for (subtype, model), mark in marks_of(figure_of(at, "forest")).items():
+        if not subtype:
+            share, base_share = re.findall(PERCENT, mark["text"].rpartition("(")[2])
+            yield from ((model, float(share)), (CLIP, float(base_share)))
     yield from table_row(bodies(at), "Each model against the baseline")
     beginning = f"<strong>({NAME})</strong> is better than ({NAME}) at <em>Positive rate</em>"
     sentence = f"{beginning}: {PERCENT} against {PERCENT}"

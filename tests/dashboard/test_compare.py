@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import re
 import shutil
 from functools import partial
@@ -13,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import make_tiny
 from tests.dashboard.test_home import come_along  # noqa: F401 (fixture)
 from tests.dashboard.test_pages import bodies, open_page, words
-from tests.dashboard.walls import send_to, values_of
+from tests.dashboard.walls import figure_of, marks_of, select_marks, send_to, values_of
 from tests.views.conftest import (
     MODELS,
     filled,  # noqa: F401 (fixtures)
@@ -63,7 +64,7 @@ def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
     at = open_page(monkeypatch, store, "compare")
     assert "takes two" in at.info[0].value
     assert [link.proto.label for link in at.get("page_link")] == ["Ask another model"]
-    assert not values_of(at, "forest")
+    assert not figure_of(at, "forest")
 
 
 def test_the_heading_is_the_finding(shown, filled: Store, key: str):  # noqa: F811
@@ -77,24 +78,40 @@ def test_the_heading_is_the_finding(shown, filled: Store, key: str):  # noqa: F8
     assert len(re.findall("<h1", bodies(at))) == 1
 
 
+def opened(at: AppTest) -> tuple[str, str]:
+    """The row whose pictures are shown; the plot marks the band of its type."""
+    subtype, model = at.session_state["row_type"], at.session_state["row_model"]
+    styles = " ".join(element.proto.body for element in at.get("html"))
+    (place,) = re.findall(r'st-key-forest .shapelayer path\[data-index="(\d+)"\]', styles)
+    band = figure_of(at, "forest")["layout"]["shapes"][int(place)]
+    assert band["y0"] < marks_of(figure_of(at, "forest"))[subtype, model]["y"] < band["y1"]
+    return subtype, model
+
+
 def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):  # noqa: F811
-    values = values_of(shown(**ALL), "forest")
+    figure = figure_of(shown(**ALL), "forest")
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
-    rows = [row for group in values["groups"] for row in group["rows"]]
-    assert [(row["subtype"], row["model"]) for row in rows] == [
-        (row.subtype, row.model) for row in compared.rows
-    ]
-    for drawn, row in zip(rows, compared.rows, strict=True):
-        assert drawn["clear"] == (row.verdict in ("fewer", "more"))
-        assert (
-            drawn["text"].startswith("tied")
-            or f"{100 * abs(row.difference):.1f} points" in drawn["text"]
-        )
-        low, high = drawn["ends"]
-        assert 0 <= low <= drawn["at"] <= high <= 100
-    assert sum(row["pressed"] for row in rows) == 1
+    marks = marks_of(figure)
+    assert set(marks) == {(row.subtype, row.model) for row in compared.rows}
+    bars = {
+        tuple(values): (trace["error_x"], index)
+        for trace in figure["data"]
+        for index, values in enumerate(trace.get("customdata") or [])
+        if "error_x" in trace
+    }
+    for row in compared.rows:
+        mark = marks[row.subtype, row.model]
+        assert mark["x"] == pytest.approx(100 * row.difference)
+        assert mark["symbol"].endswith("-open") != (row.verdict in ("fewer", "more"))
+        assert f"{row.n_lies:,} lies, {row.n_pictures:,} pictures" in mark["text"]
+        if (row.subtype, row.model) in bars and not math.isnan(row.low):
+            bar, index = bars[row.subtype, row.model]
+            assert mark["x"] + bar["array"][index] == pytest.approx(100 * row.high)
+            assert mark["x"] - bar["arrayminus"][index] == pytest.approx(100 * row.low)
+    heights = {mark: values["y"] for mark, values in marks.items()}
+    assert sorted(heights, key=heights.get) == [(row.subtype, row.model) for row in compared.rows]
 
 
 def test_the_default_models_differ_most_and_the_open_row_and_its_pictures_prove_the_heading(
@@ -106,16 +123,12 @@ def test_the_default_models_differ_most_and_the_open_row_and_its_pictures_prove_
     assert "<h1>Pair-tuned is fooled less often than Tiny CLIP. It counts better.</h1>" in bodies(
         at
     )
-    rows = [row for group in values_of(at, "forest")["groups"] for row in group["rows"]]
-    (pressed,) = [row for row in rows if row["pressed"]]
-    assert (pressed["subtype"], pressed["model"]) == ("number", "demo:eqsim")
+    assert opened(at) == ("number", "demo:eqsim")
     text = words(at)
     assert "133 believed by Tiny CLIP, not by Pair-tuned" in text
     assert "48 believed by Pair-tuned, not by Tiny CLIP" in text
     other = open_page(monkeypatch, come_along, "compare", other="demo:weak")
-    rows = [row for group in values_of(other, "forest")["groups"] for row in group["rows"]]
-    (pressed,) = [row for row in rows if row["pressed"]]
-    assert (pressed["subtype"], pressed["model"]) == ("object", "demo:weak")
+    assert opened(other) == ("object", "demo:weak")
 
 
 def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(
@@ -123,15 +136,14 @@ def test_a_tie_whose_own_interval_leaves_out_0_says_that_it_was_corrected(
     come_along,  # noqa: F811
 ):
     at = open_page(monkeypatch, come_along, "compare")
-    values = values_of(at, "forest")
-    corrected = []
-    for row in (row for group in values["groups"] for row in group["rows"]):
-        low, high = row["ends"]
-        leaves_out_zero = low > values["zero"] or high < values["zero"]
-        assert leaves_out_zero == (row["clear"] or row["uncorrected"]), row["label"]
-        if row["uncorrected"]:
-            assert row["text"] == "tied, corrected"
-            corrected.append((row["subtype"], row["model"]))
+    dashed = [trace for trace in figure_of(at, "forest")["data"] if trace["mode"] == "lines"]
+    ends = [tuple(trace["x"][:2]) for trace in dashed]
+    assert all(low > 0 or high < 0 for low, high in ends) and len(ends) == 1
+    corrected = [
+        row
+        for row, mark in marks_of(figure_of(at, "forest")).items()
+        if "tied, corrected" in mark["text"]
+    ]
     assert corrected == [("color", "demo:weak")]
     assert "Dashed: excludes 0 on its own, but not after the correction." in "".join(
         [*words(at), *(caption.value for caption in at.caption)]
@@ -144,13 +156,10 @@ def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
     key: str,  # noqa: F811
 ):
     at = shown(**ALL)
-    groups = values_of(at, "forest")["groups"]
-    place = next(index for index, group in enumerate(groups) if group["rows"][1]["subtype"])
-    at = send_to(at, "forest", "row", [place, 1])
-    subtype = groups[place]["rows"][1]["subtype"]
+    subtype = next(subtype for subtype, _ in marks_of(figure_of(at, "forest")) if subtype)
+    at = select_marks(at, "forest", (subtype, MODELS[2]))
     assert (one(at, "type"), one(at, "other")) == (subtype, MODELS[2])
-    pressed = values_of(at, "forest")["groups"][place]["rows"]
-    assert [row["pressed"] for row in pressed] == [False, True]
+    assert opened(at) == (subtype, MODELS[2])
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
@@ -168,6 +177,18 @@ def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
             **{name: value.replace("%3A", ":") for name, value in query.items()},
         )
         assert values_of(explored, "wall")["heading"].startswith(f"{count:,} ")
+
+
+def test_the_pickers_of_the_row_do_what_a_click_on_the_plot_does(shown):
+    at = shown(**ALL)
+    types = [subtype for subtype, _ in marks_of(figure_of(at, "forest"))]
+    other = next(subtype for subtype in types if subtype not in ("", opened(at)[0]))
+    at.selectbox(key="row_type").set_value(other).run()
+    assert one(at, "type") == other
+    at.selectbox(key="row_model").set_value(MODELS[2]).run()
+    assert opened(at) == (other, MODELS[2])
+    at.selectbox(key="row_type").set_value("").run()
+    assert opened(at) == ("", MODELS[2]) and at.query_params["type"] in ("", [""])
 
 
 def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
@@ -231,8 +252,8 @@ def test_what_was_chosen_first_is_the_baseline_and_the_others_keep_their_order(s
     at = shown(model=MODELS[2], **{"with": f"{MODELS[1]}|{MODELS[0]}"})
     assert at.selectbox(key="model").value == MODELS[2]
     assert at.multiselect(key="with").value == [MODELS[1], MODELS[0]]
-    rows = values_of(at, "forest")["groups"][0]["rows"]
-    assert [row["model"] for row in rows] == [MODELS[1], MODELS[0]]
+    marks = marks_of(figure_of(at, "forest"))
+    assert marks["", MODELS[1]]["y"] < marks["", MODELS[0]]["y"]
     assert one(at, "with") == f"{MODELS[1]}|{MODELS[0]}"
 
 
@@ -247,7 +268,7 @@ def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):
     assert f"{NAMES[1]} against" not in words(at)
     at.multiselect(key="with").set_value([MODELS[1], MODELS[0]]).run()
     assert one(at, "with") == f"{MODELS[1]}|{MODELS[0]}"
-    title = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]["title"]["text"]
+    title = json.loads(at.get("plotly_chart")[-1].proto.spec)["layout"]["yaxis"]["title"]["text"]
     assert NAMES[1] in title
 
 
@@ -266,7 +287,7 @@ def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
     )
     assert not at.error
     assert at.multiselect(key="with").value == [MODELS[1]]
-    assert "shapes" not in json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]
+    assert "shapes" not in json.loads(at.get("plotly_chart")[-1].proto.spec)["layout"]
     assert "not here: compared with it “y, z”" in at.warning[0].value
 
 
@@ -300,12 +321,12 @@ def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):
     assert one(at, "with") == ""
     assert "Who shall 2 be compared with?" in words(at)
     assert "Choose one to 3 models in the list above" in words(at)
-    assert not values_of(at, "forest")
+    assert not figure_of(at, "forest")
     offered = [button for button in at.button if str(button.key).startswith("offer_")]
     assert [button.label for button in offered] == [NAMES[0], NAMES[2]]
     offered[1].click().run()
     assert at.multiselect(key="with").value == [MODELS[2]]
-    assert NAMES[0] not in [row["name"] for row in values_of(at, "forest")["groups"][0]["rows"]]
+    assert {model for _, model in marks_of(figure_of(at, "forest"))} == {MODELS[2]}
 
 
 def test_a_new_baseline_changes_places_with_the_old_one(shown):

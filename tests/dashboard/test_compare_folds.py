@@ -32,7 +32,7 @@ from vlprobe.storage.store import Store
 
 
 def figure(at: AppTest) -> dict:
-    return json.loads(at.get("plotly_chart")[0].proto.spec)
+    return json.loads(at.get("plotly_chart")[-1].proto.spec)
 
 
 def shown_cases(at: AppTest) -> list[str]:
@@ -48,7 +48,7 @@ def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[
 
 def mark(at: AppTest, box: list | None = None, lasso: list | None = None) -> AppTest:
     """What dragging over the scatter does."""
-    element = at.get("plotly_chart")[0]
+    element = at.get("plotly_chart")[-1]
     states = at._tree.get_widget_states()
     widget = states.widgets.add()
     widget.id = element.proto.id
@@ -109,7 +109,7 @@ def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
 
 def test_folds_are_made_when_they_are_open_and_the_url_says_which(shown):  # noqa: F811
     at = shown(**ALL)
-    assert not at.get("plotly_chart")
+    assert [chart.key for chart in at.get("plotly_chart")] == ["forest"]
     assert "Holm" not in words(at)
     at = shown(**ALL, open="map|details")
     assert len(at.get("plotly_chart")) == 1

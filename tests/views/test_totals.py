@@ -217,16 +217,17 @@ def test_compare_marks_published_totals_where_they_are_on_its_axis(bundled_set):
     rows = totals.of_questions(store, stored, "foil", models[0])
     kind = presentations()["eqben"].kind("foil")
     looks = styles.styles(list(models))
-    values = forest.values(comparison, kind, looks, {}, ("", models[1]), rows)
-    plain = forest.values(comparison, kind, looks, {}, ("", models[1]))
-    assert plain["totals"] is None
-    assert values["ticks"] == plain["ticks"]  # totals do not stretch the frame
-    marks = {mark["label"].partition(":")[0]: mark for mark in values["totals"]["marks"]}
+    figure = forest.forest_figure(comparison, kind, looks, {}, rows)
+    plain = forest.forest_figure(comparison, kind, looks, {})
+    assert all(trace.customdata for trace in plain.data if trace.mode == "markers")
+    assert figure.layout.xaxis.range == plain.layout.xaxis.range  # totals do not stretch the frame
+    (rings,) = [trace for trace in figure.data if trace.name == "published totals (mteb, CC0)"]
+    marks = dict(zip(rings.text, rings.x, strict=True))
+    text = "<b>openai/clip-vit-base-patch32</b><br>fooled by 23.4 %, published total (mteb, CC0)"
     # The total of the same checkpoint is within a tenth of a point of the baseline's zero line.
-    assert abs(marks["openai/clip-vit-base-patch32"]["at"] - values["zero"]) < 0.5
-    assert marks["openai/clip-vit-base-patch32"]["label"] == (
-        "openai/clip-vit-base-patch32: fooled by 23.4 %, published total (mteb, CC0)"
+    assert abs(marks[text]) < 0.1
+    low, high = figure.layout.xaxis.range
+    assert low <= min(rings.x) and max(rings.x) <= high
+    assert figure.layout.yaxis.ticktext[-1] == (
+        f"<b>Published totals</b><br>{len(rings.x)} of 42 in view"
     )
-    places = [mark["at"] for mark in values["totals"]["marks"]]
-    assert places == sorted(places) and places[0] >= 0 and places[-1] <= 100
-    assert f"{len(places)} of 42 models" in values["totals"]["count"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from vlprobe.render.charts.styles import Looks
+from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.marks import mark_values
 from vlprobe.render.numbers import TOO_FEW
@@ -25,7 +25,7 @@ PADDING = 0.05  # of the width, on both sides
 LEAST_WIDTH = 0.01  # of a frame, in shares; all marks may lie on zero
 MOST_TICKS = 8
 LANE = 24  # pixels of a row
-MARGINS = {"l": 134, "r": 88, "t": 66, "b": 72}  # pixels
+MARGINS = {"l": 134, "r": 88, "t": 84, "b": 72}  # pixels
 NO_ARROW = {"showarrow": False}
 TOTALS = "totals"  # the group of published totals; no type of edit has the name
 TOTALS_SOURCE = "mteb, CC0"
@@ -174,53 +174,28 @@ def forest_figure(
     scale = 100 if comparison.unit == "rate" else 1
     lanes = _lanes(comparison, bool(totals))
     for rival in comparison.rivals:
-        rows = [row for row in comparison.rows if row.model == rival.model]
-        heights = [lanes[row.subtype, row.model] for row in rows]
-        color, symbol = looks[rival.model]
-        name = safe(names[rival.model])
-        figure.add_scatter(
-            x=[scale * row.difference for row in rows],
-            y=heights,
-            error_x=arms(
-                [scale * row.difference for row in rows],
-                [math.nan if only_uncorrected(row) else scale * row.low for row in rows],
-                [math.nan if only_uncorrected(row) else scale * row.high for row in rows],
-                color,
-            ),
-            mode="markers",
-            marker={
-                "color": color,
-                "symbol": [symbol if _is_clear(row) else f"{symbol}-open" for row in rows],
-                "size": 12,
-                "line": {"width": 2, "color": color},
-            },
-            name=name,
-            customdata=[[row.subtype, row.model] for row in rows],
-            text=[
-                safe(row_in_full(row, comparison, names, kind)).replace(": ", "<br>", 1)
-                for row in rows
-            ],
-            hovertemplate="%{text}<extra></extra>",
-            unselected={"marker": {"opacity": 1}},
+        of_rival = [row for row in comparison.rows if row.model == rival.model]
+        for is_dashed in (False, True):
+            rows = [row for row in of_rival if only_uncorrected(row) is is_dashed]
+            if rows:
+                heights = [lanes[row.subtype, row.model] for row in rows]
+                texts = [safe(row_in_full(row, comparison, names, kind)) for row in rows]
+                _draw_rows(figure, rows, heights, texts, looks[rival.model], scale, is_dashed)
+                is_first = not is_dashed or len(rows) == len(of_rival)
+                figure.data[-1].update(name=safe(names[rival.model]), showlegend=is_first)
+    for row in comparison.rows:
+        side = limits.beyond(row.difference)
+        text = f"{'‹ ' if side == 'left' else '› ' if side == 'right' else ''}"
+        text += _short(row, comparison.unit)
+        figure.add_annotation(
+            **NO_ARROW,
+            xref="paper",
+            x=1,
+            xanchor="left",
+            xshift=10,
+            y=lanes[row.subtype, row.model],
+            text=f"<b>{text}</b>" if _is_clear(row) else text,
         )
-        dashed = [(row, y) for row, y in zip(rows, heights, strict=True) if only_uncorrected(row)]
-        figure.add_scatter(
-            x=[end for row, _ in dashed for end in (scale * row.low, scale * row.high, None)],
-            y=[end for _, y in dashed for end in (y, y, None)],
-            mode="lines",
-            line={"color": color, "width": 1.8, "dash": "dash"},
-            hoverinfo="skip",
-            showlegend=False,
-            visible=bool(dashed),
-        )
-        for row, y in zip(rows, heights, strict=True):
-            text = _short(row, comparison.unit)
-            side = limits.beyond(row.difference)
-            text = f"{'‹ ' if side == 'left' else '› ' if side == 'right' else ''}{text}"
-            text = f"<b>{text}</b>" if _is_clear(row) else text
-            figure.add_annotation(
-                **NO_ARROW, xref="paper", x=1, xanchor="left", xshift=10, y=y, text=text
-            )
     titles = {
         subtype: f"<b>{wrapped(row_title(subtype, kind), 18)}</b><br>{_count(comparison, subtype, kind)}"
         for subtype in comparison.subtypes
@@ -230,6 +205,47 @@ def forest_figure(
         titles[TOTALS] = f"<b>Published totals</b><br>{n_drawn} of {len(totals)} in view"
     _draw_axes(figure, comparison, limits, names[comparison.baseline.model], lanes, titles)
     return figure
+
+
+def _draw_rows(
+    figure: go.Figure,
+    rows: Sequence[PairedTest],
+    heights: Sequence[float],
+    texts: Sequence[str],
+    look: Look,
+    scale: float,
+    is_dashed: bool,
+) -> None:
+    """Marks of one model with their intervals: error bars, or dashed lines where only the correction makes a tie."""
+    values, lows, highs = (
+        [scale * value for value in ends]
+        for ends in zip(*((row.difference, row.low, row.high) for row in rows), strict=True)
+    )
+    if is_dashed:
+        figure.add_scatter(
+            x=[end for low, high in zip(lows, highs, strict=True) for end in (low, high, None)],
+            y=[end for height in heights for end in (height, height, None)],
+            mode="lines",
+            line={"color": look.color, "width": 1.8, "dash": "dash"},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.add_scatter(
+        x=values,
+        y=list(heights),
+        error_x=None if is_dashed else arms(values, lows, highs, look.color),
+        mode="markers",
+        marker={
+            "color": look.color,
+            "symbol": [look.symbol if _is_clear(row) else f"{look.symbol}-open" for row in rows],
+            "size": 12,
+            "line": {"width": 2, "color": look.color},
+        },
+        customdata=[[row.subtype, row.model] for row in rows],
+        text=[text.replace(": ", "<br>", 1) for text in texts],
+        hovertemplate="%{text}<extra></extra>",
+        unselected={"marker": {"opacity": 1}},
+    )
 
 
 def _short(row: PairedTest, unit: str) -> str:
@@ -254,7 +270,7 @@ def _lanes(comparison: PairedTests, has_totals: bool) -> dict[tuple[str, str], f
             lanes[subtype, model] = top + height / 2 + index - (len(models) - 1) / 2
         top += height
     if has_totals:
-        lanes[TOTALS, ""] = top + 1.4
+        lanes[TOTALS, ""] = top + (max(len(models), 2) + 0.8) / 2
     return lanes
 
 

@@ -10,12 +10,12 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import case_links
-from vlprobe.dashboard.compare.forest import Parting
+from vlprobe.dashboard.compare.forest import Parting, draw_row_picker
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import PageSubject, n_passing, quiet, store, view
 from vlprobe.render import facing
-from vlprobe.render.forest import part_title, rest
+from vlprobe.render.forest import rest
 from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.html.embed import embed
 from vlprobe.render.words import movement_kinds
@@ -42,9 +42,9 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
     kind = contest.kind_presentation
     row = comparison.row(parting.rival, parting.subtype)
     sides = _sides(contest, comparison, parting)
-    title = part_title(parting.subtype, kind)
     with st.container(horizontal=True, vertical_alignment="center", key="parting"):
-        st.html(tag("h2", f"Where they disagree: {title}"), width="content")
+        st.html(tag("h2", "Where they disagree"), width="content")
+        draw_row_picker(contest, comparison, parting)
         st.space("stretch")
         _draw_legend(contest)
     with st.container(key="facing"):

@@ -1,16 +1,17 @@
 """The forest plot: one row per kind of edit and model; a click on a row shows its pictures below."""
 
-import functools
 import math
 from dataclasses import dataclass
 
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.components import component
+from vlprobe.dashboard.chart import selectable_chart, selected
 from vlprobe.dashboard.state import PageSubject, mark_picked, model_name, quiet, view
 from vlprobe.render import forest
 from vlprobe.views.paired_tests import PairedTest, PairedTests
+
+BETWEEN = "|"  # names in a key
 
 
 @dataclass(frozen=True)
@@ -37,38 +38,60 @@ def parting(contest: PageSubject, comparison: PairedTests, proof: PairedTest) ->
 def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest) -> Parting:
     """The plot, with the row open that proves the heading; returns the row whose pictures are shown."""
     open_row = parting(contest, comparison, proof)
-    kind = contest.kind_presentation
-    if not all(math.isnan(row.difference) for row in comparison.rows):
-        values = forest.values(
-            comparison,
-            kind,
-            contest.looks,
-            {model: model_name(model) for model in contest.compared},
-            (open_row.subtype, open_row.rival),
-            view(
-                views.totals.of_questions,
-                contest.question_set,
-                contest.kind,
-                contest.model,
-            ),
-        )
-        component("forest")(
-            key="forest", data=values, on_row_change=functools.partial(_choose, comparison)
-        )
-        quiet(forest.how_to_read(comparison))
+    if all(math.isnan(row.difference) for row in comparison.rows):
+        return open_row
+    kind, baseline = contest.kind_presentation, contest.model
+    totals = view(views.totals.of_questions, contest.question_set, contest.kind, baseline)
+    renamed = {model: model_name(model) for model in contest.compared}
+    selectable_chart(
+        lambda: forest.forest_figure(comparison, kind, contest.looks, renamed, totals),
+        "forest",
+        f"How far each model is from {contest.names[baseline]}, by kind of edit. The pickers below choose a row.",
+        _choose,
+        BETWEEN.join((contest.key, contest.kind, *contest.compared)),
+    )
+    place = comparison.subtypes.index(open_row.subtype)
+    st.html(
+        f'<style>.st-key-forest .shapelayer path[data-index="{place}"] {{ fill: var(--vp-press-tint) !important; '
+        "fill-opacity: 1 !important; }</style>"
+    )
+    quiet(forest.how_to_read(comparison))
     return open_row
 
 
-def _choose(comparison: PairedTests) -> None:
-    """The row that was pressed goes into the URL."""
-    position = st.session_state["forest"].get("row")
-    if not position:
-        return
-    group, index = (int(number) for number in position)
-    subtype = comparison.subtypes[group]
-    row = [row for row in comparison.rows if row.subtype == subtype][index]
+def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Parting) -> None:
+    """Pickers of the row whose pictures are shown: what a click on the plot does, for the keyboard."""
+    kind = contest.kind_presentation
+    st.session_state["row_type"], st.session_state["row_model"] = open_row.subtype, open_row.rival
+
+    def show() -> None:
+        show_row(st.session_state["row_type"], st.session_state["row_model"])
+
+    for label, options, name, key in (
+        ("Kind of change", comparison.subtypes, lambda of: forest.row_title(of, kind), "row_type"),
+        ("Compared with", contest.rivals, contest.names.__getitem__, "row_model"),
+    ):
+        st.selectbox(
+            label,
+            list(options),
+            format_func=name,
+            key=key,
+            on_change=show,
+            label_visibility="collapsed",
+            width=220,
+        )
+
+
+def _choose() -> None:
+    rows, _ = selected("forest")
+    if rows:
+        show_row(str(rows[0][0]), str(rows[0][1]))
+
+
+def show_row(subtype: str, rival: str) -> None:
+    """Write the row whose pictures are shown into the URL."""
     mark_picked()
-    st.query_params["type"] = row.subtype
-    st.query_params["other"] = row.model
+    st.query_params["type"] = subtype
+    st.query_params["other"] = rival
     for name in ("page", "case"):
         st.query_params.pop(name, None)
