@@ -112,12 +112,12 @@ def test_folds_are_made_when_they_are_open_and_the_url_says_which(shown):  # noq
     assert [chart.key for chart in at.get("plotly_chart")] == ["forest"]
     assert "Holm" not in words(at)
     at = shown(**ALL, open="map|details")
-    assert len(at.get("plotly_chart")) == 1
+    assert len(at.get("plotly_chart")) == 2
     assert [button.proto.label for button in at.get("download_button")][-2:] == [
         "Download as CSV",
         "The plot as CSV",
     ]
-    assert shown(**ALL, area=IN_URL).get("plotly_chart")
+    assert len(shown(**ALL, area=IN_URL).get("plotly_chart")) == 2
 
 
 def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
