@@ -152,7 +152,7 @@ def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_p
     compared: Store, key: str
 ):
     question_set = views.runs.question_set(compared, key)
-    first, rest = static(report.report(compared, question_set)).split("<h2>Who was asked</h2>")
+    first, rest = static(report.report(compared, question_set)).split("<h2>Models</h2>")
     assert rest.startswith("<details><summary>")
     articles = first.split("<article>")[1:]
     pictures = [re.findall(r'src="([^"]+)"', article)[0] for article in articles]
@@ -170,7 +170,7 @@ def test_a_report_begins_with_the_verdict_its_shares_and_failures_of_different_p
 def test_a_report_of_one_model_begins_with_its_failures(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
     text = static(report.report(nasty, views.runs.question_set(nasty, key)))
-    first, _ = text.split("<h2>Who was asked</h2>")
+    first, _ = text.split("<h2>Models</h2>")
     assert "<article>" in first
     assert 'aria-label="Verdict"' not in first
 

@@ -254,8 +254,8 @@ def test_the_size_is_said_beforehand_and_nothing_half_written_stays(cache, tmp_p
         ([str(goal), "--max-size", "0.001"], "--max-size"),
         ([str(goal), "--set", "0000"], "0000"),
         ([str(goal), "--set", ""], "Error"),
-        ([str(cache)], "there already"),
-        ([str(tmp_path / "no" / "site")], "is no folder"),
+        ([str(cache)], "already exists"),
+        ([str(tmp_path / "no" / "site")], "is not a folder"),
     ):
         answer = call(cache, "site", *words, "--cases", "1", code=1)
         assert line in answer.stderr.splitlines()[-1] and "Traceback" not in answer.output

@@ -215,7 +215,7 @@ def test_what_results_have_not_is_one_line(asked: Results, tmp_path: Path):
         vlprobe.results(cache=tmp_path)
     with pytest.raises(NotFound, match="Did you mean 'flip'"):
         asked.failures(kind="flips")
-    with pytest.raises(InvalidInput, match="no condition 'colour'"):
+    with pytest.raises(InvalidInput, match="Unknown condition 'colour'"):
         asked.failures(colour="red")
     with pytest.raises(NotFound, match="No metric named"):
         asked.value("positiv")

@@ -66,7 +66,7 @@ class Callback:
         strict: bool = False,
     ) -> None:
         if every < 1:
-            raise InvalidInput(f"A probe every {every} steps cannot be. Expected 1 or more.")
+            raise InvalidInput(f"`every` must be at least 1 (got {every}).")
         if not name or any(char in name for char in ":@\n"):
             raise InvalidInput(f"'{name}' cannot name a training. Expected no colon and no @.")
         self.module, self.every, self.name, self.cache = module, every, name, cache

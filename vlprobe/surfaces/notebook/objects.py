@@ -226,7 +226,7 @@ class Results:
         unknown = sorted(set(conditions) - set(CONDITIONS))
         if unknown:
             raise InvalidInput(
-                f"There is no condition '{unknown[0]}'. Expected subtype, rule, tag, contains, outcome or sort."
+                f"Unknown condition '{unknown[0]}'. Expected subtype, rule, tag, contains, outcome or sort."
             )
         case_filter = Filter.parse(model, kind, **conditions)
         cards, _, total = views.wall.wall(

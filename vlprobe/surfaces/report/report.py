@@ -171,10 +171,10 @@ def _models(about: Subject) -> list[htpy.Node]:
         note = htpy.td(".vp-metric")[run.note or "-"]
         rows.append(htpy.tr[htpy.th(scope="row")[label], (htpy.td[cell] for cell in cells), note])
     return [
-        htpy.h2["Who was asked"],
+        htpy.h2["Models"],
         htpy.details[
-            htpy.summary[f"{counted(len(rows), 'model')}, and what their checks say"],
-            _table("Models", ["Model", "Answered", "Took", "Run", "What to know"], rows),
+            htpy.summary[f"{counted(len(rows), 'model')}, and the results of their checks"],
+            _table("Models", ["Model", "Finished", "Time", "Run", "Note"], rows),
         ],
     ]
 
@@ -204,7 +204,7 @@ def _numbers(about: Subject) -> list[htpy.Node]:
 
 
 def _by_type(about: Subject) -> list[htpy.Node]:
-    """The main metrics by type of case: a row a type, a column a model."""
+    """The main metrics by type of case: one row per type, one column per model."""
     estimates = views.estimates.estimates(about.store, about.question_set, "subtype")
     by_metric: dict[str, dict[str, dict[str, EstimateRow]]] = {}
     for row in records(EstimateRow, estimates):
@@ -261,7 +261,7 @@ def _annotated(about: Subject) -> list[htpy.Node]:
     )
     limit = f" Here: the latest {NOTED}." if len(stored.current) > NOTED else ""
     return [
-        htpy.h2["What people noted"],
+        htpy.h2["Tags and notes"],
         remark(f"{counted(len(stored.current), 'case')} with tags or a note.{limit}"),
         stored.damaged and remark(f"Damaged, and left out: {'; '.join(stored.damaged)}."),
         htpy.div(".vp-grid")[
@@ -319,7 +319,7 @@ def _reproduction(about: Subject) -> list[htpy.Node]:
         for name, digest in digests.items()
     ]
     return [
-        htpy.h2["The same again"],
+        htpy.h2["Reproduce"],
         commands("\n".join(shlex.join(["vlprobe", *call]) for call in calls)),
         remark(f"Metrics: {', '.join(run['metrics'])}; probe version {run['probe_version']}."),
         _table("Keys", ["What", "Key or digest"], rows),

@@ -151,7 +151,7 @@ def _about(about: Subject, label: str) -> Values:
     if published := published_text(about.question_set.runs):
         notes.append(published)
     if about.credits:
-        notes.append("Licences and sources of pictures stand with each case in Explore.")
+        notes.append("Explore has the licenses and sources of pictures with each case.")
     return {
         "key": about.key,
         "label": label,
@@ -172,11 +172,11 @@ def check_output(output: Path) -> None:
     """Raise InvalidInput if the target already exists, or no folder can hold the site."""
     if os.path.lexists(output):
         raise InvalidInput(
-            f"'{output}' is there already, and a site replaces nothing. Remove it or choose another place."
+            f"'{output}' already exists, and a site overwrites nothing. Remove it or choose another place."
         )
     if not output.absolute().parent.is_dir():
         raise InvalidInput(
-            f"'{output.absolute().parent}' is no folder. Make it, or choose another place for the site."
+            f"'{output.absolute().parent}' is not a folder. Create it, or choose another place for the site."
         )
 
 

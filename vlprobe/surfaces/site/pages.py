@@ -171,7 +171,7 @@ def table(name: str, values: Mapping[str, object] | Sequence[str]) -> str:
 
 
 def packed(values: Mapping[str, object] | Sequence[str]) -> str | Sequence[str]:
-    """Values as compressed JSON in base64: a fifth of the size. Pictures stay as they are."""
+    """Values as compressed JSON in base64: a fifth of the size. Lists of pictures do not change."""
     if not isinstance(values, Mapping):
         return values
     return base64.b64encode(gzip.compress(json_text(values).encode(), mtime=0)).decode()

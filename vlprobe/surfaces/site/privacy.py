@@ -20,13 +20,13 @@ def bare(text: str) -> str:
 
 
 class Privacy:
-    """Takes folders of this machine out of all texts.
+    """Removes folders of this machine from all texts.
 
     Args:
-        roots: Where results lie.
-        names: Of models and datasets.
-        folders: Where pictures lie.
-        tells_all: Whether somebody said that they may go out.
+        roots: Folders of results.
+        names: Names of models and datasets.
+        folders: Folders of pictures.
+        tells_all: Whether the user allowed their publication.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The pictures of a site: each once, as small copies in scripts of a bounded size, by short keys.
 
-What vlprobe drew goes out, and bundled photographs with their credit; all others only where somebody
-says that they may.
+Drawings of vlprobe are published, and bundled photographs with their credits; all others only if the user
+allows it.
 """
 
 from collections.abc import Iterable, Sequence
