@@ -110,7 +110,7 @@ def test_a_probe_that_fails_is_a_warning_or_ends_the_training(tmp_path: Path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"every": 0}, "every 0 steps"),
+        ({"every": 0}, "at least 1"),
         ({"name": "a:b"}, "cannot name a training"),
         ({"encode_image": None}, ""),
     ],
