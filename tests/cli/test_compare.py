@@ -181,7 +181,7 @@ def test_a_gate_is_open_only_while_the_interval_reaches_into_what_is_allowed(cac
     allowed = max(low, 0) + 1e-6
     assert "open" in gate(cache, f"positive_rate={allowed}", code=0).stderr
     strict = gate(cache, f"positive_rate={allowed}", code=1, options=("--strict",))
-    assert strict.stdout.count("\n") == 1 and "promised" in strict.stdout
+    assert strict.stdout.count("\n") == 1 and "allowed" in strict.stdout
     assert (
         "kept" in gate(cache, f"positive_rate={high + 1e-6}", code=0, options=("--strict",)).stderr
     )

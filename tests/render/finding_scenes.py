@@ -614,7 +614,7 @@ RANKINGS = {
     "unknown between": (
         held_against(FOUR, unknown="BC"),
         "Pair-tuned is fooled least. Half-trained is fooled most. "
-        "Of the two between, not all can be told apart.",
+        "Of the two between, not all differ clearly.",
     ),
     "two, clear": (held_against(FOUR[:2]), "Pair-tuned is fooled less often than Tiny CLIP."),
     "two, tied": (held_against(FOUR[:2], tied="AB"), "Pair-tuned and Tiny CLIP are tied."),
@@ -633,7 +633,7 @@ RANKINGS = {
     ),
     "controls alone": (
         held_against([contestant(CONTROL, 0.5)]),
-        "Only controls were asked: they are meant to fail.",
+        "There are only controls here: they are meant to fail.",
     ),
     "one that failed its checks is never the best": (
         held_against([contestant(B, 0.01, is_unfit=True), FOUR[1], FOUR[3]]),
@@ -662,9 +662,9 @@ RANKINGS = {
     ),
 }
 REMARKS = {  # of a ranking, in the notes of a speaker
-    "all tied": "Nobody is clearly better than Pair-tuned, Tiny CLIP and 2 others.",
-    "a worst one alone": "Nobody is clearly better than Pair-tuned, Tiny CLIP and Tiny SigLIP.",
-    "no best one": "Nobody is clearly better than Pair-tuned and Tiny CLIP.",
+    "all tied": "No model is clearly better than Pair-tuned, Tiny CLIP and 2 others.",
+    "a worst one alone": "No model is clearly better than Pair-tuned, Tiny CLIP and Tiny SigLIP.",
+    "no best one": "No model is clearly better than Pair-tuned and Tiny CLIP.",
 }
 
 

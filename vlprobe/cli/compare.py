@@ -24,6 +24,7 @@ from vlprobe.cli.output import (
 from vlprobe.errors import InvalidInput
 
 MOST = 4  # runs in one comparison, as on the page Compare
+LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high", "base", "value")
 
 
 @click.command()
@@ -71,6 +72,7 @@ def compare(
     from vlprobe.render.model_lookup import find_model
     from vlprobe.render.words import presentations
     from vlprobe.storage import display_names
+    from vlprobe.views.paired_tests import compare_metrics, compare_models
 
     if len(names) > MOST:
         raise InvalidInput(f"{len(names)} runs are too many to compare. Name two to {MOST}.")
@@ -78,9 +80,7 @@ def compare(
     names = [find_model(store, name) for name in names]
     question_set = views.selection.select(store, names, [probe] if probe else None)
     kind = views.kinds.choose_kind(store, question_set, kind)
-    comparison = views.paired_tests.compare_models(
-        store, question_set, question_set.models, kind, unit
-    )
+    comparison = compare_models(store, question_set, question_set.models, kind, unit)
     finding = verdict(
         comparison, presentations()[question_set.probe].kind(kind), display_names.read(store)
     )
@@ -88,23 +88,10 @@ def compare(
     if rows == "edit":
         table = comparison.table().replace({"subtype": {"": "all"}})
     else:
-        table = views.paired_tests.compare_metrics(
-            store, question_set, question_set.models, averaging, unit
-        )
+        table = compare_metrics(store, question_set, question_set.models, averaging, unit)
     if how in ("table", "markdown"):
-        order = [
-            "metric",
-            "subtype",
-            "model",
-            "verdict",
-            "difference",
-            "low",
-            "high",
-            "base",
-            "value",
-        ]
-        columns = list(dict.fromkeys([*(name for name in order if name in table), *table]))
-        table = table.loc[:, columns]
+        leading = [name for name in LEADING if name in table]
+        table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]
     print_metrics(table, how)
     print_notes(question_set.runs)
 

@@ -160,7 +160,7 @@ class _Comparison:
         behind = self.having("more") if base.may_win else []
         name = self.names[base.model]
         if not tied and not behind:
-            return f"Nobody here is known to be better than {name}.", [], self.row(self.rivals[0])
+            return f"No model here is known to be better than {name}.", [], self.row(self.rivals[0])
         if not tied:
             return self.better([base], behind)
         row = self.row(tied[0])
@@ -272,7 +272,7 @@ class _Comparison:
         return f"{', '.join(figures)}."
 
     def detail(self, heading: str, winners: Sequence[ModelShare]) -> str:
-        """Shares, types of edit on which two models are tied, rivals that the heading omits, and unfit models."""
+        """Shares, types of edit on which two models are tied, rivals that the heading omits, and failed checks."""
         lines = [self.shares(winners)]
         if len(winners) == 1:
             losers = self.having("more") if winners[0] is self.base else [self.base]
@@ -375,7 +375,7 @@ def ranking(tests: PairedTests, names: Mapping[str, str]) -> str:
     fit = [each.model for each in tests.fit if not math.isnan(each.share)]
     if not fit:
         if all(each.is_control for each in tests.contestants):
-            return "Only controls were asked: they are meant to fail."
+            return "There are only controls here: they are meant to fail."
         if tests.fit:
             return "Nothing is known of any model."
         return "No model here passed its checks, so none is called better."
@@ -414,7 +414,7 @@ def _rest_of_ranking(tests: PairedTests, rest: Sequence[str]) -> str:
         return f"The other {count} are tied." if best or worst else f"All {count} are tied."
     if best and worst:
         are_clear = verdicts <= {"fewer", "more"}
-        return "" if are_clear else f"Of the {count} between, not all can be told apart."
+        return "" if are_clear else f"Of the {count} between, not all differ clearly."
     if best:
         return "" if tests.is_movement else "Who is fooled most is not clear."
     return "No model is clearly the best."
@@ -426,7 +426,7 @@ def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
     """
     models = [] if len(tests.fit) < 3 or tests.best else tests.unbeaten
     ahead = listed([names[model] for model in models])
-    return f"Nobody is clearly better than {ahead}." if ahead else ""
+    return f"No model is clearly better than {ahead}." if ahead else ""
 
 
 def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:

@@ -48,10 +48,12 @@ class Promise:
         """One line."""
         if self.outcome == "unknown":
             reason = "" if math.isnan(self.drop) else f" on fewer than {FEWEST_ITEMS} pictures"
-            return f"{self.metric}: unknown{reason}; promised to get worse by at most {self.max_drop:g}"
+            return (
+                f"{self.metric}: unknown{reason}; allowed to get worse by at most {self.max_drop:g}"
+            )
         return (
             f"{self.metric}: {self.outcome}; worse by {self.drop:.4f} ({self.low:.4f} to {self.high:.4f}) on "
-            f"{self.n_items:,} items, from {self.base:.4f} to {self.value:.4f}; promised: at most {self.max_drop:g}"
+            f"{self.n_items:,} items, from {self.base:.4f} to {self.value:.4f}; allowed: at most {self.max_drop:g}"
         )
 
 

@@ -121,11 +121,9 @@ def showcases(
         strength = np.count_nonzero(margins <= 0, axis=0)
         is_shown = strength > 0
         is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
-        if is_suspect.any():
-            own_margins = views_cases.margins_of(store, question_set.run(model).key, numbers)
-            n_wrong = (own_margins < 0).astype(int) + (own_margins <= 0)  # 1: in one of two orders
-            strength = strength + n_wrong * len(models)
-            is_shown &= ~is_suspect if (is_shown & ~is_suspect).any() else True
+        own_margins = views_cases.margins_of(store, question_set.run(model).key, numbers)
+        strength = strength + len(models) * views_suspects.clear_failures(is_suspect, own_margins)
+        is_shown &= ~is_suspect if (is_shown & ~is_suspect).any() else True
     is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
     if is_pictured is not None and (is_shown & is_pictured).any():
         is_shown = is_shown & is_pictured

@@ -123,7 +123,7 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
     table = pd.DataFrame(
         {
             "number": numbers,
-            "leads": np.where(is_suspect.any(), (margins[0] < 0) + 1.0 * (margins[0] <= 0), 0.0),
+            "leads": views_suspects.clear_failures(is_suspect, margins[0]),
             "n_fooled": n_fooled,
             "margin": relative.mean(axis=0),
             "picture": views_rows.picture_codes(store, question_set.key)[numbers],

@@ -148,6 +148,21 @@ def are_suspect(
     return np.isin(numbers, every[n_rejecting >= threshold])
 
 
+def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """Rank cases by how clearly they fool a model, so that talks and Home begin with its own failures.
+
+    Only published questions have labels that strong models reject; of other questions, all cases are equal.
+
+    Args:
+        is_suspect: bool of shape (n,), as `are_suspect` returns it.
+        margins: The model's margin of each case; NaN is not answered.
+
+    Returns:
+        int of shape (n,): 2 where the wrong side wins, 1 where the sides tie (of two answers, one is wrong), else 0.
+    """
+    return ((margins < 0).astype(int) + (margins <= 0)) * bool(is_suspect.any())
+
+
 def _rejections(
     margins: np.ndarray, runs: Sequence[RunRow], least_accuracy: float
 ) -> tuple[np.ndarray, int]:
