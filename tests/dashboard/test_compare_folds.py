@@ -26,7 +26,7 @@ from tests.views.conftest import (
 from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
 from vlprobe import views
 from vlprobe.dashboard.compare import case_map, sentence
-from vlprobe.render import charts, numbers
+from vlprobe.render import numbers
 from vlprobe.render.html import compare
 from vlprobe.storage.store import Store
 
@@ -66,15 +66,15 @@ def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str): 
         filled, views.runs.question_set(filled, key), MODELS, average, unit
     ).itertuples():
         own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
-        size = f"{charts.compare.signed(row.difference, own)} ({charts.compare.between(row.low, row.high, own)})"
+        size = f"{numbers.signed(row.difference, own)} ({numbers.between(row.low, row.high, own)})"
         told = f"{numbers.number(row.value, own)} {compare.WORDS[row.verdict]}{size}"
-        assert told + charts.compare.chance(row.p_holm) in text
+        assert told + numbers.chance(row.p_holm) in text
     compared = views.paired_tests.compare_models(
         filled, views.runs.question_set(filled, key), MODELS, "flip"
     )
     for row in compared.rows:
-        assert charts.compare.chance(row.p_holm) in text
-        assert charts.compare.signed(row.difference, "rate") in text
+        assert numbers.chance(row.p_holm) in text
+        assert numbers.signed(row.difference, "rate") in text
 
 
 def test_every_number_says_its_unit_direction_chance_meaning_and_source(shown, filled: Store):  # noqa: F811
@@ -139,7 +139,7 @@ def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, ke
     assert f"{row.only_base} cases fool only {NAMES[0]}" in text
     assert f"{row.only_model} only {NAMES[1]}" in text
     assert f"{row.both} both and {row.neither} neither" in text
-    assert f"{charts.compare.chance(row.p)} for this comparison without correction" in text
+    assert f"{numbers.chance(row.p)} for this comparison without correction" in text
     assert len(points) == total
     assert f"Drawn: {len(points)}" not in text
 

@@ -15,8 +15,7 @@ from tests.dashboard.test_pages import words
 from tests.views.believed_scenes import scene
 from vlprobe import views
 from vlprobe.dashboard.compare.case_map import corners
-from vlprobe.dashboard.compare.measured import parted_in_words
-from vlprobe.render import charts
+from vlprobe.render import charts, findings, numbers
 from vlprobe.render.html import compare
 
 
@@ -98,7 +97,7 @@ def test_a_sentence_names_the_better_one_first_and_escapes_names(given: dict, to
 @example(0.05)
 @example(0.0996)
 def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: float):
-    text = charts.compare.chance(p)
+    text = numbers.chance(p)
     sign, value = re.fullmatch(r"p ([=<]) (1|\.\d+)", text).groups()
     assert (float(value) < 0.05 or (sign, value) == ("<", ".05")) == (p < 0.05)
     assert float(value) == pytest.approx(p, abs=0.0051)
@@ -119,7 +118,7 @@ def test_who_is_fooled_more_often_is_told_against_the_other_model(
     cases = {("", "xx"): 1, ("", "xo"): only_first, ("", "ox"): only_second, ("", "oo"): 80}
     tests = scene(cases, ("one", "two"))
     tests = replace(tests, rows=(replace(tests.rows[0], p=p),))
-    sentence = parted_in_words(tests, "two", {"one": "m_one", "two": "two"})
+    sentence = findings.split(tests, "two", {"one": "m_one", "two": "two"})
     assert (
         f"{only_first} cases fool only m_one, {only_second} only two, 1 both and 80 neither."
         in sentence

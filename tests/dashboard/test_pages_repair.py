@@ -139,10 +139,10 @@ def test_the_table_and_the_words_have_the_numbers_of_the_views(
     for row in moves.itertuples():
         unit = numbers.unit_of(known[row.metric], "spread")
         size, around = (
-            charts.compare.signed(row.difference, unit),
-            charts.compare.between(row.low, row.high, unit),
+            numbers.signed(row.difference, unit),
+            numbers.between(row.low, row.high, unit),
         )
-        assert f"{size} {row.verdict}{around} · {charts.compare.chance(row.p_holm)}" in text
+        assert f"{size} {row.verdict}{around} · {numbers.chance(row.p_holm)}" in text
     for row in views.repair.repair_levels(filled, MODELS, dashboard_repair.NUMBERS).itertuples():
         unit = numbers.unit_of(known[row.metric], "spread")
         assert numbers.number(row.value, unit) + numbers.interval(row.low, row.high, unit) in text
@@ -282,7 +282,7 @@ def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, b
     )
     for row in table.itertuples():
         unit = numbers.unit_of(views.runs.metrics("lgip")[row.metric], "spread")
-        told = [charts.compare.signed(one, unit) for one in (*row.differences, row.mean)]
+        told = [numbers.signed(one, unit) for one in (*row.differences, row.mean)]
         assert "".join(told) in words(at)
     monkeypatch.setattr(dashboard_repair, "_other_seeds", lambda _: [("demo:weak", "demo:sigmoid")])
     at.run().button(key="ask_seeds").click().run()

@@ -22,7 +22,7 @@ from tests.views.believed_scenes import LIES, cases, counts_of, run_row, scene
 from tests.views.test_believed import check_by_second_route
 from vlprobe import registry
 from vlprobe.metrics import estimate
-from vlprobe.render import charts, findings
+from vlprobe.render import findings, numbers
 from vlprobe.render.findings import verdict
 from vlprobe.render.sentences import END_ISOLATE, ISOLATE, sentence_names
 from vlprobe.types.presentation import KindPresentation
@@ -152,8 +152,8 @@ def test_a_name_can_be_anything(name: str):
 def test_a_p_is_never_rounded_onto_the_limit():
     row = compared("just below the limit").rows[0]
     assert row.p_holm < 0.05
-    assert charts.compare.chance(0.0499) == "p = .0499"
-    assert float(charts.compare.chance(row.p_holm).partition("= ")[2]) < 0.05
+    assert numbers.chance(0.0499) == "p = .0499"
+    assert float(numbers.chance(row.p_holm).partition("= ")[2]) < 0.05
 
 
 NAMES = {

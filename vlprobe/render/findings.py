@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.registry import is_control
-from vlprobe.render.numbers import number
+from vlprobe.render.numbers import chance, number
 from vlprobe.render.sentences import (
     MOST_NAMES,
     common,
@@ -25,7 +25,7 @@ from vlprobe.render.sentences import (
     share,
 )
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.paired_tests import Leader, ModelShare, PairedTest, PairedTests
+from vlprobe.views.paired_tests import SIGNIFICANCE, Leader, ModelShare, PairedTest, PairedTests
 from vlprobe.views.records import PointRow
 
 MOST_SKILLS = 3  # types of edit, or tied models, that are named one by one
@@ -360,6 +360,32 @@ def _be(models: Sequence[ModelShare]) -> str:
 def _wrong(kind: KindPresentation) -> str:
     """What fools models in a kind of case; "lies" are for Home, the quiz and slides."""
     return "wrong captions" if kind.lies == "lies" else kind.lies
+
+
+def split(tests: PairedTests, rival: str, names: Mapping[str, str]) -> str:
+    """Compute how often only one of the two is fooled, and whether that may be chance."""
+    row, baseline = tests.row(rival), tests.baseline.model
+    if math.isnan(row.p):
+        return ""
+    better, worse = (baseline, rival) if row.difference > 0 else (rival, baseline)
+    result = (
+        f"{names[worse]} is fooled more often than {names[better]}, by more than chance explains"
+    )
+    if row.p >= SIGNIFICANCE:
+        result = "These are tied: a split as uneven may be chance"
+    ties = [
+        f"{names[each.model]} {each.n_tied:,}"
+        for each in tests.contestants
+        if each.n_tied and each.model in (baseline, rival)
+    ]
+    remarks = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
+    if unknown := tests.n_cases - row.n_lies:
+        remarks += f" Unknown, and in none of these counts: {unknown:,}."
+    return (
+        f"{row.only_base:,} cases fool only {names[baseline]}, {row.only_model:,} only {names[rival]}, "
+        f"{row.both:,} both and {row.neither:,} neither. {result} ({chance(row.p)} for this comparison "
+        f"without correction).{remarks}"
+    )
 
 
 # Rankings: every pair of models, corrected together.

@@ -1,9 +1,10 @@
-"""Numbers as a person reads them: values, intervals, units."""
+"""Numbers as a person reads them: values, intervals, units, differences, p-values."""
 
 import math
 
 from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.types import Metric
+from vlprobe.views.paired_tests import SIGNIFICANCE
 
 TOO_FEW = f"fewer than {FEWEST_ITEMS} pictures"  # why a known value has no interval
 WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
@@ -50,3 +51,58 @@ def with_interval(value: float, low: float, high: float, unit: str) -> str:
     if math.isnan(value):
         return "-"
     return f"{number(value, unit)} ({interval(low, high, unit) or f'-, {TOO_FEW}'})"
+
+
+def signed(value: float, unit: str) -> str:
+    """A difference as people read it: rates in points, and always with its sign.
+
+    >>> signed(0.038, "rate"), signed(-0.0012, "cosine"), signed(math.nan, "rate")
+    ('+3.8 points', '-0.0012', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    text = _unsigned_zero(number(value, unit).removesuffix(" %"))
+    return ("" if text.startswith("-") else "+") + text + (" points" if unit == "rate" else "")
+
+
+def between(low: float, high: float, unit: str) -> str:
+    """The interval of a difference, without the name of its unit; empty where it is unknown.
+
+    >>> between(0.021, 0.055, "rate"), between(-0.00001, 0.01, "cosine")
+    ('2.1 to 5.5', '0.0000 to 0.0100')
+    """
+    return " to ".join(
+        map(_unsigned_zero, interval(low, high, unit).removesuffix(" %").split(" to "))
+    )
+
+
+def _unsigned_zero(text: str) -> str:
+    """A number that is written as zero has no sign."""
+    return text if text.strip("-0.") else text.removeprefix("-")
+
+
+def chance(p: float) -> str:
+    """A p-value with two or three decimals; more where rounding would move it over SIGNIFICANCE.
+
+    >>> chance(0.00005), chance(0.0312), chance(0.62), chance(1.0)
+    ('p < .001', 'p = .031', 'p = .62', 'p = 1')
+    >>> chance(0.0499), chance(0.04999999), chance(0.05)
+    ('p = .0499', 'p < .05', 'p = .050')
+    """
+    if math.isnan(p):
+        return "p unknown"
+    if p < 0.001:
+        return "p < .001"
+    written = (
+        f"{p:.2f}"
+        if p >= 0.1
+        else next((text for text in (f"{p:.3f}", f"{p:.4f}") if _same_side(text, p)), "")
+    )
+    if not written:
+        return f"p < {SIGNIFICANCE:g}".replace("0.", ".")
+    return f"p = {written.removeprefix('0')}" if p < 0.995 else "p = 1"
+
+
+def _same_side(written: str, p: float) -> bool:
+    """Return whether a rounded p-value leads to the same verdict as the p-value itself."""
+    return (float(written) < SIGNIFICANCE) == (p < SIGNIFICANCE)

@@ -3,8 +3,6 @@ and p, and the question set.
 """
 
 import functools
-import math
-from collections.abc import Mapping
 
 import streamlit as st
 
@@ -12,12 +10,12 @@ from vlprobe import views
 from vlprobe.dashboard import frame, tables
 from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.state import PageSubject, quiet, store, view
-from vlprobe.render import charts
+from vlprobe.render.findings import split
 from vlprobe.render.html import compare
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.surfaces.report.selection import defused
 from vlprobe.types import AS_PAPER, POOLED
-from vlprobe.views.paired_tests import SIGNIFICANCE, PairedTests
+from vlprobe.views.paired_tests import PairedTests
 
 MEASURED = (
     "Each wrong caption counts once in the plot above; a model's share is of those that both models answered. "
@@ -49,7 +47,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, rival: str) -> 
     quiet(MEASURED)
     st.html(compare.rows_table(comparison, contest.names))
     if contest.kind not in movement_kinds():
-        quiet(parted_in_words(comparison, rival, contest.names))
+        quiet(split(comparison, rival, contest.names))
     table = view(
         views.paired_tests.compare_metrics, contest.question_set, contest.compared, averaging, unit
     )
@@ -68,32 +66,6 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, rival: str) -> 
     quiet(compare.how_to_read(table))
     if unknown:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unknown)}.")
-
-
-def parted_in_words(comparison: PairedTests, rival: str, names: Mapping[str, str]) -> str:
-    """Compute how often only one of the two is fooled, and whether that may be chance."""
-    row, baseline = comparison.row(rival), comparison.baseline.model
-    if math.isnan(row.p):
-        return ""
-    better, worse = (baseline, rival) if row.difference > 0 else (rival, baseline)
-    split = (
-        f"{names[worse]} is fooled more often than {names[better]}, by more than chance explains"
-    )
-    if row.p >= SIGNIFICANCE:
-        split = "These are tied: a split as uneven may be chance"
-    ties = [
-        f"{names[each.model]} {each.n_tied:,}"
-        for each in comparison.contestants
-        if each.n_tied and each.model in (baseline, rival)
-    ]
-    remarks = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
-    if unknown := comparison.n_cases - row.n_lies:
-        remarks += f" Unknown, and in none of these counts: {unknown:,}."
-    return (
-        f"{row.only_base:,} cases fool only {names[baseline]}, {row.only_model:,} only {names[rival]}, "
-        f"{row.both:,} both and {row.neither:,} neither. {split} ({charts.compare.chance(row.p)} for this comparison "
-        f"without correction).{remarks}"
-    )
 
 
 def _draw_downloads(contest: PageSubject, comparison: PairedTests) -> None:

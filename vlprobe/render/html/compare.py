@@ -10,11 +10,10 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from vlprobe.render.charts.compare import between, chance, signed
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import column_heads, mark, metric_row, model_label, table, tag
 from vlprobe.render.html.tables import explained
-from vlprobe.render.numbers import TOO_FEW, number, unit_of
+from vlprobe.render.numbers import TOO_FEW, between, chance, number, signed, unit_of
 from vlprobe.render.words import INTERVALS, value_label
 from vlprobe.types import Metric
 from vlprobe.views.paired_tests import PairedTests

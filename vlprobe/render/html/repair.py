@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vlprobe.render.charts.compare import between, chance, signed
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.compare import CSS, WORDS
 from vlprobe.render.html.elements import breakable, column_heads, mark, metric_row, table, tag
 from vlprobe.render.html.tables import explained
-from vlprobe.render.numbers import TOO_FEW, interval, number, unit_of
+from vlprobe.render.numbers import TOO_FEW, between, chance, interval, number, signed, unit_of
 from vlprobe.types import Metric
 from vlprobe.views.records import LevelRow, MoveRow, SeedsRow, records
 
