@@ -77,7 +77,7 @@ def root(tmp_path: Path, auditing: None, monkeypatch: pytest.MonkeyPatch) -> Ite
 
     At the end nothing in these two was opened, and nothing of them was listed.
     """
-    from vlprobe.models import demo
+    from tests.demo_folder import export_local_dir
     from vlprobe.models.demo_weights import FOLDER
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -88,7 +88,7 @@ def root(tmp_path: Path, auditing: None, monkeypatch: pytest.MonkeyPatch) -> Ite
     (tmp_path / "open" / "link").symlink_to(tmp_path / "closed")
     (tmp_path / "open" / "link.safetensors").symlink_to(tmp_path / "closed" / "weights.safetensors")
     (tmp_path / "open" / "circle").symlink_to(tmp_path / "open" / "circle")
-    demo.export_local_dir("demo:weak", tmp_path / "open" / "model")
+    export_local_dir("demo:weak", tmp_path / "open" / "model")
     monkeypatch.chdir(tmp_path / "open")
     AUDIT.update(folders=(str(tmp_path / "closed"), str(tmp_path / "open@closed")), opened=[])
     yield tmp_path

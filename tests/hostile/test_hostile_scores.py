@@ -9,7 +9,7 @@ import pytest
 from tests.hostile.files import Trap, archive, header, lines, parquet, refused, saved
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.models import score_file, score_table
+from vlprobe.models import score_table
 from vlprobe.models.from_files import arrays, tables
 
 GOOD = {"label": "a_c0_i0", "score": 0.5}
@@ -110,7 +110,7 @@ def test_a_name_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
 
 def test_a_file_of_more_than_is_read_is_refused_before_it_is(tmp_path: Path, monkeypatch):
     for name, limit in (("a.csv", "MAX_TEXT_BYTES"), ("a.npy", "MAX_BYTES")):
-        monkeypatch.setattr(score_file, limit, 10 << 20)
+        monkeypatch.setattr(arrays, limit, 10 << 20)
         with (tmp_path / name).open("wb") as handle:
             handle.truncate((10 << 20) + 1)
         with pytest.raises(InvalidInput, match=r"has 10 MiB\. Expected at most 10 MiB"):

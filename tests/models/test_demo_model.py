@@ -6,6 +6,7 @@ import open_clip
 import pytest
 import torch
 
+from tests.demo_folder import export_local_dir
 from vlprobe.datasets.world.captions import TEMPLATES, captions
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import distinct
@@ -96,7 +97,7 @@ def test_an_exported_folder_loads_in_plain_open_clip_without_a_network(
     monkeypatch.setattr(socket.socket, "connect", offline)
     for name in ("demo:softmax", "demo:sigmoid"):
         folder = tmp_path / name.partition(":")[2]
-        demo.export_local_dir(name, folder)
+        export_local_dir(name, folder)
         model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
         tokenize = open_clip.get_tokenizer(f"local-dir:{folder}")
         ours = demo.load(name, device="cpu")
@@ -109,7 +110,7 @@ def test_an_exported_folder_loads_in_plain_open_clip_without_a_network(
 
 
 def test_an_exported_folder_is_the_same_model_to_us(softmax, tmp_path):
-    demo.export_local_dir("demo:softmax", tmp_path)
+    export_local_dir("demo:softmax", tmp_path)
     assert load_model(f"openclip:local-dir:{tmp_path}", device="cpu").digest == softmax.digest
 
 

@@ -83,10 +83,10 @@ def test_a_model_elsewhere_is_refused(served: Path, name: str):
 )
 def test_weights_elsewhere_are_refused_where_they_are_opened(served: Path, name: str, file: str):
     """The name is checked at every @, and the file is opened at the first."""
-    from vlprobe.models import demo
+    from tests.demo_folder import export_local_dir
     from vlprobe.models.demo_weights import FOLDER
 
-    demo.export_local_dir("demo:weak", served / "open" / "model")
+    export_local_dir("demo:weak", served / "open" / "model")
     sibling = served / "open@closed"
     sibling.mkdir()
     (sibling / "w.safetensors").write_bytes((FOLDER / "weak.safetensors").read_bytes())

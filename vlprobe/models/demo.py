@@ -1,7 +1,6 @@
 """Bundled models of the demo world: tiny CLIPs trained on drawn scenes. Toys with real scores."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput, NotFound, first_line
 from vlprobe.models.checkpoint import DAMAGED
@@ -10,9 +9,6 @@ from vlprobe.models.frozen import pick_device
 from vlprobe.models.modules import TorchModel
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 from vlprobe.storage.files import parse_path, require_regular
-
-if TYPE_CHECKING:
-    pass
 
 PREFIX = "demo"
 _NAMES = ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
@@ -58,15 +54,6 @@ def save_tuned(name: str, model: TorchModel, path: Path, described: dict) -> Non
     from vlprobe.models.demo_weights import save_whole
 
     save_whole(path, model, _config(_path(name)), described)
-
-
-def export_local_dir(name: str, folder: Path) -> None:
-    """Write OpenCLIP's folder layout: `openclip:local-dir:FOLDER` and plain OpenCLIP load it.
-    Raises NotFound.
-    """
-    from vlprobe.models import demo_weights
-
-    demo_weights.export_local_dir(_path(name), folder)
 
 
 def _config(path: Path) -> dict:

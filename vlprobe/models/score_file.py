@@ -36,9 +36,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models import answer_logs
 from vlprobe.models.from_files import arrays, tables
 from vlprobe.models.score_table import (
-    MAX_BYTES,
     MAX_CELLS,
-    MAX_TEXT_BYTES,
     Cell,
     ScoreTable,
     empty_scores,
@@ -46,7 +44,6 @@ from vlprobe.models.score_table import (
     table_of_verdicts,
 )
 from vlprobe.storage import files
-from vlprobe.storage.access import refuse_outside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,17 +91,7 @@ def read_content(file: Path) -> bytes:
 
 def check_file(file: Path) -> None:
     """Raise InvalidInput if a file cannot be one of scores: its ending, its size, its place."""
-    refuse_outside(file)  # before the ending, so that a path outside the roots reveals nothing
-    if file.suffix.lower() not in SUFFIXES:
-        raise InvalidInput(
-            f"'{file}' has no known ending. Expected scores in {', '.join(SUFFIXES)}, or a folder with scores.npy."
-        )
-    size = arrays.check_readable(file)
-    limit = MAX_TEXT_BYTES if file.suffix.lower() in TEXTS else MAX_BYTES
-    if size > limit:
-        raise InvalidInput(
-            f"'{file}' has {size >> 20:,} MiB. Expected at most {limit >> 20} MiB; save scores as .parquet or .npy."
-        )
+    arrays.check_file(file, SUFFIXES, TEXTS, "scores")
 
 
 def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:

@@ -145,18 +145,3 @@ def load_checkpoint(path: Path) -> tuple[OpenClipModel, Callable, Callable]:
     # as in `build`
     transform = cast(Callable, image_transform_v2(PreprocessCfg(size=IMAGE_SIZE), is_train=False))
     return model.eval().requires_grad_(False), transform, tokenizer()
-
-
-def export_local_dir(path: Path, folder: Path) -> None:
-    """Write OpenCLIP's folder layout, so that `open_clip.create_model("local-dir:FOLDER")` loads
-    the checkpoint.
-    """
-    from safetensors.torch import save_file
-
-    model_config, state = read(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    described = {"model_cfg": model_config, "preprocess_cfg": {"size": IMAGE_SIZE}}
-    (folder / "open_clip_config.json").write_text(
-        json.dumps(described, indent=2) + "\n", encoding="utf-8"
-    )
-    save_file(state, folder / "open_clip_model.safetensors")

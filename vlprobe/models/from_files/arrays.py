@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from vlprobe.errors import InvalidInput, first_line
-from vlprobe.models.score_table import MAX_BYTES, MAX_CELLS
+from vlprobe.models.score_table import MAX_BYTES, MAX_CELLS, MAX_TEXT_BYTES
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
 
@@ -40,6 +40,36 @@ def check_readable(file: Path) -> int:
         raise InvalidInput(
             f"'{file}' cannot be read ({error.strerror}). Check the path and who may read it."
         ) from None
+
+
+def check_file(
+    file: Path,
+    suffixes: Sequence[str],
+    texts: Sequence[str],
+    expected: str,
+    unlimited: Sequence[str] = (),
+) -> None:
+    """Raise InvalidInput if a file cannot be one of answers: its ending, its size, its place.
+
+    Args:
+        file: Its path.
+        suffixes: All endings.
+        texts: The endings of text files, which take many times their size in memory.
+        expected: The content in words, for an error.
+        unlimited: The endings of files of any size.
+    """
+    refuse_outside(file)  # before the ending, so that a path outside the roots reveals nothing
+    suffix = file.suffix.lower()
+    if suffix not in suffixes:
+        raise InvalidInput(
+            f"'{file}' has no known ending. Expected {expected} in {', '.join(suffixes)}, or a folder of .npy files."
+        )
+    size = check_readable(file)
+    limit = MAX_TEXT_BYTES if suffix in texts else MAX_BYTES
+    if suffix not in unlimited and size > limit:
+        raise InvalidInput(
+            f"'{file}' has {size >> 20:,} MiB. Expected at most {limit >> 20} MiB; save {expected} as .npy or .parquet."
+        )
 
 
 def file_digest(file: Path) -> str:

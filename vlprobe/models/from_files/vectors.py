@@ -23,7 +23,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models.from_files import arrays, tables
-from vlprobe.models.score_table import MAX_BYTES, MAX_TEXT_BYTES, row_of_key
+from vlprobe.models.score_table import row_of_key
 from vlprobe.storage import columnar_files, files
 from vlprobe.storage.access import refuse_outside
 
@@ -116,19 +116,9 @@ def check(path: Path) -> None:
             if files.is_file(path / f"{side}.npy"):
                 arrays.mapped(path / f"{side}.npy")
         return
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InvalidInput(
-            f"'{path}' has no known ending. Expected embeddings in a folder, or in {', '.join(SUFFIXES)}."
-        )
-    size = arrays.check_readable(path)
-    limit = MAX_TEXT_BYTES if suffix in (".csv", ".tsv", ".jsonl") else MAX_BYTES
-    if suffix == ".npy":
+    arrays.check_file(path, SUFFIXES, TABLES[1:], "embeddings", unlimited=(".npy",))
+    if path.suffix.lower() == ".npy":
         arrays.mapped(path)
-    elif size > limit:
-        raise InvalidInput(
-            f"'{path}' has {size >> 20:,} MiB. Expected at most {limit >> 20} MiB; save embeddings as .npy in a folder."
-        )
 
 
 def ids_beside(folder: Path, side: str) -> list[str] | None:
