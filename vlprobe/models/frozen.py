@@ -116,27 +116,18 @@ def arithmetic(device: str, precision: str, small: bool = False) -> Iterator[Non
     threads = torch.get_num_threads()
     if small:
         torch.set_num_threads(1)
+    if precision == "fp32":
+        # TF32 convolutions, PyTorch's default on recent GPUs, would move scores by 1e-4 against
+        # a CPU.
+        rounding = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+    else:
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[precision]
+        rounding = torch.autocast(torch.device(device).type, dtype=dtype)
     try:
-        with _arithmetic(device, precision):
+        with torch.inference_mode(), rounding:
             yield
     finally:
         torch.set_num_threads(threads)
-
-
-@contextlib.contextmanager
-def _arithmetic(device: str, precision: str) -> Iterator[None]:
-    import torch
-
-    with torch.inference_mode():
-        if precision == "fp32":
-            # TF32 convolutions, PyTorch's default on recent GPUs, would move scores by 1e-4 against
-            # a CPU.
-            with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-                yield
-        else:
-            dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[precision]
-            with torch.autocast(torch.device(device).type, dtype=dtype):
-                yield
 
 
 def on_device(array: np.ndarray, device: str) -> "torch.Tensor":
@@ -144,11 +135,9 @@ def on_device(array: np.ndarray, device: str) -> "torch.Tensor":
     import torch
 
     tensor = torch.from_numpy(array)
-    return (
-        tensor.pin_memory().to(device, non_blocking=True)
-        if device.startswith("cuda")
-        else tensor.to(device)
-    )
+    if device.startswith("cuda"):
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def unit(embeddings: "torch.Tensor") -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -169,11 +170,8 @@ class OpenClipEncoder(TorchDualEncoder):
         """Return the layers whose activation OpenCLIP chooses; towers of other libraries have their
         own.
         """
-        return [
-            module
-            for module in self._model.modules()
-            if type(getattr(module, "gelu", None)).__name__.endswith("GELU")
-        ]
+        owners = (module for module in self._model.modules() if hasattr(module, "gelu"))
+        return [owner for owner in owners if type(owner.gelu).__name__.endswith("GELU")]
 
     def _activation(self) -> str:
         layers = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
@@ -205,12 +203,9 @@ class OpenClipEncoder(TorchDualEncoder):
         return getattr(self._tower, "text_pool_type", getattr(self._tower, "pool_type", ""))
 
     def _pools_at_the_end_of_text(self) -> bool:
-        causal = getattr(self._tower, "attn_mask", None) is not None
-        return (
-            causal
-            and getattr(self._tower, "cls_emb", None) is None
-            and self._pool in ("argmax", "eos")
-        )
+        is_causal = getattr(self._tower, "attn_mask", None) is not None
+        has_class = getattr(self._tower, "cls_emb", None) is not None
+        return is_causal and not has_class and self._pool in ("argmax", "eos")
 
     def _encode_cut(self, tokens: np.ndarray) -> np.ndarray:
         import torch
@@ -226,22 +221,21 @@ class OpenClipEncoder(TorchDualEncoder):
         order = np.lexsort((*(tokens.T[::-1] if shares else ()), end))
         step = CPU_TEXTS if self.device == "cpu" else len(tokens)
         batches = [order[start : start + step] for start in range(0, len(order), step)]
-        encode = self._encode_shared if shares else self._encode_to_end
-        encoded = torch.cat([encode(tokens[rows], end[rows]) for rows in batches])
+        encode = partial(tower_blocks.encode_texts, self._tower) if shares else self._encode_to_end
+        pieces = []
+        for rows in batches:
+            cut = np.ascontiguousarray(tokens[rows, : int(end[rows].max()) + 1])
+            pieces.append(encode(cut, end[rows]))
+        encoded = torch.cat(pieces)
         vectors = np.empty(tuple(encoded.shape), dtype=np.float32)
         vectors[order] = frozen.unit(encoded)
         return vectors
-
-    def _encode_shared(self, tokens: np.ndarray, end: np.ndarray) -> "torch.Tensor":
-        cut = np.ascontiguousarray(tokens[:, : int(end.max()) + 1])
-        return tower_blocks.encode_texts(self._tower, cut, end)
 
     def _encode_to_end(self, tokens: np.ndarray, end: np.ndarray) -> "torch.Tensor":
         import torch
 
         tower = self._tower
-        columns = int(end.max()) + 1
-        ids = frozen.on_device(np.ascontiguousarray(tokens[:, :columns]), self.device)
+        ids, columns = frozen.on_device(tokens, self.device), tokens.shape[1]
         x = tower.token_embedding(ids) + tower.positional_embedding[:columns]
         x = tower.ln_final(tower.transformer(x, attn_mask=tower.attn_mask[:columns, :columns]))
         x = x[torch.arange(len(x), device=x.device), frozen.on_device(end, self.device)]
