@@ -24,7 +24,7 @@ class HubModel:
     """A model of transformers, frozen, with the tokenizer and the image processor of its folder.
 
     Args:
-        found: Its name, folder and settings.
+        source: Its name, folder and settings.
         model: On the CPU; it is moved to the device.
     """
 
@@ -32,27 +32,27 @@ class HubModel:
     context: int  # tokens of a text, as in the released evaluation
     unused_parts: tuple[str, ...] = ()  # of the architecture, that answer no question here
 
-    def __init__(self, found: hub.Found, model: TransformersModel) -> None:
-        self.name, self.device, self.precision = found.name, found.device, found.precision
-        self._tokenizer = hub.tokenizer(found.folder)
-        self._processor = hub.image_processor(found.folder)
+    def __init__(self, source: hub.ModelSource, model: TransformersModel) -> None:
+        self.name, self.device, self.precision = source.name, source.device, source.precision
+        self._tokenizer = hub.tokenizer(source.folder)
+        self._processor = hub.image_processor(source.folder)
         tokens = self.tokenize(FINGERPRINT_TEXTS).tolist()
-        covered = hub.description(found.config, self._processor, tokens, found.precision)
+        covered = hub.description(source.config, self._processor, tokens, source.precision)
         self.digest = frozen.digest(covered, model)
-        self._model = model.to(found.device)
+        self._model = model.to(source.device)
         self.note = self._note()
 
     @classmethod
-    def opened(cls, found: hub.Found) -> Self:
+    def opened(cls, source: hub.ModelSource) -> Self:
         """Return the model of a folder, without its unused parts. Raises InvalidInput, as `hub.load`."""
         import transformers
 
         may_be_missing = ("position_ids", *(f"{part}." for part in cls.unused_parts))
         architecture = getattr(transformers, cls.architecture)
-        model = hub.load(found.name, architecture, found.folder, unused=may_be_missing)
+        model = hub.load(source.name, architecture, source.folder, unused=may_be_missing)
         for part in cls.unused_parts:
             setattr(model, part, None)
-        return cls(found, model)
+        return cls(source, model)
 
     def _note(self) -> str:
         """Note for readers of its scores."""
@@ -323,14 +323,14 @@ class BridgeTowerTowers(Towers):
     unused_parts = ("itc_cross_modal_head",)
 
     @classmethod
-    def opened(cls, found: hub.Found) -> Self:
+    def opened(cls, source: hub.ModelSource) -> Self:
         """Load the towers of a folder. Raises InvalidInput, also if it only has the matching head."""
-        if "contrastive_hidden_size" not in found.config:
+        if "contrastive_hidden_size" not in source.config:
             raise InvalidInput(
-                f"'{found.name}' has no contrastive side, whose cosine this would be. "
-                f"Load its matching head as hf-itm:{found.name.partition(':')[2]}."
+                f"'{source.name}' has no contrastive side, whose cosine this would be. "
+                f"Load its matching head as hf-itm:{source.name.partition(':')[2]}."
             )
-        return super().opened(found)
+        return super().opened(source)
 
     @property
     def dim(self) -> int:

@@ -59,17 +59,17 @@ class HfEncoder(HubModel, TorchDualEncoder):
     that the embeddings stay the same.
 
     Args:
-        found: Its name, folder and settings.
+        source: Its name, folder and settings.
         model: On the CPU; it is moved to the device.
         kind: Its architecture.
     """
 
-    def __init__(self, found: hub.Found, model: TransformersModel, kind: Kind) -> None:
+    def __init__(self, source: hub.ModelSource, model: TransformersModel, kind: Kind) -> None:
         self.kind = kind
         text = model.config.text_config
         n_positions = text.max_position_embeddings
         self.context = min(kind.context or n_positions, n_positions)
-        super().__init__(found, model)
+        super().__init__(source, model)
         self.precision = "fp32"
         tokens = self.tokenize(LENGTHS_TEXTS)
         if kind.needs_end and not (tokens == text.eos_token_id).any(axis=1).all():
@@ -86,7 +86,7 @@ class HfEncoder(HubModel, TorchDualEncoder):
             )
         self.cuts_columns = kind.pads != "seen"
         self.cuts_columns = self.cuts_columns and frozen.can_cut(self.encode_texts, tokens, whole)
-        self.precision = found.precision
+        self.precision = source.precision
 
     @property
     def _lowers(self) -> bool:
@@ -158,33 +158,33 @@ def _pooled(output: Any) -> "torch.Tensor":
     return pooled[:, 0] if pooled.ndim == 3 else pooled
 
 
-def _dual_encoder(found: hub.Found) -> "HfEncoder | Towers":
-    if found.model_type in TOWERS:
-        towers = TOWERS[found.model_type].opened(found)
+def _dual_encoder(source: hub.ModelSource) -> "HfEncoder | Towers":
+    if source.model_type in TOWERS:
+        towers = TOWERS[source.model_type].opened(source)
         towers.encode_images(towers.preprocess(Image.new("RGB", (64, 64)))[None])
         towers.encode_texts(towers.tokenize(["a"]))
         return towers
-    kind = KINDS.get(found.model_type)
+    kind = KINDS.get(source.model_type)
     if kind is None:
-        is_head = found.model_type in HEADS
+        is_head = source.model_type in HEADS
         raise InvalidInput(
-            f"'{found.name}' is a model of type '{found.model_type}'. "
+            f"'{source.name}' is a model of type '{source.model_type}'. "
             f"Expected one of: {', '.join([*KINDS, *TOWERS])}."
-            + (f" Load it as hf-itm:{found.name.partition(':')[2]}." if is_head else "")
+            + (f" Load it as hf-itm:{source.name.partition(':')[2]}." if is_head else "")
         )
     import transformers
 
-    model = hub.load(found.name, getattr(transformers, kind.architecture), found.folder)
-    return HfEncoder(found, model, kind)
+    model = hub.load(source.name, getattr(transformers, kind.architecture), source.folder)
+    return HfEncoder(source, model, kind)
 
 
-def _matching_head(found: hub.Found) -> ItmHead:
-    if found.model_type not in HEADS:
+def _matching_head(source: hub.ModelSource) -> ItmHead:
+    if source.model_type not in HEADS:
         raise InvalidInput(
-            f"'{found.name}' is a model of type '{found.model_type}'. Expected a head of: {', '.join(HEADS)}. "
-            f"Dual encoders are loaded as hf:{found.name.partition(':')[2]}."
+            f"'{source.name}' is a model of type '{source.model_type}'. Expected a head of: {', '.join(HEADS)}. "
+            f"Dual encoders are loaded as hf:{source.name.partition(':')[2]}."
         )
-    head = HEADS[found.model_type].opened(found)
+    head = HEADS[source.model_type].opened(source)
     pictures = head.encode_pictures([head.preprocess(Image.new("RGB", (64, 64)))])
     head.match(pictures, head.tokenize(["a"]))
     return head

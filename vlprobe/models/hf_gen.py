@@ -38,7 +38,7 @@ class Generator(SideBySideMatcher):
     """A generative model that receives one question at a time, so that neighbors in a batch cannot change an answer.
 
     Args:
-        found: Its name, folder and settings; the precision is that of its weights.
+        source: Its name, folder and settings; the precision is that of its weights.
         model: On the CPU; it is moved to the device.
         processor: Its tokenizer, image processor and chat template.
 
@@ -47,9 +47,9 @@ class Generator(SideBySideMatcher):
     """
 
     def __init__(
-        self, found: hub.Found, model: TransformersModel, processor: "ProcessorMixin"
+        self, source: hub.ModelSource, model: TransformersModel, processor: "ProcessorMixin"
     ) -> None:
-        self.name, self.device, self.precision = found.name, found.device, found.precision
+        self.name, self.device, self.precision = source.name, source.device, source.precision
         self._processor = processor
         if not getattr(processor, "chat_template", None):
             raise InvalidInput(
@@ -60,10 +60,10 @@ class Generator(SideBySideMatcher):
         )
         image = processor.image_processor
         tokens = processor.tokenizer(list(FINGERPRINT_TEXTS))["input_ids"]
-        covered = hub.description(found.config, image, tokens, found.precision)
+        covered = hub.description(source.config, image, tokens, source.precision)
         covered["asked"] = [self._prompt(QUESTION), self._prompt(MATCHING), YES_NO, ONE_TWO]
         self.digest = frozen.digest(covered, model)
-        self._model = model.to(found.device)
+        self._model = model.to(source.device)
         self.note = f"asked: {QUESTION.format('...')}"
 
     @property
@@ -173,23 +173,23 @@ class Generator(SideBySideMatcher):
         return float(left - right)
 
 
-def _generator(found: hub.Found) -> Generator:
+def _generator(source: hub.ModelSource) -> Generator:
     import transformers
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as KINDS,
     )
 
-    if found.model_type not in KINDS:
+    if source.model_type not in KINDS:
         raise InvalidInput(
-            f"'{found.name}' is a model of type '{found.model_type}' and answers no questions about pictures. "
+            f"'{source.name}' is a model of type '{source.model_type}' and answers no questions about pictures. "
             "Expected a generative model such as llava, qwen2_vl, idefics3 or smolvlm."
         )
-    hub.tokenizer(found.folder)
-    processor = hub.processor(found.folder)
-    processor.image_processor = hub.image_processor(found.folder)
-    architecture = getattr(transformers, KINDS[found.model_type])
-    model = hub.load(found.name, architecture, found.folder, hub.DTYPES[found.precision])
-    return Generator(found, model, processor)
+    hub.tokenizer(source.folder)
+    processor = hub.processor(source.folder)
+    processor.image_processor = hub.image_processor(source.folder)
+    architecture = getattr(transformers, KINDS[source.model_type])
+    model = hub.load(source.name, architecture, source.folder, hub.DTYPES[source.precision])
+    return Generator(source, model, processor)
 
 
 FAMILIES = (

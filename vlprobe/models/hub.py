@@ -76,7 +76,7 @@ def need(name: str, package: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ModelSource:
     """The folder of a model, and how it is to be loaded."""
 
     name: str  # that the user typed
@@ -91,12 +91,12 @@ class Found:
         return str(self.config.get("model_type"))
 
 
-def locate(name: str, device: str, precision: str) -> Found:
+def locate(name: str, device: str, precision: str) -> ModelSource:
     """Find the folder of a model of transformers. Raises InvalidInput or MissingDependency."""
     need(name, "transformers")
     device, precision = frozen.pick_device(device), frozen.check_precision(precision)
     folder = find(name)
-    return Found(name, folder, read_json(folder / "config.json", dict), device, precision)
+    return ModelSource(name, folder, read_json(folder / "config.json", dict), device, precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class HubFamily:
 
     PREFIX: str
     examples: tuple[str, ...]  # typical repositories; any other and any folder can be typed
-    build: Callable[[Found], Model]  # inside `opening`
+    build: Callable[[ModelSource], Model]  # inside `opening`
 
     def names(self) -> list[str]:
         """Return typical names."""
@@ -117,10 +117,10 @@ class HubFamily:
 
     def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
         """Return the model of that name. Raises InvalidInput or MissingDependency."""
-        found = locate(name, device, precision)
+        source = locate(name, device, precision)
         with opening(name):
-            model = self.build(found)
-        model.sources = sources(found.folder)
+            model = self.build(source)
+        model.sources = sources(source.folder)
         return model
 
 

@@ -120,8 +120,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     parsed = _parse(name)
     if parsed.folder:
         config = _folder_config(parsed)
-        found = (parsed.folder / file for file in FOLDER_WEIGHTS)
-        weights = parsed.checkpoint or next((file for file in found if file.is_file()), None)
+        candidates = (parsed.folder / file for file in FOLDER_WEIGHTS)
+        weights = parsed.checkpoint or next((file for file in candidates if file.is_file()), None)
         if weights is None:
             raise InvalidInput(
                 f"'{parsed.folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."

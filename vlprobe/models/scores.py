@@ -303,8 +303,8 @@ class ScoreFile(CaseAnswerer):
             scores = np.full((len(texts), len(images)), np.nan)
             key = tuple(sorted(texts))
             names = [Path(Picture.from_name(name).path).stem for name in images[:1]]
-            found = (table.by_content.get((key, name)) for name in (*names, ""))
-            row = next((row for row in found if row is not None), None)
+            matches = (table.by_content.get((key, name)) for name in (*names, ""))
+            row = next((row for row in matches if row is not None), None)
             if row is not None and len(images):
                 order = [table.texts[row].index(text) for text in texts]
                 scores[:, :1] = table.scores[row, order, :1]

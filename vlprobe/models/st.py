@@ -58,7 +58,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
     hub.need(name, "sentence_transformers")
     device, precision = frozen.pick_device(device), frozen.check_precision(precision)
     folder = hub.find(source)
-    found = hub.Found(name, folder, {}, device, precision)
+    model_source = hub.ModelSource(name, folder, {}, device, precision)
     modules = hub.read_json(folder / "modules.json", list)  # checked by `find`
     transformer = folder / modules[0]["path"]
     hub.read_json(transformer / "config.json", dict)
@@ -82,9 +82,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
         prompt = _instruction(name, model, option)
         if model.supports("image"):
             _use_pil(model, transformer)
-            encoder = StDualEncoder(found, model, prompt)
+            encoder = StDualEncoder(model_source, model, prompt)
         else:
-            encoder = StEncoder(found, model, prompt)
+            encoder = StEncoder(model_source, model, prompt)
         encoder.sources = hub.sources(folder)
         return encoder
 
@@ -153,14 +153,20 @@ class StEncoder(TextEncoder):
     """A text encoder of sentence-transformers, frozen, with its own pooling.
 
     Args:
-        found: Its name and the folder that describes it.
+        model_source: Its name and the folder that describes it.
         model: On the CPU; it is moved to the device.
         prompt: The prefix of every text; None: the model's default prompt, if it has one.
     """
 
-    def __init__(self, found: hub.Found, model: "SentenceTransformer", prompt: str | None) -> None:
-        self.name, self.device, self.precision = found.name, found.device, found.precision
-        folder = found.folder
+    def __init__(
+        self, model_source: hub.ModelSource, model: "SentenceTransformer", prompt: str | None
+    ) -> None:
+        self.name, self.device, self.precision = (
+            model_source.name,
+            model_source.device,
+            model_source.precision,
+        )
+        folder = model_source.folder
         self._model = model.eval().requires_grad_(False)
         self._default_prompt = model.prompts.get(model.default_prompt_name or "") or None
         self._prompt = self._default_prompt if prompt is None else prompt or None
@@ -179,14 +185,14 @@ class StEncoder(TextEncoder):
             },
             "modules": hub.read_json(folder / "modules.json", list),
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
-            "precision": found.precision,
+            "precision": model_source.precision,
         }
         if prompt is not None:
             description["prompt"] = prompt
         if model.truncate_dim:  # not looked at by the first version
             description["truncate_dim"] = model.truncate_dim
         self.digest = frozen.digest(hub.described(description | self._picture_description()), model)
-        self._model.to(found.device)
+        self._model.to(model_source.device)
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
 
     def _check_prompts(self) -> None:
@@ -259,8 +265,10 @@ class StDualEncoder(StEncoder, DualEncoder):
     embedding.
     """
 
-    def __init__(self, found: hub.Found, model: "SentenceTransformer", prompt: str | None) -> None:
-        super().__init__(found, model, prompt)
+    def __init__(
+        self, model_source: hub.ModelSource, model: "SentenceTransformer", prompt: str | None
+    ) -> None:
+        super().__init__(model_source, model, prompt)
         blank = Image.new("RGB", (64, 64))
         features = self._picture_features(blank)
         self._takes_pixels_alone = set(features) == {"pixel_values", "modality"}

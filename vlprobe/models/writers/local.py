@@ -122,7 +122,7 @@ class LocalWriter:
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> LocalWriter:
     """Return the model of that name. Raises InvalidInput or MissingDependency."""
-    found = hub.locate(name, device, precision)
+    source = hub.locate(name, device, precision)
     import transformers
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as TEXT_KINDS,
@@ -131,7 +131,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> LocalWrite
         MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as PICTURE_KINDS,
     )
 
-    kind, folder = found.model_type, found.folder
+    kind, folder = source.model_type, source.folder
     architecture = PICTURE_KINDS.get(kind) or TEXT_KINDS.get(kind)
     if not architecture:
         raise InvalidInput(
@@ -141,6 +141,6 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> LocalWrite
     with hub.opening(name):
         tokenizer: Any = hub.tokenizer(folder)
         template = hub.processor(folder) if kind in PICTURE_KINDS else tokenizer
-        dtype = hub.DTYPES[found.precision]
+        dtype = hub.DTYPES[source.precision]
         model = hub.load(name, getattr(transformers, architecture), folder, dtype)
-        return LocalWriter(name, model, tokenizer, template, found.device, found.precision)
+        return LocalWriter(name, model, tokenizer, template, source.device, source.precision)
