@@ -282,3 +282,12 @@ def test_every_file_of_the_package_is_in_its_wheel():
     beside = {path for path in tracked if path.suffix not in (".py", ".pyc") and path.is_file()}
     assert ROOT / "vlprobe" / "py.typed" in beside
     assert beside <= carried
+
+
+def test_no_two_classes_share_a_name():
+    homes: dict[str, list[str]] = {}
+    for path in PACKAGE:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -10,7 +10,7 @@ import pytest
 from vlprobe.dashboard.play import rooms as play_rooms
 from vlprobe.dashboard.play.rooms import Rooms, new_secret, parse_code
 from vlprobe.errors import InvalidInput
-from vlprobe.views.quiz import Ballot, Question, QuizRound
+from vlprobe.views.quiz import Ballot, QuizQuestion, QuizRound
 
 SET = "a" * 16
 HOSTILE = [
@@ -25,11 +25,11 @@ HOSTILE = [
 ]
 
 
-def questions(count: int = 3) -> tuple[Question, ...]:
+def questions(count: int = 3) -> tuple[QuizQuestion, ...]:
     """Made-up ones, of which every second has its true caption first."""
     segments = ((("one", True),), (("two", True),))
     return tuple(
-        Question(
+        QuizQuestion(
             place, f"id{place}", f"item{place}", "flip", "number", f"{place}.png", place % 2,
             ("one", "two"), segments, place % 2, (),
         )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from vlprobe.datasets import rococo, triplets
-from vlprobe.datasets.audit import Alteration, Finding, check, glued_words
+from vlprobe.datasets.audit import Alteration, AuditFinding, check, glued_words
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.types import Item, Picture
 
@@ -17,7 +17,7 @@ def dataset(tmp_path: Path, *items: Item) -> LoadedDataset:
     return validated("mine", items, tmp_path)
 
 
-def found(data: LoadedDataset, tmp_path: Path) -> dict[str, Finding]:
+def found(data: LoadedDataset, tmp_path: Path) -> dict[str, AuditFinding]:
     return {finding.name: finding for finding in check(data.items, tmp_path)}
 
 

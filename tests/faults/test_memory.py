@@ -11,7 +11,7 @@ from PIL import Image
 from vlprobe import registry
 from vlprobe.datasets.world.words import vocabulary
 from vlprobe.errors import InvalidInput
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Capabilities, PairScorer, Picture
 
 CPU = "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate"
@@ -66,8 +66,8 @@ TEXTS = [f"{word} on a blue table" for word in sorted(vocabulary())[:29]]
 
 
 def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(shown, caplog):
-    small = Encoder(model := Small("demo:weak", 3, ERRORS["CUDA"]), batch_size=7)
-    whole = Encoder(model.model, batch_size=7)
+    small = CachedEncoder(model := Small("demo:weak", 3, ERRORS["CUDA"]), batch_size=7)
+    whole = CachedEncoder(model.model, batch_size=7)
     with caplog.at_level(logging.WARNING):
         images, texts = small.images(shown), small.texts(TEXTS)
     assert np.abs(images @ texts.T - whole.images(shown) @ whole.texts(TEXTS).T).max() <= 1e-6
@@ -80,7 +80,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(s
 @pytest.mark.parametrize("kind", ERRORS)
 def test_whatever_words_a_device_has_for_it_the_batch_is_halved(kind):
     small, whole = Small("control:random", 3, ERRORS[kind]), registry.load_model("control:random")
-    found = Encoder(small).texts(TEXTS)
+    found = CachedEncoder(small).texts(TEXTS)
     assert (found == whole.encode_texts(whole.tokenize(TEXTS))).all()
     assert small.asked[:3] == [32, 16, 8]
 
@@ -89,12 +89,12 @@ def test_a_model_for_which_one_at_a_time_is_too_much_is_said_so(shown):
     with pytest.raises(
         InvalidInput, match="finds no memory on its device for images, not even one at a time"
     ):
-        Encoder(Small("control:random", 0, ERRORS["CUDA"])).images(shown)
+        CachedEncoder(Small("control:random", 0, ERRORS["CUDA"])).images(shown)
 
 
 def test_any_other_error_of_a_model_stays_what_it_is(shown):
     with pytest.raises(RuntimeError, match="size mismatch"):
-        Encoder(Small("control:random", 0, RuntimeError("size mismatch"))).images(shown)
+        CachedEncoder(Small("control:random", 0, RuntimeError("size mismatch"))).images(shown)
 
 
 class Heads(PairScorer):
@@ -125,6 +125,6 @@ class Heads(PairScorer):
 def test_pairs_are_halved_too(shown: list[Picture], tmp_path: Path):
     texts = ["a", "bb", "ccc"]
     left, right = np.repeat(np.arange(13), 3), np.tile(np.arange(3), 13)
-    found = Encoder(Heads(), batch_size=16).pairs(shown, texts, left, right)
+    found = CachedEncoder(Heads(), batch_size=16).pairs(shown, texts, left, right)
     red = np.array([number * 19 for number in range(13)], dtype=np.float32)
     assert np.allclose(found, red[left] / (right + 1))

@@ -11,7 +11,7 @@ from vlprobe.metrics import triplets
 from vlprobe.metrics.judge import Judge
 from vlprobe.runs import case_workers
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Item, Run
 
 BY_NAME = {metric.name: metric.value for metric in triplets.METRICS}
@@ -73,7 +73,7 @@ def test_a_bag_of_words_is_judged_although_the_model_embeds_no_texts(tmp_path):
     probe = registry.load_probe("visla")
     run = Run("pairs", "d", "made", "e", "visla", probe.version, ())
     (cases, _), *_ = case_workers.chunks(items, probe, run, 1)
-    scores = probe.scorer(Encoder(PairsOnly()), run, items, None, tmp_path)(
+    scores = probe.scorer(CachedEncoder(PairsOnly()), run, items, None, tmp_path)(
         pa.Table.from_batches([cases])
     )
     rows = (

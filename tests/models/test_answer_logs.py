@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models.answer_logs import NEITHER, UNKNOWN, Answer, parse_choice, read_log
+from vlprobe.models.answer_logs import NEITHER, UNKNOWN, LoggedAnswer, parse_choice, read_log
 
 GPT4V = Path(__file__).parents[3] / "shared/data/real/gpt4v"
 CAPTIONS = ("A dog on a bench.", "A cat on a bench.")
 
 
-def read(path: Path, content: str | bytes) -> list[Answer]:
+def read(path: Path, content: str | bytes) -> list[LoggedAnswer]:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     answers = read_log(path, path.read_bytes())
     assert answers is not None

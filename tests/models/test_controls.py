@@ -6,7 +6,7 @@ from PIL import Image
 
 from vlprobe.errors import NotFound
 from vlprobe.models import controls
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 
 
 def pictures(count: int) -> list[Image.Image]:
@@ -81,7 +81,7 @@ def test_the_random_control_finds_the_right_caption_as_often_as_chance():
 
 
 def test_the_constant_control_ties_everything_to_the_last_bit():
-    encoder = Encoder(controls.load("control:constant"))
+    encoder = CachedEncoder(controls.load("control:constant"))
     texts = encoder.texts([f"text {n}" for n in range(100)])
     similarities = images_of(encoder.model, pictures(50)) @ texts.T
     assert np.unique(similarities).tolist() == [1.0]

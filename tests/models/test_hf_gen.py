@@ -13,7 +13,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models import hf_gen
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage.store import Store
 
 tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
@@ -166,7 +166,7 @@ def test_a_run_over_foils_counts_what_is_accepted_and_rejected(made, tmp_path):
     manifest = execute(Request((f"hf-gen:{folder}",), name, "eqben", device="cpu"), store)[0]
     from vlprobe.types import Picture
 
-    true, false = Encoder(model).pairs(
+    true, false = CachedEncoder(model).pairs(
         [Picture(tmp_path / "a.png")], ["a cat", "a dog"], np.array([0, 0]), np.array([0, 1])
     )
     found = views.estimates.estimates(

@@ -15,7 +15,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import gallery, short_list, spread
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 
@@ -175,7 +175,7 @@ def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(
     monkeypatch.setattr(type(model), "match", counted)
     left, right = np.array([4, 0, 0, 2, 4, 0]), np.array([0, 1, 5, 1, 0, 1])
     again = TEXTS[1] if kind == "bridgetower" else TEXTS[1].upper()  # its tokenizer keeps case
-    found = Encoder(model, batch_size=batch).pairs(photos, [*TEXTS, again], left, right)
+    found = CachedEncoder(model, batch_size=batch).pairs(photos, [*TEXTS, again], left, right)
     # the fifth pair is the first again, the last and, to a lower-casing tokenizer, the third the second
     assert sum(asked) == 3
     assert found[0] == found[4] and found[1] == found[2] == found[5]
@@ -199,12 +199,12 @@ def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, m
         "encode_pictures",
         lambda self, pixels: looked.append(len(pixels)) or own(self, pixels),
     )
-    encoder = Encoder(model, batch_size=2)
+    encoder = CachedEncoder(model, batch_size=2)
     for _ in range(2):
         encoder.pairs(photos, TEXTS, np.repeat(np.arange(5), 5), np.tile(np.arange(5), 5))
     assert sum(looked) == 5
     looked.clear()
-    encoder = Encoder(model, batch_size=2, memory=1)
+    encoder = CachedEncoder(model, batch_size=2, memory=1)
     for _ in range(2):
         encoder.pairs(photos, TEXTS, np.arange(5), np.arange(5))
     assert sum(looked) > 5  # what does not fit is forgotten
@@ -222,7 +222,7 @@ def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there
             "texts": [["a cat", "a dog"], ["a cat", "A man rides a horse."]],
         }
     )
-    encoder = Encoder(model)
+    encoder = CachedEncoder(model)
     found = scoring_cases.case_scorer(encoder, lambda rows: rows["score_0"].to_numpy())(cases)
     expected = encoder.pairs(
         photos, ["a cat", "a dog"], np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
@@ -238,7 +238,7 @@ def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there
 
 def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(made, photos, monkeypatch):
     _, model = made("blip")
-    encoder, captions = Encoder(model), [[text] for text in TEXTS]
+    encoder, captions = CachedEncoder(model), [[text] for text in TEXTS]
     apart = [
         encoder.pairs(photos, TEXTS, np.array([one]), np.array([two]))[0]
         for one in range(5)
@@ -273,7 +273,7 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
     manifest = execute(request, store)[0]
     rows = store.run(manifest["key"]).table("scores").to_pylist()
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
-    encoder = Encoder(model)
+    encoder = CachedEncoder(model)
     assert score_type(model, registry.load_probe(probe)) == "logit + cosine"
     if probe == "prsm":
         assert len(rows) == len(cases) and not any(np.isnan(row["margin"]) for row in rows)

@@ -14,7 +14,7 @@ from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.scoring.spread import similarity_spread
 from vlprobe.storage.store import Store
 
@@ -58,14 +58,14 @@ def test_an_embedding_does_not_depend_on_its_batch(model):
 
 
 def test_a_kept_text_is_found_again_beside_longer_ones(model, tmp_path, monkeypatch):
-    with contextlib.closing(Encoder(model, tmp_path)) as encoder:
+    with contextlib.closing(CachedEncoder(model, tmp_path)) as encoder:
         encoder.texts(["a cat"], keep=True)
     seen = []
     own = type(model).encode_texts
     monkeypatch.setattr(
         type(model), "encode_texts", lambda self, tokens: seen.append(tokens) or own(self, tokens)
     )
-    Encoder(model, tmp_path).texts(["a cat", TEXTS[1]])
+    CachedEncoder(model, tmp_path).texts(["a cat", TEXTS[1]])
     assert len(seen) == 1 and (seen[0] == model.tokenize([TEXTS[1]])).all()
 
 
@@ -134,7 +134,7 @@ def test_a_probe_that_needs_pictures_refuses_a_text_encoder_before_any_work(
 
 
 def test_the_spread_of_a_text_encoder_is_unknown(model):
-    assert math.isnan(similarity_spread(Encoder(model), [object(), object()], [["a"], ["b"]]))
+    assert math.isnan(similarity_spread(CachedEncoder(model), [object(), object()], [["a"], ["b"]]))
 
 
 def test_where_a_triplet_has_a_picture_only_its_texts_are_answered(model, tmp_path, monkeypatch):

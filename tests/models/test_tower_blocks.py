@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from vlprobe.models import open_clip as family
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 
 pytestmark = pytest.mark.usefixtures("architectures")
 
@@ -47,7 +47,7 @@ def test_no_bit_of_an_embedding_depends_on_what_is_encoded_beside_it():
     texts = [" ".join(chance.choice(words, length)) for length in chance.integers(1, 14, 150)]
     tokens = model.tokenize(texts)
     pixels = preprocessed(model, 48)
-    whole, seen = Encoder(model).texts(texts), model.encode_images(pixels)
+    whole, seen = CachedEncoder(model).texts(texts), model.encode_images(pixels)
     with torch.inference_mode():
         expected = [model.module.encode_text(torch.from_numpy(tokens), normalize=True)]
         expected += [model.module.encode_image(torch.from_numpy(pixels), normalize=True)]
@@ -57,7 +57,7 @@ def test_no_bit_of_an_embedding_depends_on_what_is_encoded_beside_it():
     tolerance = 0 if is_exact else 1e-6  # MKL's AVX2 code adds up 16 rows in another order than 64
     for size in (1, 8, 40, 149):
         own = chance.permutation(len(texts))[:size]
-        beside = Encoder(model).texts([texts[row] for row in own])
+        beside = CachedEncoder(model).texts([texts[row] for row in own])
         np.testing.assert_allclose(beside, whole[own], rtol=0, atol=tolerance)
     for size in (16, 32):
         own = chance.permutation(len(pixels))[:size]

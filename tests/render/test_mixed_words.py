@@ -121,7 +121,7 @@ def test_ranks_before_and_after_are_told(ranks: tuple[int, int], said: str):
 
 
 def rows(turns: list[ModelTurn]) -> dict:
-    answers = mixed.Answers("m0", None, (), tuple(turns))
+    answers = mixed.MixedAnswers("m0", None, (), tuple(turns))
     return mixed.chart(search(), answers, LOOKS, lambda name: name)
 
 

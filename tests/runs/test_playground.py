@@ -16,7 +16,7 @@ from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.runs import exhibits, playground
 from vlprobe.runs.playground import Player
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Capabilities, DualEncoder, PairScorer, Picture, PictureEdit
 
 CAPTION = "Four purple cats floating above four green boats."
@@ -154,7 +154,7 @@ def test_scores_are_those_of_a_run(softmax: Player, scene: Path):
         }
     )
     run = scoring_cases.case_scorer(
-        Encoder(softmax.model), lambda rows: (rows["score_0"] - rows["score_1"]).to_numpy()
+        CachedEncoder(softmax.model), lambda rows: (rows["score_0"] - rows["score_1"]).to_numpy()
     )(cases)
     expected = np.array(run["scores"].to_pylist())
     np.testing.assert_allclose(answer.true, expected[:, 0], atol=1e-6)
@@ -300,7 +300,7 @@ def test_what_is_kept_is_a_dataset_that_scores_the_same(
     exhibits.keep(canvas, CAPTION, "my cats", tmp_path)
     (item,) = registry.load_dataset(f"folder:{folder}", tmp_path).items
     assert item.captions == (CAPTION, "Cats and boats.")
-    kept = Encoder(softmax.model).images([item.image])
+    kept = CachedEncoder(softmax.model).images([item.image])
     np.testing.assert_allclose(kept, softmax.images([canvas])[0], atol=1e-6)
     assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".txt"]
 

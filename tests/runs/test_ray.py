@@ -165,8 +165,8 @@ def run_locally(request: Request, store: Store) -> dict:
 
 def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, drawn, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 120)
-    sent: list[ray_executor.Job] = []
-    job = ray_executor.Job
+    sent: list[ray_executor.RayJob] = []
+    job = ray_executor.RayJob
     monkeypatch.setattr(ray_executor, "Job", lambda *fields: sent.append(job(*fields)) or sent[-1])
     local = run_locally(asked(None), drawn)
     progress = Half(

@@ -18,7 +18,7 @@ from tests.test_architecture import PACKAGE, imports
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.runs import executor, jobs, ray_cluster
 from vlprobe.runs.job_report import JobReport
-from vlprobe.runs.ray_executor import Job, picture_readers, takes_gpu
+from vlprobe.runs.ray_executor import RayJob, picture_readers, takes_gpu
 from vlprobe.runs.request import PlanRequest, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access
@@ -281,7 +281,7 @@ def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
 
 def test_a_worker_with_another_model_is_refused(store):
     run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
-    job = Job(run, [], Request(("control:random",), "", "lgip"), store, threads=0)
+    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, threads=0)
     with pytest.raises(
         InvalidInput,
         match=r"not the same on all machines: its digest is .* on a worker and 0{32} here",
@@ -291,7 +291,7 @@ def test_a_worker_with_another_model_is_refused(store):
 
 def test_a_worker_with_another_version_of_vlprobe_is_refused(store):
     run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
-    job = Job(run, [], Request(("control:random",), "", "lgip"), store, 0, version="0.0.1")
+    job = RayJob(run, [], Request(("control:random",), "", "lgip"), store, 0, version="0.0.1")
     with pytest.raises(
         InvalidInput, match=r"A worker .* has vlprobe .*, this machine has 0\.0\.1\."
     ):

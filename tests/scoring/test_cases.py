@@ -9,7 +9,7 @@ from PIL import Image
 
 from vlprobe.models import controls
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Capabilities, PairScorer, Picture, TextEncoder
 
 
@@ -61,7 +61,7 @@ def cases(tmp_path):
 
 
 def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
-    encoder = Encoder(controls.load("control:random"))
+    encoder = CachedEncoder(controls.load("control:random"))
     found = scoring_cases.case_scorer(encoder, lambda rows: rows["text_01"].to_numpy())(cases)
     for row in cases.to_pylist():
         images = [encoder.images([Picture.from_name(name)])[0] for name in row["images"]]
@@ -79,7 +79,7 @@ def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
 
 def test_a_case_scores_the_same_whoever_its_neighbours_are(cases):
     score = scoring_cases.case_scorer(
-        Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows))
+        CachedEncoder(controls.load("control:random")), lambda rows: np.zeros(len(rows))
     )
     whole, alone = score(cases), score(cases.slice(1, 1))
     assert whole["scores"][1] == alone["scores"][0]
@@ -87,7 +87,7 @@ def test_a_case_scores_the_same_whoever_its_neighbours_are(cases):
 
 def test_a_constant_model_ties_everything_to_the_bit(cases):
     score = scoring_cases.case_scorer(
-        Encoder(controls.load("control:constant")), lambda rows: np.zeros(len(rows))
+        CachedEncoder(controls.load("control:constant")), lambda rows: np.zeros(len(rows))
     )
     values = np.concatenate([np.array(row) for row in score(cases)["scores"].to_pylist()])
     assert (values == values[0]).all()
@@ -105,10 +105,10 @@ def test_an_edited_picture_keeps_its_edit_when_it_is_written_and_read():
 
 def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(cases):
     found = scoring_cases.case_scorer(
-        Encoder(TextsOnly()), lambda rows: rows["score_0"].to_numpy()
+        CachedEncoder(TextsOnly()), lambda rows: rows["score_0"].to_numpy()
     )(cases)
     both = scoring_cases.case_scorer(
-        Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows))
+        CachedEncoder(controls.load("control:random")), lambda rows: np.zeros(len(rows))
     )(cases)
     assert np.isnan([score for row in found["scores"].to_pylist() for score in row]).all()
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4, 0]
@@ -119,7 +119,7 @@ def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(ca
 def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
     cases = cases.slice(0, 2)
     found = scoring_cases.case_scorer(
-        Encoder(PairsOnly()), lambda rows: rows["text_01"].to_numpy()
+        CachedEncoder(PairsOnly()), lambda rows: rows["text_01"].to_numpy()
     )(cases)
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4]
     assert found["scores"][0].as_py() == pytest.approx([0.01, 0.01, 0.01])
@@ -132,6 +132,6 @@ def test_an_edit_that_the_tokenizer_undoes_is_erased_and_others_are_not(cases):
     table = cases.slice(0, 2).set_column(
         4, "texts", pa.array([["A Dog", "a dog"], ["a dog", "a cat"]])
     )
-    found = scoring_cases.case_scorer(Encoder(model), lambda rows: np.zeros(len(rows)))(table)
+    found = scoring_cases.case_scorer(CachedEncoder(model), lambda rows: np.zeros(len(rows)))(table)
     assert found["erased"].to_pylist() == [True, False]
     assert found["scores"][0].as_py()[0] == found["scores"][0].as_py()[1]

@@ -12,7 +12,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models import controls
 from vlprobe.scoring import encoder as scoring_encoder
 from vlprobe.scoring import vectors as scoring_vectors
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.scoring.spread import similarity_spread
 from vlprobe.scoring.vectors import VectorStore
 from vlprobe.types import DualEncoder, Picture
@@ -57,16 +57,16 @@ def photos(tmp_path):
 
 def test_each_distinct_text_is_encoded_once_and_answers_come_in_the_order_asked():
     model = Counted()
-    found = Encoder(model, batch_size=1).texts(["b", "a", "b", "ccc"])
+    found = CachedEncoder(model, batch_size=1).texts(["b", "a", "b", "ccc"])
     assert model.n_texts == 3
     assert (found[0] == found[2]).all()
     assert not (found[0] == found[1]).all()
-    assert (found[1] == Encoder(model).texts(["a"])[0]).all()
+    assert (found[1] == CachedEncoder(model).texts(["a"])[0]).all()
 
 
 def test_texts_that_the_tokenizer_cannot_tell_apart_are_an_exact_tie():
     model = Counted()
-    found = Encoder(model).texts(["A Dog", "a dog"])
+    found = CachedEncoder(model).texts(["A Dog", "a dog"])
     assert model.n_texts == 1
     assert (found[0] == found[1]).all()
 
@@ -81,17 +81,17 @@ def test_texts_of_one_length_that_begin_alike_are_neighbours_in_batches():
 
     model = Noted()
     texts = ["two dogs run", "a red car", "two dogs sit", "A red bus", "two cats run"]
-    embedded = Encoder(model, batch_size=1).texts(texts)
+    embedded = CachedEncoder(model, batch_size=1).texts(texts)
     alike = ["A red bus", "a red car", "two cats run", "two dogs run", "two dogs sit"]
     expected = [tuple(row) for text in alike for row in model.tokenize([text]).tolist()]
     assert [row for row, _ in itertools.groupby(rows)] == expected
-    alone = [Encoder(model).texts([text])[0] for text in texts]
+    alone = [CachedEncoder(model).texts([text])[0] for text in texts]
     assert (embedded == np.stack(alone)).all()
 
 
 def test_only_what_is_kept_is_remembered():
     model = Counted()
-    encoder = Encoder(model)
+    encoder = CachedEncoder(model)
     encoder.texts(["a", "b"], keep=True)
     encoder.texts(["a", "c"])
     encoder.texts(["c", "b"])
@@ -100,10 +100,10 @@ def test_only_what_is_kept_is_remembered():
 
 def test_a_second_process_finds_what_the_first_kept(tmp_path, photos):
     first, second = Counted(), Counted()
-    one = Encoder(first, tmp_path)
+    one = CachedEncoder(first, tmp_path)
     texts, images = one.texts(["a", "b"], keep=True), one.images(photos)
     one.close()
-    again = Encoder(second, tmp_path)
+    again = CachedEncoder(second, tmp_path)
     assert (again.texts(["b", "a"]) == texts[::-1]).all()
     assert (again.images(photos[::-1]) == images[::-1]).all()
     assert (second.n_texts, second.n_images) == (0, 0)
@@ -113,7 +113,7 @@ def test_two_copies_of_one_picture_are_encoded_once(tmp_path, photos):
     copy = tmp_path / "copy.png"
     copy.write_bytes(photos[0].path.read_bytes())
     model = Counted()
-    found = Encoder(model, batch_size=2).images([*photos, Picture(copy), photos[0]])
+    found = CachedEncoder(model, batch_size=2).images([*photos, Picture(copy), photos[0]])
     assert model.n_images == 5
     assert (found[0] == found[-1]).all() and (found[0] == found[-2]).all()
 
@@ -130,7 +130,7 @@ def test_a_damaged_embedding_file_is_named(tmp_path):
 
 def test_progress_is_told_after_each_batch_and_may_stop_the_work():
     told = []
-    Encoder(Counted(), batch_size=1, progress=lambda *step: told.append(step)).texts(
+    CachedEncoder(Counted(), batch_size=1, progress=lambda *step: told.append(step)).texts(
         [str(n) for n in range(9)]
     )
     assert told == [("texts", 4, 9), ("texts", 8, 9), ("texts", 9, 9)]
@@ -148,12 +148,12 @@ def test_an_answer_of_the_wrong_form_is_refused(answer, said):
     model = Counted()
     model.encode_texts = lambda tokens: answer(len(tokens), model.dim)
     with pytest.raises(InvalidInput, match=said):
-        Encoder(model).texts(["a"])
+        CachedEncoder(model).texts(["a"])
 
 
 def test_the_similarity_spread_is_the_deviation_over_mismatched_pairs(photos):
     captions = [[f"caption {n}{m}" for m in range(2)] for n in range(5)]
-    encoder = Encoder(Counted())
+    encoder = CachedEncoder(Counted())
     found = similarity_spread(encoder, photos, captions)
     images = encoder.images(photos)
     apart = [
@@ -167,7 +167,7 @@ def test_the_similarity_spread_is_the_deviation_over_mismatched_pairs(photos):
 
 
 def test_the_spread_of_one_picture_is_unknown(photos):
-    assert np.isnan(similarity_spread(Encoder(Counted()), photos[:1], [["a"]]))
+    assert np.isnan(similarity_spread(CachedEncoder(Counted()), photos[:1], [["a"]]))
 
 
 def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_path):
@@ -180,14 +180,14 @@ def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_p
 
     model.tokenize = tokenize
     model.encode_texts = lambda tokens: model._model.encode_texts(tokens[:, :16])
-    with contextlib.closing(Encoder(model, tmp_path)) as encoder:
+    with contextlib.closing(CachedEncoder(model, tmp_path)) as encoder:
         first = encoder.texts(["a"], keep=True)
     asked = []
     encode = model.encode_texts
     model.encode_texts = lambda tokens: (
         asked.append(len(np.unique(tokens, axis=0))) or encode(tokens)
     )
-    again = Encoder(model, tmp_path).texts(["a", "a longer one"])
+    again = CachedEncoder(model, tmp_path).texts(["a", "a longer one"])
     assert asked == [1] and (again[0] == first[0]).all()
 
 
@@ -242,7 +242,7 @@ def test_what_waits_is_written_after_a_while(tmp_path, monkeypatch):
 )
 def test_what_is_only_about_speed_changes_no_embedding(photos, change):
     pictures = [*photos, photos[2]]
-    one, other = Encoder(Counted()), Encoder(Counted(), **change)
+    one, other = CachedEncoder(Counted()), CachedEncoder(Counted(), **change)
     assert (one.images(pictures) == other.images(pictures)).all()
     assert (one.texts(["b", "a b c", "a"]) == other.texts(["b", "a b c", "a"])).all()
 
@@ -258,10 +258,10 @@ def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp
     for number in range(70):
         pictures.append(Picture(tmp_path / f"{number}.png"))
         Image.fromarray(chance.integers(0, 256, (32, 32, 3), np.uint8)).save(pictures[-1].path)
-    encoder = Encoder(registry.load_model(name, "cpu"))
+    encoder = CachedEncoder(registry.load_model(name, "cpu"))
     whole, seen = encoder.texts(texts), encoder.images(pictures)
     for size in (1, 2, 7, 33, 69):
-        fresh = Encoder(encoder.model, memory=1 if size > 50 else 2 << 30)
+        fresh = CachedEncoder(encoder.model, memory=1 if size > 50 else 2 << 30)
         own = chance.permutation(len(texts))[:size]
         assert (fresh.texts([texts[row] for row in own]) == whole[own]).all()
         own = chance.permutation(len(pictures))[:size]
@@ -270,10 +270,10 @@ def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp
 
 def test_texts_tokenized_in_many_pieces_are_still_encoded_once_each(monkeypatch):
     texts = [f"{name} {number}" for number in range(5) for name in ("Dog", "dog", "cat")]
-    whole = Encoder(Counted()).texts(texts)
+    whole = CachedEncoder(Counted()).texts(texts)
     monkeypatch.setattr(scoring_encoder, "TOKENIZE_CHUNK", 2)
     model = Counted()
-    assert (Encoder(model).texts(texts) == whole).all()
+    assert (CachedEncoder(model).texts(texts) == whole).all()
     assert model.n_texts == 10
 
 
@@ -292,6 +292,6 @@ def test_pictures_are_read_ahead_of_the_model_but_not_all_of_them(photos, monkey
     model = Counted()
     encode = model.encode_images
     model.encode_images = lambda pixels: seen.append(len(opened)) or encode(pixels)
-    Encoder(model, batch_size=4, workers=1).images(copies)
+    CachedEncoder(model, batch_size=4, workers=1).images(copies)
     assert len(seen) == 10 and seen[0] < 20
     assert len(opened) == 40

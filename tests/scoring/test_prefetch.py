@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.scoring.prefetch import Prefetcher, pipelined
 from vlprobe.types import Capabilities, DualEncoder, Picture
 
@@ -114,7 +114,7 @@ def test_pictures_with_the_same_bytes_are_encoded_once(shown, tmp_path):
     model.encode_images = lambda pixels: (
         seen.extend(map(bytes, np.unique(pixels, axis=0))) or encode(pixels)
     )
-    found = Encoder(model, batch_size=9).images(copies)
+    found = CachedEncoder(model, batch_size=9).images(copies)
     assert len(seen) == len(set(seen)) == 9
     np.testing.assert_array_equal(found[:9], found[9:])
 
@@ -141,7 +141,7 @@ def test_pictures_that_wait_take_no_more_than_the_memory(tmp_path, batch_size, a
         Image.new("RGB", (1 + n % 250, 1 + n // 250)).save(tmp_path / f"{n}.bmp")
         shown.append(Picture(tmp_path / f"{n}.bmp"))
     memory, model = 130 * 65_536, Measured()
-    encoder = Encoder(model, batch_size=batch_size, workers=2, memory=memory)
+    encoder = CachedEncoder(model, batch_size=batch_size, workers=2, memory=memory)
     encoder.images(shown[:1])
     tracemalloc.start()
     try:

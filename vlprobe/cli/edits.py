@@ -18,7 +18,7 @@ from vlprobe.cli.arguments import (
     count_option,
     item_choices,
 )
-from vlprobe.cli.output import Bar, inform, print_rows
+from vlprobe.cli.output import ProgressBar, inform, print_rows
 from vlprobe.cli.plugins import typed
 from vlprobe.errors import InvalidInput
 
@@ -86,7 +86,7 @@ def edits(
     choices = {name: settings.pop(name) for name in ("item", "where", "sample", "limit")}
     items = Request((), dataset, "", seed=seed, **choices)
     order = EditOrder(items=items, writer=writer, choices=chosen(kinds), **settings)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         outcome = write(order, output, cache_store(ctx), bar)
     inform(f"{output}: {outcome.edits.total():,} edits ({_counted(outcome.edits)})")
     if outcome.rejected:
@@ -151,7 +151,7 @@ def verdicts(
     the cache count.
     """
     from vlprobe.runs.edits import agreement
-    from vlprobe.runs.edits.sheet import Verdict, open_edits, read_sheets
+    from vlprobe.runs.edits.sheet import EditVerdict, open_edits, read_sheets
     from vlprobe.storage import files
     from vlprobe.storage import verdicts as stored_verdicts
 
@@ -159,7 +159,7 @@ def verdicts(
     counted = (
         read_sheets(sheets, judged)
         if sheets
-        else [Verdict(*row) for row in stored_verdicts.read(cache_store(ctx), judged.digest)]
+        else [EditVerdict(*row) for row in stored_verdicts.read(cache_store(ctx), judged.digest)]
     )
     report = agreement.report(judged.edits, counted)
     if disputes:

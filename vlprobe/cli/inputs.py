@@ -20,7 +20,7 @@ from vlprobe.cli.arguments import (
     probe_options,
     rejected_labels,
 )
-from vlprobe.cli.output import Bar, inform, print_rows, print_table, text_output
+from vlprobe.cli.output import ProgressBar, inform, print_rows, print_table, text_output
 from vlprobe.cli.plugins import typed
 
 
@@ -186,7 +186,7 @@ def doctor(
     (model,) = loadable_names(ctx, [model])
     store = cache_store(ctx)
     root = store.root
-    with Bar() as bar:
+    with ProgressBar() as bar:
         tried_on = registry.load_dataset(dataset, root)
         examination = doctor_examine.examine(
             registry.load_model(model, device, precision), tried_on, root, bar.update
@@ -240,7 +240,7 @@ def write_altered(
         raise click.UsageError("--probe rococo writes many files. Name a folder: DATASET FOLDER.")
     request = Request((), dataset, "rococo", parse_pairs(options), seed, **choices)
     typed(dataset, *request.options.values())
-    with Bar() as bar:
+    with ProgressBar() as bar:
         facts = write(request, folder, cache_store(ctx), bar)
     for name, file in facts["captions"].items():
         left_out = [f"{count:,} left out: {reason}" for reason, count in file["left_out"].items()]
@@ -299,7 +299,7 @@ def influence(
 
     typed(dataset, *models)
     models = loadable_names(ctx, models)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         bar.update("Reading the data", 0, 1)
         loaded = registry.load_dataset(dataset, cache_store(ctx).root)
         items, _ = select(loaded, Request((), dataset, "", seed=seed, **choices))
@@ -347,7 +347,7 @@ def ask(
     choices["errata"] = rejected_labels(choices["errata"])
     request = Request((), dataset, probe, parse_pairs(options), seed, **choices)
     typed(dataset, probe, *request.options.values())
-    with Bar() as bar:
+    with ProgressBar() as bar:
         facts = write(request, output, cache_store(ctx), bar, copies)
     inform(
         f"{output}: {facts['n_pictures']:,} pictures, {facts['n_texts']:,} texts, {facts['n_cases']:,} cases; scores "

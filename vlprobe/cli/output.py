@@ -165,7 +165,7 @@ def print_model_index(store: "Store", question_set: "QuestionSet", key: str) -> 
     click.echo(model_index(run, estimates, alone.metrics))
 
 
-class Bar(Progress):
+class ProgressBar(Progress):
     """A progress line on stderr, rewritten in place on a terminal, one line per stage elsewhere."""
 
     def __init__(self) -> None:
@@ -190,7 +190,7 @@ class Bar(Progress):
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> "ProgressBar":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -20,7 +20,7 @@ from vlprobe.cli.arguments import (
     probe_options,
     rejected_labels,
 )
-from vlprobe.cli.output import Bar, inform, print_notes, print_table
+from vlprobe.cli.output import ProgressBar, inform, print_notes, print_table
 from vlprobe.cli.plugins import typed
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def run(
     requests = _requests(datasets, probes, parse_pairs(options), settings)
     store = cache_store(ctx)
     clock: Profile | None = None
-    with Bar() as bar:
+    with ProgressBar() as bar:
         progress: Progress = bar
         if profile:
             progress = clock = Profile(bar)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from vlprobe.cli.arguments import cache_store, complete_names, complete_runs, results_store
-from vlprobe.cli.output import Bar, inform
+from vlprobe.cli.output import ProgressBar, inform
 from vlprobe.errors import InvalidInput, NotFound, printable
 
 MOST_FAILURES = 10  # that are listed; the rest are counted
@@ -135,7 +135,7 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     inform(photographs.announcement(addresses, host))
     if not yes:
         click.confirm("Download them?", abort=True, err=True)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         report = photographs.download(
             store, addresses, lambda done, total: bar.update("Downloading photographs", done, total)
         )

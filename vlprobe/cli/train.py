@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vlprobe.cli.arguments import DEVICE, FORMAT, PRECISION, cache_store, loadable_names
-from vlprobe.cli.output import Bar, inform, print_rows
+from vlprobe.cli.output import ProgressBar, inform, print_rows
 from vlprobe.cli.plugins import typed
 from vlprobe.training.request import TrainRequest as Default
 
@@ -96,7 +96,7 @@ def train(
     request = Default(datasets=tuple(datasets), freeze=freeze or "", **given)
     typed(request.model, *request.datasets)
     request = replace(request, model=loadable_names(ctx, [request.model])[0])
-    with Bar() as bar:
+    with ProgressBar() as bar:
         card = tune(request, cache_store(ctx).root, bar.update)
     trained, judged = weights(request.loss), card["held_out"]
     rows = [
@@ -124,6 +124,6 @@ def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> 
     """Train one of the tiny demo models on the demo world's training scenes."""
     from vlprobe.training import scratch
 
-    with Bar() as bar:
+    with ProgressBar() as bar:
         scratch.train(loss, steps, seed, threads, output, bar.update)
     click.echo(str(output))

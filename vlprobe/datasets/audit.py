@@ -63,7 +63,7 @@ GLUED_TIMES = 5  # and is inserted on its own this many times as often
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuditFinding:
     """A kind of defect and how many of all candidates have it; with 0 it was looked for."""
 
     name: str
@@ -81,7 +81,7 @@ class Alteration(NamedTuple):
     foil: str
 
 
-def check_texts(name: str, cache: Path) -> list[Finding]:
+def check_texts(name: str, cache: Path) -> list[AuditFinding]:
     """The defects of a dataset's texts; pictures go by their names, where its family can tell them unopened.
 
     Raises:
@@ -94,7 +94,7 @@ def check_texts(name: str, cache: Path) -> list[Finding]:
     return check(registry.load_dataset(parsed, cache).items, cache, sees_pictures=False)
 
 
-def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> list[Finding]:
+def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> list[AuditFinding]:
     """Looks for every kind of defect that the items can have; one that they cannot have is not in
     the list.
 
@@ -144,14 +144,16 @@ def plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _finding(name: str, meaning: str, marked: Iterable[tuple[str, bool]]) -> Finding:
+def _finding(name: str, meaning: str, marked: Iterable[tuple[str, bool]]) -> AuditFinding:
     """From the id of an item and whether it has the defect, for all that could have it."""
     marked = list(marked)
     having = [item for item, defect in marked if defect]
-    return Finding(name, meaning, len(having), len(marked), tuple(dict.fromkeys(having))[:EXAMPLES])
+    return AuditFinding(
+        name, meaning, len(having), len(marked), tuple(dict.fromkeys(having))[:EXAMPLES]
+    )
 
 
-def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> list[Finding]:
+def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> list[AuditFinding]:
     images_by_caption: dict[str, set[str]] = {}
     for item in items:
         for caption in item.captions:
@@ -183,7 +185,7 @@ def drawn_rows(n_captions: int) -> np.ndarray:
 
 def language_finding(
     rows: Sequence[tuple[str, str]], n_captions: int, cache: Path | None = None
-) -> Finding:
+) -> AuditFinding:
     """The captions in other languages.
 
     Args:
@@ -209,7 +211,7 @@ def _image_identity(item: Item, digests: Mapping[Path, str]) -> str:
     return digests[item.image.path] if item.image else item.unit
 
 
-def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> list[Finding]:
+def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> list[AuditFinding]:
     image_counts = Counter(digests[item.image.path] for item in items if item.image)
     how = "byte for byte"
     if any(picture.absent for item in items for picture in item.pictures):
@@ -242,7 +244,9 @@ def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
     return findings
 
 
-def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration]) -> list[Finding]:
+def _alteration_findings(
+    items: Sequence[Item], alterations: Sequence[Alteration]
+) -> list[AuditFinding]:
     words = _Words()
     return [
         _finding(
@@ -298,7 +302,7 @@ def _style_finding(
     feature: str,
     has: Callable[[str], bool],
     alterations: Sequence[Alteration],
-) -> Finding:
+) -> AuditFinding:
     """Style leak: what tells a foil from its caption without reading a word."""
     captions = sum(has(row.caption) for row in alterations) / len(alterations)
     foils = sum(has(row.foil) for row in alterations) / len(alterations)

@@ -11,7 +11,7 @@ from vlprobe.datasets.sources import COCO_FILE_NAME
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
 from vlprobe.storage import access, downloads
-from vlprobe.storage.downloads import Report
+from vlprobe.storage.downloads import DownloadReport
 from vlprobe.storage.store import Store
 from vlprobe.types import Item
 
@@ -71,14 +71,14 @@ def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
     return f"{len(addresses):,} photographs are missing: {n_bytes / 1e6:,.1f} MB{unknown}."
 
 
-def summary(report: Report) -> str:
+def summary(report: DownloadReport) -> str:
     """Say in a sentence what a download wrote."""
     return f"{report.n_written:,} photographs downloaded, {report.n_bytes / 1e6:,.1f} MB."
 
 
 def download(
     store: Store, addresses: dict[Path, str], on_progress: Callable[[int, int], None]
-) -> Report:
+) -> DownloadReport:
     """Download photographs, and write only those that are whole images.
 
     Args:

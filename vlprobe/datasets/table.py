@@ -49,7 +49,7 @@ def takes(path: Path) -> bool:
     return path.is_file() and path.suffix.lower() in reader.SUFFIXES
 
 
-def lint(name: str, cache: Path) -> list[audit.Finding]:
+def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
     """The defects of the texts, as `audit.check` finds them; no picture is opened, none has to be here.
 
     Raises NotFound or InvalidInput.

@@ -6,11 +6,9 @@
     .eval    inspect_ai: a zip archive with samples/ID_epoch_N.json; .json of the same log
     .json    mteb: TASK_predictions.json of image-text pairs, by subset and split
 
-Every reader yields one `Answer` per question. A chosen caption has the score 1 and the other 0; a model that answers
-"neither" gives both 0, which is a tie and counts as a failure. A reply that `parse_choice` does not understand is NaN:
-it is counted and reported, never guessed.
-
-Files are untrusted: sizes are checked before memory is allocated for them.
+Every reader yields one `LoggedAnswer` per question. A chosen caption has the score 1 and the other 0; a model that
+answers "neither" gives both 0, which is a tie and counts as a failure. A reply that `parse_choice` does not
+understand is NaN: it is counted and reported, never guessed.
 """
 
 import io
@@ -60,7 +58,7 @@ REPLIES = ("filtered_resps", "resps")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LoggedAnswer:
     """One question of a log with the model's answer."""
 
     # the captions it chose from, the true one first; () where only `key` names the question
@@ -134,7 +132,7 @@ def _option_index(mark: str, n_options: int) -> int:
     return index if index < n_options else UNKNOWN
 
 
-def read_log(file: Path, content: bytes) -> list[Answer] | None:
+def read_log(file: Path, content: bytes) -> list[LoggedAnswer] | None:
     """Read the answers of a log, None if the file is not a log of a known tool.
 
     Args:
@@ -171,7 +169,9 @@ def read_log(file: Path, content: bytes) -> list[Answer] | None:
     return None
 
 
-def _sugarcrepe(file: Path, questions: Mapping[str, Mapping[str, object]]) -> Iterator[Answer]:
+def _sugarcrepe(
+    file: Path, questions: Mapping[str, Mapping[str, object]]
+) -> Iterator[LoggedAnswer]:
     """SugarCrepe's GPT-4V files. A row that is not `correct` and chose neither caption is a tie."""
     for key, row in questions.items():
         caption, foil, correct = row.get("caption"), row.get("negative_caption"), row.get("correct")
@@ -188,10 +188,10 @@ def _sugarcrepe(file: Path, questions: Mapping[str, Mapping[str, object]]) -> It
         answer = row.get("answer")
         choice = answer.get("multiple_choice_answer") if isinstance(answer, dict) else None
         scores = (float(correct), float(not correct and choice == foil))
-        yield Answer((caption.strip(), foil.strip()), (scores,), key, _picture(row))
+        yield LoggedAnswer((caption.strip(), foil.strip()), (scores,), key, _picture(row))
 
 
-def _vlmevalkit(file: Path, content: bytes) -> Iterator[Answer]:
+def _vlmevalkit(file: Path, content: bytes) -> Iterator[LoggedAnswer]:
     """VLMEvalKit's predictions of multiple-choice questions."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook
@@ -223,7 +223,7 @@ def _vlmevalkit(file: Path, content: bytes) -> Iterator[Answer]:
         yield _chosen(texts, true, row["prediction"], row.get("index", ""), _picture(row))
 
 
-def _lmms_eval(file: Path, lines: Iterable[object]) -> Iterator[Answer]:
+def _lmms_eval(file: Path, lines: Iterable[object]) -> Iterator[LoggedAnswer]:
     """lmms-eval's samples. The options are a list in `doc`, its fields A, B, or a caption and a foil."""
     for number, line in enumerate(lines, 1):
         if not isinstance(line, dict) or not isinstance(line.get("doc"), dict):
@@ -248,7 +248,7 @@ def _lmms_eval(file: Path, lines: Iterable[object]) -> Iterator[Answer]:
         yield _chosen(options, true, str(reply), str(line["doc_id"]), _picture(doc))
 
 
-def _inspect(file: Path, samples: Iterable[object]) -> Iterator[Answer]:
+def _inspect(file: Path, samples: Iterable[object]) -> Iterator[LoggedAnswer]:
     """inspect_ai's samples of multiple-choice tasks; of several epochs the first."""
     for sample in samples:
         if not isinstance(sample, dict) or not isinstance(sample.get("choices"), list):
@@ -310,7 +310,7 @@ def _archived_samples(file: Path, content: bytes) -> Iterator[object]:
                 ) from None
 
 
-def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[Answer]:
+def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[LoggedAnswer]:
     """mteb's predictions of image-text pairs: per question a matrix of shape (pictures, captions).
 
     A question is named SUBSET/NUMBER, and NUMBER if there is only one subset.
@@ -337,7 +337,9 @@ def _mteb(file: Path, log: Mapping[str, object]) -> Iterator[Answer]:
                     f"'{file}' has more than {MAX_CELLS:,} scores. Split it by subset."
                 )
             scores = tuple(tuple(_number(file, value) for value in row) for row in rows)
-            yield Answer((), scores, f"{subset}/{number}" if len(subsets) > 1 else str(number))
+            yield LoggedAnswer(
+                (), scores, f"{subset}/{number}" if len(subsets) > 1 else str(number)
+            )
 
 
 def _number(file: Path, value: object) -> float:
@@ -381,14 +383,14 @@ def _picture(row: Mapping[str, object]) -> str:
     return Path(str(name)).stem
 
 
-def _chosen(options: Sequence[str], true: int, reply: str, key: str, picture: str) -> Answer:
+def _chosen(options: Sequence[str], true: int, reply: str, key: str, picture: str) -> LoggedAnswer:
     """An answer with the true caption first."""
     choice = parse_choice(reply, options)
     order = [true, *(index for index in range(len(options)) if index != true)]
     unknown = choice == UNKNOWN
     scores = tuple(math.nan if unknown else float(index == choice) for index in order)
     texts = tuple(options[index] for index in order)
-    return Answer(texts, (scores,), key, picture, reply if unknown else "")
+    return LoggedAnswer(texts, (scores,), key, picture, reply if unknown else "")
 
 
 def _refuse_bomb(file: Path, content: bytes) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from vlprobe.errors import NotFound
 from vlprobe.models.score_table import ScoreTable
-from vlprobe.models.scores import ASKED_TWICE, ScoreFile, Source
+from vlprobe.models.scores import ASKED_TWICE, ScoreFile, ScoreSource
 from vlprobe.scoring import pictures
 from vlprobe.storage import shipped
 from vlprobe.storage.files import parse_path
@@ -55,7 +55,7 @@ class PublishedAnswers(ScoreFile):
             orders.astype("<f4").tobytes(),
         ]
         digest = pictures.digest(repr(content).encode())
-        source = Source(parse_path(publication.source), scale, False, False, {})
+        source = ScoreSource(parse_path(publication.source), scale, False, False, {})
         super().__init__(name, source, digest, table)
         self.publication = self._published = publication
         notes = [f"{NOTE}: {publication.about}"]

@@ -131,7 +131,7 @@ def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
     return _tabled(columns, mapping)
 
 
-def _of_log(file: Path, answers: Sequence[answer_logs.Answer]) -> ScoreTable:
+def _of_log(file: Path, answers: Sequence[answer_logs.LoggedAnswer]) -> ScoreTable:
     """Convert the answers of a log to a table: by their captions and picture, or by the question's name if it has no
     captions. A question that occurs several times has the mean of its answers.
     """

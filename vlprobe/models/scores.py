@@ -65,7 +65,7 @@ def names() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScoreSource:
     """A name, parsed."""
 
     file: Path
@@ -118,7 +118,7 @@ def load(
     return ScoreFile(name, source, pictures.digest(content), table)
 
 
-def _parse_name(name: str) -> Source:
+def _parse_name(name: str) -> ScoreSource:
     file, options = parse_options(name, OPTION, EXPECTED)
     words = {match[1] for match in options if match[1]}
     scales = sorted(words - {PARTIAL, MATRIX})
@@ -127,7 +127,7 @@ def _parse_name(name: str) -> Source:
     is_matrix = MATRIX in words or files.is_file(file / "scores.npy")
     if is_matrix and scales == ["verdict"]:
         raise InvalidInput(f"'{name}' is a matrix of scores. '+verdict' is for answers to cases.")
-    return Source(
+    return ScoreSource(
         file,
         cast(ScoreType, scales[0]) if scales else "unknown",
         PARTIAL in words,
@@ -147,7 +147,9 @@ class _Answer(NamedTuple):
 class ScoreFile(CaseAnswerer):
     """A model that looks its answers up, and does nothing else."""
 
-    def __init__(self, name: str, source: Source, content_digest: str, table: ScoreTable) -> None:
+    def __init__(
+        self, name: str, source: ScoreSource, content_digest: str, table: ScoreTable
+    ) -> None:
         self.name, self._source, self._table = name, source, table
         self.n_scores = table.n_scores
         how = [content_digest, source.scale, source.partial, sorted(source.mapping.items())]

@@ -22,7 +22,7 @@ N_ORIGINALS = (5, 6)
 LONGEST_NAME = 80  # characters of a file's name, without its ending
 
 
-class Entry(TypedDict):
+class ReleasedEntry(TypedDict):
     """A picture's entry in the file."""
 
     image: str
@@ -30,10 +30,10 @@ class Entry(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ReleasedLayout:
     """One file: its entries, and why how many pictures are not among them."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ReleasedEntry] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def encoded(self) -> bytes:
@@ -41,7 +41,9 @@ class Layout:
         return json.dumps(self.entries).encode()
 
 
-def layouts(cases: Reader, image_names: Mapping[str, str], rule: str = "") -> dict[str, Layout]:
+def layouts(
+    cases: Reader, image_names: Mapping[str, str], rule: str = ""
+) -> dict[str, ReleasedLayout]:
     """The files of a run's altered captions by rule: a policy, or one of its seeds.
 
     Args:
@@ -49,13 +51,13 @@ def layouts(cases: Reader, image_names: Mapping[str, str], rule: str = "") -> di
         image_names: Name of each picture in the file, by its stored name.
         rule: The only one that is made; "": all.
     """
-    by_rule: dict[str, Layout] = {}
+    by_rule: dict[str, ReleasedLayout] = {}
     for block in cases(["kind", "rule", "images", "texts", "roles"]):
         is_case = pc.field("kind") == "i2t"
         if rule:
             is_case = is_case & (pc.field("rule") == rule)
         for case in block.filter(is_case).to_pylist():
-            layout = by_rule.setdefault(case["rule"], Layout())
+            layout = by_rule.setdefault(case["rule"], ReleasedLayout())
             pairs = list(zip(case["texts"], case["roles"], strict=True))
             originals = [text for text, role in pairs if role != "different"]
             altered = [text for text, role in pairs if role == "different"]

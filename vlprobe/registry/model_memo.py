@@ -39,14 +39,14 @@ PLACES = ("HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_
 CODE = (".py", ".toml", ".json")
 
 
-class Identity(NamedTuple):
+class ModelIdentity(NamedTuple):
     """Identity of the model of a run."""
 
     name: str  # of a preset, that of its weights
     digest: str
 
 
-def look_up(name: ModelName, precision: str, cache: Path) -> Identity | None:
+def look_up(name: ModelName, precision: str, cache: Path) -> ModelIdentity | None:
     """Return the identity of a checked name, if nothing that it depends on has changed; None if the model must be
     loaded, as on a server whose files are confined.
     """
@@ -57,7 +57,7 @@ def look_up(name: ModelName, precision: str, cache: Path) -> Identity | None:
         return None
     try:
         if all(memo.stamp(path) == row["sources"][path] for path in row["sources"]):
-            return Identity(str(row["name"]), str(row["digest"]))
+            return ModelIdentity(str(row["name"]), str(row["digest"]))
     except (OSError, KeyError, TypeError):  # a file was deleted, or the row is damaged
         pass
     return None

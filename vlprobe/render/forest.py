@@ -33,7 +33,7 @@ TONES = {"fewer": "true", "more": "lie", "tied": "quiet", "unknown": "quiet"}
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ForestFrame:
     """The part of the axis that is drawn."""
 
     low: float
@@ -49,7 +49,7 @@ class Frame:
         return "left" if value < self.low else "right" if value > self.high else ""
 
 
-def frame(comparison: PairedTests) -> Frame:
+def frame(comparison: PairedTests) -> ForestFrame:
     """Return the range that contains zero and all intervals of models that passed their checks."""
     fit = {contestant.model for contestant in comparison.rivals if contestant.is_fit}
     rows = [row for row in comparison.rows if row.model in fit] or list(comparison.rows)
@@ -64,10 +64,10 @@ def frame(comparison: PairedTests) -> Frame:
         middle = LEAST_WIDTH / 2 * (1 if comparison.unit == "rate" else 0.1)
         low, high = low - middle, high + middle
     padding = PADDING * (high - low)
-    return Frame(low - padding, high + padding)
+    return ForestFrame(low - padding, high + padding)
 
 
-def ticks(limits: Frame) -> list[float]:
+def ticks(limits: ForestFrame) -> list[float]:
     """Round numbers inside of a frame, zero among them.
 
     >>> [round(value, 2) for value in ticks(Frame(-0.145, 0.165))]
@@ -303,7 +303,7 @@ def _draw_totals(
 def _draw_axes(
     figure: go.Figure,
     comparison: PairedTests,
-    limits: Frame,
+    limits: ForestFrame,
     base: str,
     lanes: Mapping[tuple[str, str], float],
     titles: Mapping[str, str],
@@ -432,7 +432,7 @@ def values(
 
 
 def _totals(
-    totals: Sequence[Total], comparison: PairedTests, limits: Frame, kind: KindPresentation
+    totals: Sequence[Total], comparison: PairedTests, limits: ForestFrame, kind: KindPresentation
 ) -> dict[str, object]:
     """Hollow marks at the differences of published totals from the baseline."""
     differences = {total: total.fooled - comparison.baseline.share for total in totals}
@@ -474,7 +474,7 @@ def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str
 def _row(
     row: PairedTest,
     comparison: PairedTests,
-    limits: Frame,
+    limits: ForestFrame,
     names: Mapping[str, str],
     styles: Looks,
     kind: KindPresentation,

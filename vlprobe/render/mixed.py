@@ -28,7 +28,7 @@ Source = Callable[[str], int]  # a picture's name to its place among the sources
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class MixedAnswers:
     """The answers to a case, for the selected model and for all others."""
 
     model: str
@@ -141,7 +141,7 @@ def own_text(standing: Standing) -> tuple[str, str]:
     return f"{place} instead" if standing.own_rank == 1 else place or "Above the right one", "lie"
 
 
-def steps(case: MixedCase, answers: Answers) -> list[dict]:
+def steps(case: MixedCase, answers: MixedAnswers) -> list[dict]:
     """The text at each share of the slider: at every one that was evaluated, or can be."""
     known = {standing.share: standing for standing in answers.standings}
     shares = sorted({*SHARES, *known} if answers.is_waiting else known, reverse=True)
@@ -169,7 +169,7 @@ def steps(case: MixedCase, answers: Answers) -> list[dict]:
 
 def component_data(
     case: MixedCase,
-    answers: Answers,
+    answers: MixedAnswers,
     source: Source,
     size: tuple[int, int],
     looks: Looks,
@@ -215,7 +215,7 @@ def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> lis
     return [by_share[nearest[share]] for share in shares]
 
 
-def note(case: MixedCase, answers: Answers) -> str:
+def note(case: MixedCase, answers: MixedAnswers) -> str:
     """Return the quantity that the slider changes."""
     kind = "patch" if is_patched(case) else "mixture"
     if len(answers.standings) < 2 and not answers.is_waiting:
@@ -226,7 +226,7 @@ def note(case: MixedCase, answers: Answers) -> str:
     )
 
 
-def strips(case: MixedCase, answers: Answers, source: Source) -> dict:
+def strips(case: MixedCase, answers: MixedAnswers, source: Source) -> dict:
     """The first five of both galleries; nothing if unknown."""
     if answers.fronts is None:
         return {}
@@ -280,7 +280,9 @@ class _Frames:
         }
 
 
-def chart(case: MixedCase, answers: Answers, looks: Looks, name_of: Callable[[str], str]) -> dict:
+def chart(
+    case: MixedCase, answers: MixedAnswers, looks: Looks, name_of: Callable[[str], str]
+) -> dict:
     """A row a model: up to which share its mixture wins."""
     turns = answers.turns[:MOST_ROWS]
     kind = "patch" if is_patched(case) else "mixture"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import counted, every_model, listed, share
-from vlprobe.views.quiz import HumanBaseline, Question, QuizRound, Segments
+from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound, Segments
 from vlprobe.views.wall import ModelVerdict
 
 NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
@@ -52,7 +52,7 @@ def in_words(number: int, start: bool = False) -> str:
     return NUMBERS[number] if start else NUMBERS[number].lower()
 
 
-def outcome(own_right: bool | None, question: Question) -> str:
+def outcome(own_right: bool | None, question: QuizQuestion) -> str:
     """Return the result of the vote and the models' verdicts, as a heading.
 
     Args:
@@ -112,7 +112,7 @@ def how_drawn(quiz: QuizRound) -> str:
 
 
 def question_data(
-    question: Question,
+    question: QuizQuestion,
     names: Mapping[str, str],
     looks: Looks,
     is_told: bool,

@@ -6,7 +6,7 @@ from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import SharedEncoder
 from vlprobe.runs.request import Progress
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Dataset, Model, answers_cases, looks_up
 from vlprobe.types.protocols import embeds_images
 
@@ -59,10 +59,10 @@ def _keeps_pictures(context: RunContext, model: Model) -> bool:
     )
 
 
-def _encoder(context: RunContext, model: Model) -> Encoder:
+def _encoder(context: RunContext, model: Model) -> CachedEncoder:
     """One that knows the embeddings which the store has now."""
     request = context.request
-    return Encoder(
+    return CachedEncoder(
         model,
         context.store.root / "embeddings",
         workers=request.workers,

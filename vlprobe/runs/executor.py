@@ -15,7 +15,7 @@ from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
 from vlprobe.scoring import thumbnails
 from vlprobe.scoring.cases import Scorer
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.scoring.spread import similarity_spread
 from vlprobe.types import Item, Model
 
@@ -74,12 +74,12 @@ class SharedEncoder:
     """One model's encoder for several runs, so that each picture and text goes through it once.
 
     Args:
-        recurs: Function that marks the texts shared by several of the runs: see `Encoder`.
+        recurs: Function that marks the texts shared by several of the runs: see `CachedEncoder`.
     """
 
     def __init__(self, recurs: Callable[[Sequence[str]], np.ndarray]) -> None:
         self.recurs = recurs
-        self.encoder: Encoder | None = None
+        self.encoder: CachedEncoder | None = None
 
     def close(self) -> None:
         """Write the embeddings that are still in memory."""
@@ -107,16 +107,16 @@ class LocalExecutor(Executor):
         )
         self.model = model
         self._shared = shared
-        self._encoder: Encoder | None = shared.encoder if shared else None
+        self._encoder: CachedEncoder | None = shared.encoder if shared else None
         self._scorer: Scorer | None = None
 
     @property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> CachedEncoder:
         """The model with its batches and the stored embeddings."""
         if self._encoder is None:
             lookups.bind(self.context, self.model)
             request, root = self.context.request, self.context.store.root
-            self._encoder = Encoder(
+            self._encoder = CachedEncoder(
                 self.model,
                 root / "embeddings" if request.keep_embeddings else None,
                 request.batch_size,

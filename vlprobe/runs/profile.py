@@ -25,7 +25,7 @@ SCORING = "encode and score"
 
 
 @dataclass
-class _Stage:
+class _ProfileStage:
     """Duration of a stage, in seconds."""
 
     wall: float = 0.0
@@ -42,7 +42,7 @@ class Profile(Progress):
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self.stages: dict[str, _Stage] = {}
+        self.stages: dict[str, _ProfileStage] = {}
         self._name, self._since = "start", _clocks()
 
     def update(self, label: str, done: float, total: float) -> None:
@@ -66,7 +66,7 @@ class Profile(Progress):
 
     def _end_stage(self, name: str) -> None:
         now = _clocks()
-        stage = self.stages.setdefault(self._name, _Stage())
+        stage = self.stages.setdefault(self._name, _ProfileStage())
         stage.wall += now[0] - self._since[0]
         stage.cpu += now[1] - self._since[1]
         stage.model += now[2] - self._since[2]
@@ -104,8 +104,8 @@ def _clocks() -> tuple[float, float, float]:
     return time.perf_counter(), sum(times[:4]), device.model_seconds()
 
 
-def _sum(stages: list[_Stage]) -> _Stage:
-    return _Stage(
+def _sum(stages: list[_ProfileStage]) -> _ProfileStage:
+    return _ProfileStage(
         sum(stage.wall for stage in stages),
         sum(stage.cpu for stage in stages),
         sum(stage.model for stage in stages),

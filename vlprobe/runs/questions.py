@@ -44,7 +44,7 @@ def stored(context: RunContext) -> bool:
     return all(path in absent or containers.is_file(path) for path in paths)
 
 
-def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:
+def check_data(context: RunContext, progress: Progress) -> list[audit.AuditFinding]:
     """Return the defects of the items that the auditor counts, those that occur."""
     progress.update("Checking the data", 0, 1)
     return [finding for finding in audit.check(context.items, context.store.root) if finding.count]
@@ -63,7 +63,7 @@ def _keeps_label(batch: pa.RecordBatch, rejected: Container[str]) -> list[bool]:
 def write_cases(
     context: RunContext,
     dataset_notes: Sequence[str],
-    findings: Sequence[audit.Finding],
+    findings: Sequence[audit.AuditFinding],
     progress: Progress,
 ) -> None:
     """Write the cases of a run: `cases/<case key>/cases.parquet`.
@@ -169,7 +169,7 @@ def _no_case(run: Run, probe: Probe, dropped: Mapping[str, int]) -> Misfit:
     )
 
 
-def _language_notes(context: RunContext, findings: Sequence[audit.Finding]) -> list[str]:
+def _language_notes(context: RunContext, findings: Sequence[audit.AuditFinding]) -> list[str]:
     if audit.NOT_ENGLISH not in context.run.options:
         return []  # no rule for English edits a caption that is none
     return [

@@ -37,7 +37,7 @@ Task = tuple[str, Sequence]  # what to do, and with which range of cases, items,
 
 
 @dataclass(frozen=True)
-class Job:
+class RayJob:
     """The run and the settings that every worker receives."""
 
     run: Run
@@ -133,7 +133,7 @@ class RayExecutor(Executor):
             )
         readers = picture_readers(machines) if gpus else cpus
         request = replace(request, device="cuda" if gpus else "cpu", workers=readers)
-        job = Job(context.run, context.items, request, context.store, threads)
+        job = RayJob(context.run, context.items, request, context.store, threads)
         self._options = {
             "fn_constructor_args": [ray.put(job)],
             "num_cpus": cpus,

@@ -48,7 +48,7 @@ class EncodedPicture(Protocol):
         ...
 
 
-class Encoder:
+class CachedEncoder:
     """A model with its batches, its worker threads and its memory.
 
     Args:

@@ -40,7 +40,7 @@ _opener = urllib.request.build_opener(_NoRedirect)
 
 
 @dataclass
-class Report:
+class DownloadReport:
     """Result of a download.
 
     Attributes:
@@ -79,7 +79,7 @@ def download(
     verify: Callable[[bytes], None],
     on_progress: Callable[[int, int], None],
     timeout_s: float = TIMEOUT_S,
-) -> Report:
+) -> DownloadReport:
     """Download the files that are missing.
 
     Args:
@@ -89,7 +89,7 @@ def download(
             total; an error in it stops the download, and finished files stay.
         timeout_s: Seconds without a byte after which a file fails.
     """
-    report = Report()
+    report = DownloadReport()
     pool = ThreadPoolExecutor(PARALLEL)  # waits for servers side by side
     wanted = missing(downloads)
     waiting = iter(wanted.items())

@@ -274,7 +274,7 @@ def looks_up(model: Model) -> TypeGuard[Lookup]:
 
 
 class Encoder(Protocol):
-    """Interface of `scoring.encoder.Encoder` for probes: a model, its batches, and embeddings that are computed
+    """Interface of `scoring.encoder.CachedEncoder` for probes: a model, its batches, and embeddings that are computed
     once."""
 
     model: Model

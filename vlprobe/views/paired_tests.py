@@ -298,7 +298,7 @@ def from_counts(
         unit: Of movements that are cosines.
         at_chance: Digests of models and datasets on which they failed a check.
     """
-    cells = Cells(counts, runs, presented, unit)
+    cells = PairedCells(counts, runs, presented, unit)
     subtypes, n_more_subtypes = cells.subtypes()
     keys = [(cells, subtype, side) for subtype in subtypes for side in range(1, len(runs))]
     return replace(_tested(cells, kind, keys, at_chance), n_more_subtypes=n_more_subtypes)
@@ -316,10 +316,10 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
     presented = registry.load_probe(question_set.probe).presentation.kind(kind)
     at_chance = examine.models_at_chance(store)
 
-    def count(of_runs: Sequence[RunRow]) -> Cells:
+    def count(of_runs: Sequence[RunRow]) -> PairedCells:
         moves = presented.is_movement
         counts = unit_counts(store, question_set.key, of_runs, kind, with_movements=moves)
-        return Cells(counts, of_runs, presented, "cosine")
+        return PairedCells(counts, of_runs, presented, "cosine")
 
     cells = count(runs)
     fit = [run for run in runs if _is_fit(run, at_chance)]
@@ -332,7 +332,7 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
     return replace(tests, shares=shares)
 
 
-class Cells:
+class PairedCells:
     """Counts of answers as arrays over units of resampling, per subtype.
 
     Args:
@@ -434,7 +434,7 @@ class Cells:
 
 
 def _tested(
-    cells: Cells, kind: str, keys: Sequence[tuple[Cells, str, int]], at_chance: AtChance
+    cells: PairedCells, kind: str, keys: Sequence[tuple[PairedCells, str, int]], at_chance: AtChance
 ) -> PairedTests:
     """Shares of all models, and the tests of a model against the first one of its counts, corrected together.
 

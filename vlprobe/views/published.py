@@ -50,7 +50,7 @@ PRSM_VERSIONS = {"P1": "o-c1-c2", "P2": "p1-p2-p3-np", "P3": "o-a1-a2-a12"}  # o
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PrintedSource:
     """The source of a paper's numbers."""
 
     title: str
@@ -125,7 +125,7 @@ def _tables(described: list[dict]) -> dict[str, tuple[PaperTable, ...]]:
 
 
 _DESCRIBED = tomllib.loads((FOLDER / "paper_tables.toml").read_text(encoding="utf-8"))
-SOURCES = {name: Source(**source) for name, source in _DESCRIBED["sources"].items()}
+SOURCES = {name: PrintedSource(**source) for name, source in _DESCRIBED["sources"].items()}
 TABLES: Mapping[str, tuple[PaperTable, ...]] = _tables(_DESCRIBED["tables"])
 
 

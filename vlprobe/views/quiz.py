@@ -38,7 +38,7 @@ _ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuizQuestion:
     """One picture and two captions, of which one is a lie."""
 
     case: int  # its number
@@ -66,7 +66,7 @@ class QuizRound:
     set_key: str
     kind: str
     draw: Draw
-    questions: tuple[Question, ...]
+    questions: tuple[QuizQuestion, ...]
     models: tuple[str, ...]  # all that answered, but for controls
     n_cases: int  # that are eligible
     n_fooled: int  # models that each question fooled at least; 0 of a fair draw
@@ -272,7 +272,7 @@ def _question(
     margins: dict[str, float],
     is_scored: dict[str, bool],
     seed: int,
-) -> Question:
+) -> QuizQuestion:
     false_text = row.texts[list(row.roles).index("different")]
     pairs = list(in_step(row.texts[0], false_text))
     true_segments = tuple((before, differs) for before, _, differs in pairs if before)
@@ -281,7 +281,7 @@ def _question(
     captions, segments = (row.texts[0], false_text), (true_segments, false_segments)
     if swapped:
         captions, segments = (false_text, row.texts[0]), (false_segments, true_segments)
-    return Question(
+    return QuizQuestion(
         case=row.case,
         id=row.id,
         item=row.item,
@@ -299,7 +299,7 @@ def _question(
     )
 
 
-def _varied(questions: Sequence[Question], count: int) -> list[Question]:
+def _varied(questions: Sequence[QuizQuestion], count: int) -> list[QuizQuestion]:
     """So many of them, of types that were taken least often; earlier ones go first."""
     left, taken = list(questions), []
     while left and len(taken) < count:

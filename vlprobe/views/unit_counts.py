@@ -41,7 +41,7 @@ STATES = {"fooled": [1, 2], "held": [3], "answered": [1, 2, 3]}
 
 
 @dataclass(frozen=True)
-class Cells:
+class UnitCells:
     """The cases of one kind by their subtype and unit."""
 
     cases: np.ndarray  # numbers, int32 of shape (n,)
@@ -61,7 +61,7 @@ Counts = Mapping[str, np.ndarray | pd.Categorical]  # what `unit_counts` returns
 
 
 @dataclass(frozen=True)
-class Answers:
+class KindAnswers:
     """The answers of a model to the cases of one kind, in their order."""
 
     states: np.ndarray  # int8 of shape (n,)
@@ -105,10 +105,10 @@ def unit_counts(
     versions = [views_rows.answers_version(store, run.key) for run in runs]
 
     @functools.cache  # within this call: each model's states serve all its pairs
-    def answers(side: int) -> Answers:
+    def answers(side: int) -> KindAnswers:
         margin = views_rows.margins(store, runs[side].key)[cells.cases]
         movements = -margin.astype(np.float64) if with_movements else None
-        return Answers(_states(margin), movements, runs[side].n_orders)
+        return KindAnswers(_states(margin), movements, runs[side].n_orders)
 
     def of_model(side: int) -> Columns:
         key = ("counts", cells_key, versions[side])
@@ -129,7 +129,7 @@ def unit_counts(
     return columns
 
 
-def _of_model(cells: Cells, answers: Answers) -> Columns:
+def _of_model(cells: UnitCells, answers: KindAnswers) -> Columns:
     """Count how many answers of each cell a model gave, believed and tied; and how far it moved."""
     counts = _counted(cells, [answers.states])
     columns = {
@@ -142,7 +142,7 @@ def _of_model(cells: Cells, answers: Answers) -> Columns:
     return columns
 
 
-def _of_pair(cells: Cells, base: Answers, model: Answers) -> Columns:
+def _of_pair(cells: UnitCells, base: KindAnswers, model: KindAnswers) -> Columns:
     """The BUCKETS of two models, and how far each moved where both answered."""
     counts = _counted(cells, [base.states, model.states]).reshape(N_STATES, N_STATES, -1)
     columns = {
@@ -164,7 +164,7 @@ def _beside_first(pair: Columns) -> Columns:
     return {**pair, "both": np.sum([pair[name] for name in BUCKETS], axis=0)}
 
 
-def _believed(answers: Answers, counts: np.ndarray) -> np.ndarray:
+def _believed(answers: KindAnswers, counts: np.ndarray) -> np.ndarray:
     """Cases of each cell that a model believes; of two answers to a case each is half a case.
 
     Args:
@@ -182,7 +182,7 @@ def _states(margin: np.ndarray) -> np.ndarray:
     return state
 
 
-def _counted(cells: Cells, states: Sequence[np.ndarray]) -> np.ndarray:
+def _counted(cells: UnitCells, states: Sequence[np.ndarray]) -> np.ndarray:
     """Count how many cases of each cell have each state, or pair of states: (N_STATES or its square,
     n_cells).
     """
@@ -194,17 +194,17 @@ def _counted(cells: Cells, states: Sequence[np.ndarray]) -> np.ndarray:
     return counts.reshape(size, n_cells)
 
 
-def _summed(cells: Cells, movement: np.ndarray, is_counted: np.ndarray) -> np.ndarray:
+def _summed(cells: UnitCells, movement: np.ndarray, is_counted: np.ndarray) -> np.ndarray:
     """The sum of movements in each cell, in the order of the cases."""
     rows = cells.cell[is_counted]
     return np.bincount(rows, movement[is_counted], len(cells.units))
 
 
-def _cells_of(store: Store, case_key: str, kind: str, by_item: bool) -> Cells:
+def _cells_of(store: Store, case_key: str, kind: str, by_item: bool) -> UnitCells:
     """The cells of a kind, kept: they are the same for all models."""
     version = views_rows.cases_version(store, case_key)
 
-    def make() -> Cells:
+    def make() -> UnitCells:
         cases = views_rows.case_numbers(store, case_key, "kind = ?", [kind])
         units = views_rows.unit_ranks(store, case_key, by_item)[cases]
         codes, names = views_rows.subtype_codes(store, case_key)
@@ -220,7 +220,7 @@ def _cells_of(store: Store, case_key: str, kind: str, by_item: bool) -> Cells:
         row_of = np.empty(len(order), dtype=np.int32)
         row_of[order] = np.arange(len(order))
         in_order = sorted(names)
-        return Cells(
+        return UnitCells(
             cases,
             row_of[first_cell],
             pd.Categorical.from_codes(of_subtype[order], in_order),

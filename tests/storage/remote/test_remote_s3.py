@@ -18,7 +18,7 @@ from vlprobe.runs import answers as runs_answers
 from vlprobe.runs import run
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage.mirror import Mirror
 from vlprobe.storage.store import Store
 
@@ -266,7 +266,7 @@ def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
     )
     found = []
     for name in ("one", "two", "three"):
-        encoder = Encoder(model, on(name, bucket).root / "embeddings")
+        encoder = CachedEncoder(model, on(name, bucket).root / "embeddings")
         found.append(
             encoder.texts(
                 ["a red dog", "a dog", "two dogs"][: 2 if name == "one" else 3], keep=True
@@ -280,9 +280,9 @@ def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
     name, data = next(iter(objects(bucket).items()))
     put(bucket, name, data[:-1])
     with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' is not what was written"):
-        Encoder(model, on("four", bucket).root / "embeddings")
+        CachedEncoder(model, on("four", bucket).root / "embeddings")
     assert call(bucket, "verify", "--repair") == f"{bucket}/{name}: its checksum differs\n"
-    Encoder(
+    CachedEncoder(
         model, on("two", bucket).root / "embeddings"
     ).close()  # it has the file, and sends it again
     assert objects(bucket)[name] == data

@@ -147,7 +147,7 @@ def altered_captions(cases: Reader, rule: str) -> bytes:
     }
     _, name_of = released_layout.image_names(map(Picture.from_name, sorted(names)))
     layouts = released_layout.layouts(cases, name_of, rule)
-    return layouts.get(rule, released_layout.Layout()).encoded()
+    return layouts.get(rule, released_layout.ReleasedLayout()).encoded()
 
 
 def draw_printed_numbers() -> None:

@@ -191,7 +191,7 @@ def _draw_case(about: MixedCasePosition, case: MixedCase) -> None:
     loaded_names = asking.loaded_here()
     shares = asking.shares_at_hand(case, question_set, about.subject.model, sorted(loaded_names))
     scores = shares.scores.get(about.subject.model)
-    answers = render_mixed.Answers(
+    answers = render_mixed.MixedAnswers(
         model=about.subject.model,
         fronts=case.fronts,
         standings=views.mixed.shares.standings(case, about.subject.model, case.fronts, scores),

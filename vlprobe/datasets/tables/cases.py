@@ -38,7 +38,7 @@ class Rows:
     notes: list[str]
 
 
-class Reading(fields.Fields):
+class TableReading(fields.Fields):
     """A table that becomes items row by row."""
 
     def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
@@ -97,7 +97,7 @@ def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingPro
     Raises:
         InvalidInput: a row lacks what its layout needs; the message has the row and the column.
     """
-    reading = Reading(table, layout, chosen)
+    reading = TableReading(table, layout, chosen)
     rows: list[Unpictured] = []
     first_with: dict[object, str] = {}
     repeated = []
@@ -119,7 +119,7 @@ def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingPro
     return Rows(rows, notes)
 
 
-def _pairs(reading: Reading) -> Iterator[Unpictured]:
+def _pairs(reading: TableReading) -> Iterator[Unpictured]:
     images, foil_images = reading.role("image"), reading.role("image2")
     captions, foils = reading.role("caption"), reading.role("foil")
     for row in reading.chosen:
@@ -137,7 +137,7 @@ def _pairs(reading: Reading) -> Iterator[Unpictured]:
         yield Unpictured(item, names)
 
 
-def _foils(reading: Reading) -> Iterator[Unpictured]:
+def _foils(reading: TableReading) -> Iterator[Unpictured]:
     images, captions, foils = map(reading.role, ("image", "caption", "foil"))
     seconds = reading.role("caption2")
     without = []
@@ -155,7 +155,7 @@ def _foils(reading: Reading) -> Iterator[Unpictured]:
     )
 
 
-def _options(reading: Reading) -> Iterator[Unpictured]:
+def _options(reading: TableReading) -> Iterator[Unpictured]:
     """Captions to choose from: a list whose first is right, or columns and the number of the right one."""
     images = reading.role("image")
     listed = "caption" in reading.layout.columns
@@ -173,7 +173,7 @@ def _options(reading: Reading) -> Iterator[Unpictured]:
         yield Unpictured(item, [reading.image(images[row], row, "image")])
 
 
-def _statements(reading: Reading) -> Iterator[Unpictured]:
+def _statements(reading: TableReading) -> Iterator[Unpictured]:
     """MMVP-VLM: two rows after each other are a pair; a picture is TYPE/ID.jpg."""
     numbers, texts, types = map(reading.role, ("image", "caption", "subset"))
     if len(reading.chosen) % 2:
@@ -191,7 +191,7 @@ def _statements(reading: Reading) -> Iterator[Unpictured]:
         yield Unpictured(item, [f"{types[n]}/{numbers[n]}.jpg" for n in (row, second)])
 
 
-def _questions(reading: Reading) -> Iterator[Unpictured]:
+def _questions(reading: TableReading) -> Iterator[Unpictured]:
     """NaturalBench: each question has another answer for each picture; question and answer are a text."""
     images, foil_images = reading.role("image"), reading.role("image2")
     same = []
@@ -225,7 +225,7 @@ def _questions(reading: Reading) -> Iterator[Unpictured]:
     reading.notes += sources.count_note(same, 2 * len(reading.chosen), predicate, "questions")
 
 
-def _probes_of_verbs(reading: Reading) -> Iterator[Unpictured]:
+def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
     """SVO-Probes: a sentence, a picture that it fits and one that it does not. Two rows that have the same two
     pictures the other way round are a pair; no other row says what the second picture shows.
     """
@@ -256,7 +256,7 @@ def _probes_of_verbs(reading: Reading) -> Iterator[Unpictured]:
         )
 
 
-def _captions(reading: Reading) -> Iterator[Unpictured]:
+def _captions(reading: TableReading) -> Iterator[Unpictured]:
     """One item for each picture; a further column is a tag where all rows of each picture agree on it."""
     images, captions = reading.role("image"), reading.role("caption")
     is_inside = reading.layout.columns["image"] in reading.table.pictures
@@ -290,7 +290,7 @@ def _captions(reading: Reading) -> Iterator[Unpictured]:
         yield Unpictured(Item(key, None, tuple(texts[name]), labels), [name])
 
 
-def _true_statements(reading: Reading) -> Iterator[Unpictured]:
+def _true_statements(reading: TableReading) -> Iterator[Unpictured]:
     """VSR: the true statements about each picture."""
     are_true = _truths(reading)
     wrong = [f"row {row + 1}" for row, is_true in are_true.items() if not is_true]
@@ -300,7 +300,7 @@ def _true_statements(reading: Reading) -> Iterator[Unpictured]:
     yield from _captions(reading)
 
 
-def _true_and_false(reading: Reading) -> Iterator[Unpictured]:
+def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
     """VSR: a true statement, and the false ones of the same picture that differ in the relation only."""
     images, captions = reading.role("image"), reading.role("caption")
     relations, are_true = reading.role("subset"), _truths(reading)
@@ -327,7 +327,7 @@ def _true_and_false(reading: Reading) -> Iterator[Unpictured]:
     reading.notes += sources.count_note(unpaired, len(reading.chosen), why)
 
 
-def _truths(reading: Reading) -> dict[int, bool]:
+def _truths(reading: TableReading) -> dict[int, bool]:
     """Row to whether its label says that the caption is true."""
     truths: dict[int, bool] = {}
     values = reading.values(labels.LABEL)
@@ -339,7 +339,7 @@ def _truths(reading: Reading) -> dict[int, bool]:
     return truths
 
 
-def _people(reading: Reading) -> Iterator[Unpictured]:
+def _people(reading: TableReading) -> Iterator[Unpictured]:
     """Pictures of people with the tags that `queries` gives their prompts: gender, race and trait, by
     the two attributes of a row.
     """
@@ -351,7 +351,7 @@ def _people(reading: Reading) -> Iterator[Unpictured]:
         yield unpictured._replace(item=replace(item, tags={**item.tags, **tags}))
 
 
-MAKERS: Mapping[Kind, Callable[[Reading], Iterator[Unpictured]]] = {
+MAKERS: Mapping[Kind, Callable[[TableReading], Iterator[Unpictured]]] = {
     "pair": _pairs,
     "foils": _foils,
     "triplet": _foils,

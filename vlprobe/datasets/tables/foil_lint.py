@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vlprobe.datasets import audit
-from vlprobe.datasets.audit import WORD, Finding
+from vlprobe.datasets.audit import WORD, AuditFinding
 from vlprobe.datasets.tables.layouts import Layout
 from vlprobe.datasets.tables.lint import (
     BLOCK_ROWS,
@@ -76,7 +76,7 @@ def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
     return len(distinct(hashes)) < len(hashes)
 
 
-def check(table: Table, layout: Layout, texts: Mapping[str, pa.ChunkedArray]) -> list[Finding]:
+def check(table: Table, layout: Layout, texts: Mapping[str, pa.ChunkedArray]) -> list[AuditFinding]:
     """The defects of the texts, as `texts_of` gives them."""
     captions, foils = texts["caption"], texts["foil"]
     rows, ids = np.arange(len(captions)), _ids(table, layout)
@@ -113,7 +113,7 @@ def _ids(table: Table, layout: Layout) -> pa.ChunkedArray:
 
 def _style(
     name: str, feature: str, marked: np.ndarray, ids: pa.ChunkedArray, rows: np.ndarray
-) -> Finding:
+) -> AuditFinding:
     """From which captions and which foils have a feature, shape (2, n)."""
     meaning = audit.style_meaning(feature, *(marked.sum(axis=1) / marked.shape[1]).tolist())
     return finding((name, meaning), marked[0] != marked[1], ids, rows)

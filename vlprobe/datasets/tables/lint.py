@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vlprobe.datasets import audit
-from vlprobe.datasets.audit import Finding
+from vlprobe.datasets.audit import AuditFinding
 from vlprobe.datasets.tables.layouts import Layout
 from vlprobe.datasets.tables.reader import Table
 from vlprobe.datasets.validation import MAX_CHARACTERS
@@ -42,7 +42,7 @@ def has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
     return not any(pc.call_function("any", [column]).as_py() for column in marks)
 
 
-def check(table: Table, layout: Layout) -> list[Finding]:
+def check(table: Table, layout: Layout) -> list[AuditFinding]:
     """The defects of the captions, where the table `is_columnar`.
 
     Raises:
@@ -127,16 +127,16 @@ def distinct(numbers: np.ndarray) -> np.ndarray:
 
 def finding(
     kind: tuple[str, str], marked: np.ndarray, ids: pa.ChunkedArray, rows: np.ndarray
-) -> Finding:
+) -> AuditFinding:
     """From whether each of all that could have a defect has it, and the row that names each."""
     name, meaning = kind
     having = rows[marked]
     distinct = having[np.sort(np.unique(having, return_index=True)[1])][: audit.EXAMPLES]
     examples = tuple(ids.take(pa.array(distinct)).to_pylist())
-    return Finding(name, meaning, int(marked.sum()), len(marked), examples)
+    return AuditFinding(name, meaning, int(marked.sum()), len(marked), examples)
 
 
-def language(captions: pa.ChunkedArray, ids: pa.ChunkedArray, rows: np.ndarray) -> Finding:
+def language(captions: pa.ChunkedArray, ids: pa.ChunkedArray, rows: np.ndarray) -> AuditFinding:
     """The captions in other languages; `rows` has the row that names the item of each."""
     by_image = np.argsort(rows, kind="stable")
     drawn = by_image[audit.drawn_rows(len(captions))]

@@ -18,8 +18,8 @@ from vlprobe.models.endpoint.budget import estimated_tokens
 from vlprobe.models.endpoint.reply import Reply
 from vlprobe.models.endpoint.served import (
     EndpointName,
-    Question,
     ServedModel,
+    ServedQuestion,
     data_url,
     refuse_absent,
 )
@@ -59,11 +59,13 @@ class ServedJudge(ServedModel, CaseAnswerer):
         """Answers to cases, one request per picture and text."""
         return capabilities_of(self.parsed)
 
-    def first_question(self) -> Question:
+    def first_question(self) -> ServedQuestion:
         """Return the request about a grey square."""
         return self._question("first", None, FIRST_TEXT, "the first request")
 
-    def _question(self, name: str, picture: Picture | None, text: str, label: str) -> Question:
+    def _question(
+        self, name: str, picture: Picture | None, text: str, label: str
+    ) -> ServedQuestion:
         words = QUESTION.format(text)
 
         def payload() -> dict[str, object]:
@@ -84,9 +86,9 @@ class ServedJudge(ServedModel, CaseAnswerer):
             }
 
         tokens = estimated_tokens(words) + self.parsed.picture_tokens
-        return Question((name,), payload, tokens, label)
+        return ServedQuestion((name,), payload, tokens, label)
 
-    def check(self, answer: Reply, question: Question) -> None:
+    def check(self, answer: Reply, question: ServedQuestion) -> None:
         """Raise InvalidInput unless it names the log-probabilities of its first token."""
         _log_odds(answer, question.label)
 

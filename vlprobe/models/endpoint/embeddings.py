@@ -13,8 +13,8 @@ from vlprobe.models.endpoint.budget import estimated_tokens
 from vlprobe.models.endpoint.reply import Reply
 from vlprobe.models.endpoint.served import (
     EndpointName,
-    Question,
     ServedModel,
+    ServedQuestion,
     data_url,
     refuse_absent,
 )
@@ -50,11 +50,11 @@ class ServedEmbeddings(ServedModel, CosineLookup):
         """Return whether it has the embeddings of a run."""
         return bool(self._bound_to)
 
-    def first_question(self) -> Question:
+    def first_question(self) -> ServedQuestion:
         """Return the request for a text."""
         return self._question("texts", {text_id(FIRST_TEXT): FIRST_TEXT}, "the first request")
 
-    def learn(self, answer: Reply, question: Question) -> None:
+    def learn(self, answer: Reply, question: ServedQuestion) -> None:
         """Take the number of dimensions from the first answer."""
         self.dim = len(_vector(answer.content["data"][0], "the first request"))
 
@@ -88,7 +88,7 @@ class ServedEmbeddings(ServedModel, CosineLookup):
 
     def _questions(
         self, side: str, contents: Mapping[str, str] | Mapping[str, Picture], kept: set[str]
-    ) -> list[Question]:
+    ) -> list[ServedQuestion]:
         """Return a request for each batch of inputs that the log lacks."""
         lacking = [(key, content) for key, content in contents.items() if key not in kept]
         questions = []
@@ -103,7 +103,9 @@ class ServedEmbeddings(ServedModel, CosineLookup):
             questions.append(self._question(side, batch, label))
         return questions
 
-    def _question(self, side: str, batch: Mapping[str, str | Picture], label: str) -> Question:
+    def _question(
+        self, side: str, batch: Mapping[str, str | Picture], label: str
+    ) -> ServedQuestion:
         def payload() -> dict[str, object]:
             body: dict[str, object] = {
                 "model": self.parsed.address.model,
@@ -127,9 +129,9 @@ class ServedEmbeddings(ServedModel, CosineLookup):
             else estimated_tokens(content)
             for content in batch.values()
         )
-        return Question(tuple(batch), payload, tokens, label)
+        return ServedQuestion(tuple(batch), payload, tokens, label)
 
-    def check(self, answer: Reply, question: Question) -> None:
+    def check(self, answer: Reply, question: ServedQuestion) -> None:
         """Raise InvalidInput unless there is a vector of the model's length for each input."""
         vectors = _rows(answer, len(question.names), question.label)
         expected = self.dim or self.parsed.dimensions or vectors.shape[1]

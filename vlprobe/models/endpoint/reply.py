@@ -12,7 +12,7 @@ LONGEST_NAME = 200  # of a model and of a fingerprint
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ServerIdentity:
     """Identity of the model that answered, as reported by the server."""
 
     model: str
@@ -31,7 +31,7 @@ class Reply:
     """An answer, parsed."""
 
     content: Mapping[str, Any]
-    identity: Identity
+    identity: ServerIdentity
     tokens: tuple[int, int] | None  # sent and received; None if not reported
 
 
@@ -62,7 +62,7 @@ def parse(body: str, label: str) -> Reply:
     }
     sent = counts.get("prompt_tokens", counts.get("total_tokens"))
     tokens = None if sent is None else (sent, counts.get("completion_tokens", 0))
-    return Reply(content, Identity(model, fingerprint), tokens)
+    return Reply(content, ServerIdentity(model, fingerprint), tokens)
 
 
 def _name(content: Mapping[str, Any], field: str, label: str) -> str:

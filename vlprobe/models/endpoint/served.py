@@ -23,7 +23,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput, MissingDependency, printable
 from vlprobe.models.endpoint import reply
 from vlprobe.models.endpoint.budget import Budget
-from vlprobe.models.endpoint.reply import Identity, Reply
+from vlprobe.models.endpoint.reply import Reply, ServerIdentity
 from vlprobe.registry import endpoints
 from vlprobe.registry.endpoints import Address
 from vlprobe.scoring import pictures
@@ -151,7 +151,7 @@ class Reporter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ServedQuestion:
     """One request."""
 
     names: tuple[str, ...]  # keys of its questions in the log
@@ -180,7 +180,7 @@ class ServedModel(Model):
         address, settings = parsed.address, (parsed.is_chat, parsed.dimensions, parsed.fingerprint)
         self._described = json.dumps([address.url, address.model, *settings, [VERSION, how]])
         self._log: AnswerLog | None = None
-        self._identity: Identity | None = None
+        self._identity: ServerIdentity | None = None
 
     def tokenize(self, texts: Sequence[str]) -> NoReturn:
         """Raise InvalidInput: the server reads texts, and only those of a run."""
@@ -189,14 +189,14 @@ class ServedModel(Model):
         )
 
     @abstractmethod
-    def first_question(self) -> Question:
+    def first_question(self) -> ServedQuestion:
         """Return the question whose answer identifies the model."""
 
     @abstractmethod
-    def check(self, answer: Reply, question: Question) -> None:
+    def check(self, answer: Reply, question: ServedQuestion) -> None:
         """Raise InvalidInput if an answer does not fit the question."""
 
-    def learn(self, answer: Reply, question: Question) -> None:
+    def learn(self, answer: Reply, question: ServedQuestion) -> None:
         """Store further facts about the model from the first answer."""
 
     def open(self, cache: Path, budget: Budget, reporter: Reporter) -> None:
@@ -251,7 +251,7 @@ class ServedModel(Model):
             "answered by": self._identity.words if self._identity else "",
         }
 
-    def ask(self, questions: Sequence[Question], n_kept: int) -> None:
+    def ask(self, questions: Sequence[ServedQuestion], n_kept: int) -> None:
         """Report the cost of the questions, and send them; answers go to the log.
 
         Args:
@@ -268,7 +268,7 @@ class ServedModel(Model):
         self._reporter.tell(printable(f"{line}. {n_kept:,} answers are here already."))
         self._ask(questions)
 
-    def _ask(self, questions: Sequence[Question]) -> None:
+    def _ask(self, questions: Sequence[ServedQuestion]) -> None:
         try:
             from vlprobe.models.endpoint.client import Client
         except ModuleNotFoundError as error:
@@ -299,7 +299,7 @@ class ServedModel(Model):
                 client.stop()  # requests in progress finish, and their answers are kept
                 raise
 
-    def _ask_one(self, client: "Client", question: Question, promised: float) -> None:
+    def _ask_one(self, client: "Client", question: ServedQuestion, promised: float) -> None:
         """Send a question and put its answer into the log, if it is complete and from the same model as before."""
         expected = self._budget.cost(question.tokens, question.tokens_received)
         with self._budget.settled(promised, expected) as bill:

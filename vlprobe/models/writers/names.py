@@ -10,7 +10,13 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models import api
 from vlprobe.models.endpoint.budget import Budget
 from vlprobe.models.endpoint.reply import Reply
-from vlprobe.models.endpoint.served import EndpointName, Question, Reporter, ServedModel, parse
+from vlprobe.models.endpoint.served import (
+    EndpointName,
+    Reporter,
+    ServedModel,
+    ServedQuestion,
+    parse,
+)
 from vlprobe.models.writers import local
 from vlprobe.models.writers.prompts import Prompt, Writer, WriterLog, answer_in
 from vlprobe.registry import endpoints
@@ -46,11 +52,11 @@ class ServedWriter(ServedModel):
         """None of the capabilities that a probe needs."""
         return Capabilities(asks_server=True)
 
-    def first_question(self) -> Question:
+    def first_question(self) -> ServedQuestion:
         """A word."""
         return self._question(FIRST)
 
-    def _question(self, prompt: Prompt) -> Question:
+    def _question(self, prompt: Prompt) -> ServedQuestion:
         def payload() -> Mapping[str, object]:
             return {
                 "model": self.parsed.address.model,
@@ -61,9 +67,9 @@ class ServedWriter(ServedModel):
             }
 
         received = max(1, prompt.max_tokens // 4)
-        return Question((prompt.name,), payload, prompt.tokens, prompt.label, received)
+        return ServedQuestion((prompt.name,), payload, prompt.tokens, prompt.label, received)
 
-    def check(self, answer: Reply, question: Question) -> None:
+    def check(self, answer: Reply, question: ServedQuestion) -> None:
         """Raise InvalidInput unless it has a text."""
         answer_in(answer, question.label)
 

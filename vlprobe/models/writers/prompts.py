@@ -44,7 +44,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WriterAnswer:
     """Answer of a writer."""
 
     text: str
@@ -58,7 +58,7 @@ class WriterLog(AnswerLog):
     """The answers of a writer, each kept under the name of its prompt; read from the disk once."""
 
     @cached_property  # the file is read once for all prompts
-    def answers(self) -> dict[str, Answer]:
+    def answers(self) -> dict[str, WriterAnswer]:
         """Return the stored answers by the name of the prompt. Raises InvalidInput if a stored one is not valid."""
         return {answer.questions[0]: _kept(answer.body) for answer in self}
 
@@ -93,7 +93,7 @@ class Writer(Protocol):
         ...
 
 
-def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, Answer]:
+def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, WriterAnswer]:
     """Return the answers to prompts, by name; prompts without a stored answer are sent."""
     answers = writer.log.answers
     lacking = {prompt.name: prompt for prompt in prompts if prompt.name not in answers}
@@ -115,12 +115,12 @@ def locked(writer: Writer) -> AbstractContextManager[None]:
     return files.lock(writer.log.file.parent / ".writing.lock", refuse)
 
 
-def _kept(body: str) -> Answer:
+def _kept(body: str) -> WriterAnswer:
     label = "a kept request"
     return answer_in(reply.parse(body, label), label)
 
 
-def answer_in(parsed: Reply, label: str) -> Answer:
+def answer_in(parsed: Reply, label: str) -> WriterAnswer:
     """Return the text of a chat completion. Raises InvalidInput if it has none."""
     choice = reply.entries(parsed.content, "choices", label)[0]
     message = choice.get("message")
@@ -134,4 +134,4 @@ def answer_in(parsed: Reply, label: str) -> Answer:
     day = ""
     if isinstance(created, int) and 0 < created < 2**33:
         day = datetime.datetime.fromtimestamp(created, datetime.UTC).date().isoformat()
-    return Answer(text, choice.get("finish_reason") == "length", day)
+    return WriterAnswer(text, choice.get("finish_reason") == "length", day)

@@ -36,7 +36,7 @@ class NamedMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LabelPlace:
     """The middle of a name, in pixels right of and above its mark."""
 
     right: float
@@ -44,7 +44,7 @@ class Place:
     has_leader: bool
 
 
-def place_names(marks: Sequence[NamedMark], height: float) -> list[Place | None]:
+def place_names(marks: Sequence[NamedMark], height: float) -> list[LabelPlace | None]:
     """Find a place for each name; None for a mark without a name, or where every place is taken.
 
     Args:
@@ -94,10 +94,10 @@ def _order(n_places: int) -> np.ndarray:
     return np.array([3 * gap + way for gap in GAPS for way in range(len(WAYS))])[:n_places]
 
 
-def _place(box: np.ndarray, candidate: int) -> Place:
+def _place(box: np.ndarray, candidate: int) -> LabelPlace:
     """Return the middle of a box that is relative to its mark."""
     right, up = (box[:2] + box[2:]) / 2
-    return Place(float(right), float(up), GAPS[candidate // len(WAYS)] > LEADER)
+    return LabelPlace(float(right), float(up), GAPS[candidate // len(WAYS)] > LEADER)
 
 
 def _candidates(text: str, is_minor: bool) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from vlprobe.render import wall
 from vlprobe.render.case_lines import bar_lengths
 from vlprobe.render.sentences import count_word, counted, every_model, listed, shorten
-from vlprobe.render.slides.records import Bar, ModelMark, Run, Slide, SlidePicture
+from vlprobe.render.slides.records import ModelMark, Run, Slide, SlideBar, SlidePicture
 from vlprobe.render.wall import CHANGES
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
@@ -309,16 +309,16 @@ def _said(
         if not answer.is_scored:
             word = CHANGES if answer.verdict == "tied" else WORDS[answer.verdict]
             bars.append(
-                Bar(answer.model, *SIDES[answer.verdict], word, style=STYLES[answer.verdict])
+                SlideBar(answer.model, *SIDES[answer.verdict], word, style=STYLES[answer.verdict])
             )
             continue
         size = abs(lengths[answer.model]) / widest
         if kind.is_movement:
-            bars.append(Bar(answer.model, 0.0, size, f"{abs(answer.margin):.3f}"))
+            bars.append(SlideBar(answer.model, 0.0, size, f"{abs(answer.margin):.3f}"))
             continue
         ends = (0.5, 0.5 + size / 2) if answer.margin <= 0 else (0.5 - size / 2, 0.5)
         style = STYLES.get(answer.verdict, "")
-        bars.append(Bar(answer.model, *ends, WORDS[answer.verdict], style=style))
+        bars.append(SlideBar(answer.model, *ends, WORDS[answer.verdict], style=style))
     left_out = len(verdicts) - len(bars)
     scale = "Right: the lie scores higher. Left: the truth does." + LENGTHS[unit]
     if not are_scored:
@@ -357,7 +357,7 @@ def _stayed(card: WallCard, kind: KindPresentation, answers: Sequence[ModelVerdi
         heading = f"{count_word(shared[0])} of the first {count_word(shared[1])} pictures stayed."
         heading = heading[:1].upper() + heading[1:]
     bars = tuple(
-        Bar(
+        SlideBar(
             answer.model,
             0.0,
             min(abs(answer.margin), 1.0),

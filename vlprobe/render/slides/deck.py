@@ -8,7 +8,7 @@ from vlprobe.render.attribution import published_text
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import count_word, counted, every_model, sentence_names, shorten
 from vlprobe.render.slides.case import MOST_BARS, case_slides
-from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
+from vlprobe.render.slides.records import Figure, Slide, SlideBar, SlidePicture
 from vlprobe.render.wall import BELIEVED
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
@@ -200,7 +200,7 @@ def _headline(
     return findings.frequency_sentence(n_believed, n_lies, kind.lies, happened)
 
 
-def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[Bar, ...]:
+def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[SlideBar, ...]:
     ends = [
         max(filter(math.isfinite, (contestant.share, contestant.high)), default=0.0)
         for contestant in contestants
@@ -208,7 +208,7 @@ def _bars(contestants: Sequence[ModelShare], standings: PairedTests) -> tuple[Ba
     widest = max(ends, default=0.0) or 1.0
     scale = ROOM / widest
     return tuple(
-        Bar(
+        SlideBar(
             model=contestant.model,
             start=0.0,
             end=contestant.share * scale,

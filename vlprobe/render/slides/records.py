@@ -37,7 +37,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class SlideBar:
     """One model in a row of bars; all ends are shares of the width, NaN where unknown."""
 
     model: str
@@ -64,7 +64,7 @@ class Slide:
     pictures: tuple[SlidePicture, ...] = ()
     marks: tuple[ModelMark, ...] = ()
     figures: tuple[Figure, ...] = ()
-    bars: tuple[Bar, ...] = ()
+    bars: tuple[SlideBar, ...] = ()
     points: tuple[str, ...] = ()
     note: str = ""  # small, below everything
     notes: tuple[str, ...] = field(default=())  # only for the speaker

@@ -7,7 +7,7 @@ from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.slides.case import WORDS, named_notes
-from vlprobe.render.slides.records import Bar, ModelMark, Slide, SlidePicture
+from vlprobe.render.slides.records import ModelMark, Slide, SlideBar, SlidePicture
 from vlprobe.types import Picture
 
 Values = dict[str, object]
@@ -92,7 +92,7 @@ def _mark_values(mark: ModelMark, model_looks: Looks, names: Mapping[str, str]) 
     }
 
 
-def _bar_values(bar: Bar, model_looks: Looks, names: Mapping[str, str]) -> Values:
+def _bar_values(bar: SlideBar, model_looks: Looks, names: Mapping[str, str]) -> Values:
     numbers = {"start": bar.start, "end": bar.end, "low": bar.low, "high": bar.high}
     return {
         **mark_values(model_looks[bar.model]),

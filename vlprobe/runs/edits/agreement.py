@@ -14,7 +14,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import agreement
 from vlprobe.metrics.estimate import estimates
 from vlprobe.perturb import edits_file
-from vlprobe.runs.edits.sheet import VERDICTS, JudgedFile, SheetEdit, Verdict
+from vlprobe.runs.edits.sheet import VERDICTS, EditVerdict, JudgedFile, SheetEdit
 from vlprobe.types import Estimate, Measure
 
 MAJORITY = "most judges"
@@ -38,7 +38,7 @@ class Dispute(NamedTuple):
     verdicts: dict[str, str]  # by judge
 
 
-class Report(NamedTuple):
+class AgreementReport(NamedTuple):
     """Verdicts of judges on a file of edits."""
 
     judges: tuple[str, ...]
@@ -47,7 +47,7 @@ class Report(NamedTuple):
     disputes: tuple[Dispute, ...]
 
 
-def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
+def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> AgreementReport:
     """Compute counts, intervals over captions, and disputes in the order of the file.
 
     Raises:
@@ -70,10 +70,10 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
             for label in labels[:, number]
         )
     ]
-    return Report(tuple(judges), tuple(rows), between, tuple(disputes))
+    return AgreementReport(tuple(judges), tuple(rows), between, tuple(disputes))
 
 
-def without_wrong(judged: JudgedFile, verdicts: Sequence[Verdict]) -> tuple[bytes, int]:
+def without_wrong(judged: JudgedFile, verdicts: Sequence[EditVerdict]) -> tuple[bytes, int]:
     """Return the file without edits that people judged wrong, with all other lines unchanged, and the number of
     removed edits.
 
@@ -94,7 +94,7 @@ def without_wrong(judged: JudgedFile, verdicts: Sequence[Verdict]) -> tuple[byte
 
 
 def _labels(
-    edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]
+    edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]
 ) -> tuple[np.ndarray, list[str]]:
     """Return positions in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
     judges = sorted({verdict.judge for verdict in verdicts})
@@ -160,7 +160,7 @@ def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
     }
 
 
-def sentence(written: Report) -> str:
+def sentence(written: AgreementReport) -> str:
     """Return the numbers of all judges in words, for a person."""
     whole = next(row for row in reversed(written.rows) if row.meaning == "all")
     words = f"{whole.judge}: {percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"

@@ -38,7 +38,7 @@ class SheetEdit(NamedTuple):
     subtype: str
 
 
-class Verdict(NamedTuple):
+class EditVerdict(NamedTuple):
     """Verdict of a judge on an edit."""
 
     judge: str
@@ -99,7 +99,7 @@ def drawn(edits: Sequence[SheetEdit], sample: int, seed: int) -> list[SheetEdit]
     return order[: sample or None]
 
 
-def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[Verdict]:
+def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[EditVerdict]:
     """Return the verdicts of several sheets. Raises InvalidInput, also if a judge has judged an edit on two of them."""
     sheet_of: dict[tuple[str, str], Path] = {}
     verdicts = []
@@ -115,7 +115,7 @@ def read_sheets(paths: Iterable[Path], judged: JudgedFile) -> list[Verdict]:
     return verdicts
 
 
-def read_verdicts(path: Path, judged: JudgedFile) -> list[Verdict]:
+def read_verdicts(path: Path, judged: JudgedFile) -> list[EditVerdict]:
     """Return the verdicts of a filled-in sheet; rows without one are passed over.
 
     Raises:
@@ -152,7 +152,7 @@ def read_verdicts(path: Path, judged: JudgedFile) -> list[Verdict]:
 
 def _verdicts(
     rows: Iterable[Mapping[str, str | None]], path: Path, judged: JudgedFile
-) -> list[Verdict]:
+) -> list[EditVerdict]:
     ids = {edit.id for edit in judged.edits}
     row_of: dict[tuple[str, str], int] = {}
     verdicts = []
@@ -169,7 +169,7 @@ def _verdicts(
         earlier = row_of.setdefault((judge, edit_id), number)
         if earlier != number:
             raise _wrong(path, number, "id", f"'{judge}' judged this edit in row {earlier} already")
-        verdicts.append(Verdict(judge, edit_id, verdict))
+        verdicts.append(EditVerdict(judge, edit_id, verdict))
     return verdicts
 
 

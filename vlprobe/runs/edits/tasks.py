@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from vlprobe.models.writers.prompts import Answer, Prompt
+from vlprobe.models.writers.prompts import Prompt, WriterAnswer
 from vlprobe.perturb import instructions, replies
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.instructions import EditKind, Message
@@ -71,7 +71,7 @@ class Task:
             label=f"the question about the meaning of '{self.text[:60]}'",
         )
 
-    def take(self, answer: Answer, earlier: Collection[str]) -> bool:
+    def take(self, answer: WriterAnswer, earlier: Collection[str]) -> bool:
         """Read an answer; whether rules let it pass.
 
         Args:
@@ -89,7 +89,7 @@ class Task:
         )
         return not self.defect
 
-    def judge(self, answer: Answer) -> None:
+    def judge(self, answer: WriterAnswer) -> None:
         """Read the answer to `question`."""
         self.defect = replies.judged_defect(answer.text, self.kind)
         self.is_accepted = self.is_closed = not self.defect

@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
     rejected_path: Path
 
 
-class _Stage:
+class _WritingStage:
     """Tells of requests under the heading of the captions that they are about."""
 
     def __init__(self, progress: Progress) -> None:
@@ -101,7 +101,7 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
     captions = _captions(items, order.captions)
     budget = Budget(order.price, order.max_cost)
     writer = writers.load(order.writer, order.device, order.precision)
-    stage = _Stage(progress)
+    stage = _WritingStage(progress)
     writer.open(store.root, budget, stage)
     _refuse_foreign_file(output, writer.maker)
     lines = _Lines()

@@ -20,7 +20,7 @@ from vlprobe.render.model_lookup import find_model
 from vlprobe.render.wall import heading
 from vlprobe.render.words import dataset_name, model_name, presentations
 from vlprobe.scoring import thumbnails
-from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.notebook import drawing
 from vlprobe.types import POOLED, Capabilities, Edit, Item, Model, Picture, Probe
@@ -159,7 +159,7 @@ class LoadedModel:
         """
         if not (self.capabilities.embeds_images and self.capabilities.embeds_texts):
             raise InvalidInput(f"'{self.name}' has no embeddings of pictures and texts.")
-        encoder = Encoder(self.model)
+        encoder = CachedEncoder(self.model)
         try:
             text_vectors = encoder.texts(list(texts))
             vectors = encoder.images([Picture(Path(path).resolve()) for path in pictures])
