@@ -9,6 +9,8 @@
 Every reader yields one `LoggedAnswer` per question. A chosen caption has the score 1 and the other 0; a model that
 answers "neither" gives both 0, which is a tie and counts as a failure. A reply that `parse_choice` does not
 understand is NaN: it is counted and reported, never guessed.
+
+Files are untrusted: sizes are checked before memory is allocated for them.
 """
 
 import io
