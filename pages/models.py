@@ -1,4 +1,4 @@
-"""Models: what is each of them, and is it fit to be believed?"""
+"""Model checks: the metadata of each model, and its checks with known answers."""
 
 import streamlit as st
 
@@ -6,10 +6,10 @@ from vlprobe.dashboard import frame, state
 from vlprobe.dashboard.lab import models
 
 frame.enter()
-st.title("Which models can be believed?", anchor=False)
+st.title("Model checks", anchor=False)
 st.markdown(
-    "A number says something about a model only if the model was loaded as it was trained. Here is "
-    "what each model is, and how it did in checks that every healthy model passes."
+    "A number says something about a model only if the model was loaded as it was trained. These "
+    "are the metadata of each model and its results in checks that every working model passes."
 )
 models.matrix()
 models.draw_form()
@@ -17,10 +17,10 @@ check_rows = models.examined()
 models.verdict(check_rows)
 st.header("Checks")
 models.checks(check_rows)
-st.header("Edits that never reach it")
+st.header("Edits that never reach the model")
 state.quiet(
     "A tokenizer may undo an edit, such as a change of case, before the model sees it. Such edits "
-    "are counted here and are no sign that the model is steady."
+    "are counted here; they do not show that the model is robust."
 )
 models.erased(check_rows)
 st.header("Passport")

@@ -9,7 +9,7 @@ from tests.dashboard.test_pages import open_page
 from tests.views.conftest import filled, key  # noqa: F401 (fixtures)
 from vlprobe import views
 from vlprobe.dashboard import state
-from vlprobe.dashboard.play import baseline, room
+from vlprobe.dashboard.play import room
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
 from vlprobe.metrics.crossed import CrossedMean
 from vlprobe.render.quiz import human_sentence
@@ -27,7 +27,6 @@ def rooms(monkeypatch: pytest.MonkeyPatch, filled: Store) -> Rooms:  # noqa: F81
     monkeypatch.setattr(store_module, "DEFAULT", filled.root)
     of_server = Rooms()
     monkeypatch.setattr(room, "all_rooms", lambda: of_server)
-    monkeypatch.setattr(baseline, "all_rooms", lambda: of_server)
     return of_server
 
 
@@ -61,15 +60,15 @@ def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
     stored = state.page_subject(key)
     quiz = views.quiz.quiz_round(filled, stored.question_set, kind, "fair", 1, count)
     assert len(quiz.questions) == count
-    assert baseline.human_sentences(stored, MODELS) == []
+    assert room.human_sentences(stored, MODELS) == []
     voted(rooms, dataclasses.replace(quiz, draw=draw))
-    sentences = baseline.human_sentences(stored, MODELS)
+    sentences = room.human_sentences(stored, MODELS)
     assert bool(sentences) is says
     at = open_page(monkeypatch, filled, "compare", set=key, base=MODELS[0])
     assert any("first votes on" in one.value for one in at.markdown) is says
     if says:
         assert "Eight people are right 100.0 % of the time" in sentences[0]
-        assert f"by {8 * count} first votes on {count} lies drawn by lot" in sentences[0]
+        assert f"by {8 * count} first votes on {count} lies drawn at random" in sentences[0]
         assert "people are right more often than" in sentences[0]
 
 
@@ -79,7 +78,7 @@ def test_without_rooms_nothing_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.delenv(access.QUIZ)
-    assert baseline.human_sentences(state.page_subject(key), MODELS) == []
+    assert room.human_sentences(state.page_subject(key), MODELS) == []
 
 
 def typed(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ()) -> HumanBaseline:
@@ -93,7 +92,7 @@ def typed(n_people: int = 12, n_cases: int = 40, verdicts: tuple[str, ...] = ())
 @pytest.mark.parametrize(("given", "expected"), [
     (typed(n_cases=29, verdicts=("better",)), ""),
     (typed(), "12 people are right 90.0 % of the time (95 % interval 85.0 % to 95.0 %), by 400 first votes on 40 lies"),
-    (typed(verdicts=("",)), "drawn by lot."),
+    (typed(verdicts=("",)), "drawn at random."),
     (typed(verdicts=("better", "tied", "worse")), "than A (50.0 %); right less often than C (50.0 %); tied with B"),
     (typed(1, verdicts=("tied",)), "On the same lies this person is tied with A (50.0 %)."),
     (typed(1), "One person is right 90.0 % of the time"),

@@ -137,8 +137,8 @@ def test_models_of_a_job_are_done_asked_or_next(shown, compared: Store, alive: N
         ]
         assert states == [
             ("demo:softmax", "done", 1.0),
-            (RANDOM, "asking", 0.25),
-            (CONSTANT, "next", 0.0),
+            (RANDOM, "running", 0.25),
+            (CONSTANT, "waiting", 0.0),
         ]
         assert progress.overall_fraction(jobs.read(compared, job_id)) == pytest.approx(1.25 / 3)
     finally:
@@ -160,7 +160,7 @@ def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0, **keys)
     try:
         at = shown(compared, "run", job=job_id)
-        assert f"so far {n_fooled} of {n_asked} lies believed" in words(at)
+        assert f"so far fooled by {n_fooled} of {n_asked} lies" in words(at)
     finally:
         shutil.rmtree(compared.root / "jobs" / job_id)
         shutil.rmtree(compared.run(row.key).folder / "parts")
@@ -187,7 +187,7 @@ def test_what_a_model_believed_is_told_as_soon_as_it_is_done(shown, compared: St
             views.filter.Filter(RANDOM, "flip"),
         )
         told = words(at)
-        assert f"{counted['fooled']} of {counted['all']} lies believed" in told
+        assert f"fooled by {counted['fooled']} of {counted['all']} lies" in told
         assert "See the failures" in [link.proto.label for link in at.get("page_link")]
     finally:
         shutil.rmtree(folder)
@@ -219,10 +219,10 @@ def test_each_probe_of_a_plan_is_done_asked_or_next_and_links_to_its_failures(
     names = [presentations()[request.probe].name for request in asked]
     first, second, third = names
     assert f"{first}, {second}, {third}" in told
-    assert f"{first} · " in told and "lies believed" in told
+    assert f"{first} · " in told and "fooled by" in told
     assert f"{second} · Scoring" in told
     assert f"{third} · left out" in told and "Left out prsm: It has no words." in told
-    assert f"{first} · not begun" in told  # of the other model
+    assert f"{first} · waiting" in told  # of the other model
     job = jobs.read(store, job_id)
     assert progress.overall_fraction(job) == pytest.approx((1 + 1 / 2) / 3 / 2)
     assert [link.proto.label for link in at.get("page_link")][:2] == [
@@ -255,7 +255,9 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
             views.runs.question_set(compared, row.case_key),
             views.filter.Filter(RANDOM, "flip"),
         )
-        assert f"Done Coin flip: {counted['fooled']} of {counted['all']} lies believed" in words(at)
+        assert f"Done Coin flip: fooled by {counted['fooled']} of {counted['all']} lies" in words(
+            at
+        )
         (link,) = [link for link in at.get("page_link") if link.proto.label == "See the failures"]
         assert link.proto.page == "explore" and row.case_key in link.proto.query_string
         at.switch_page(page_file("published")).run()

@@ -128,7 +128,7 @@ def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(shown):
 
 def test_what_a_model_makes_of_an_upload_is_the_sessions_own(shown):
     at = shown(models=["control:random"])
-    common = loaded.loaded("control:random")
+    common = loaded.load_player("control:random")
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="caption").set_value("A red wall.").run()
     assert "not fooled" in words(at) or "fooled by" in words(at)
@@ -230,9 +230,9 @@ def test_words_that_a_model_never_learned_are_named(shown):
     at = shown(caption="Two red leopards on a bench", models=["demo:weak", "control:random"])
     text = words(at)
     assert "Unknown to Half-trained: “leopards” and “bench”." in text
-    player = loaded.loaded("demo:weak")
+    player = loaded.load_player("demo:weak")
     assert player.unlearned(["two", "leopards", "church", "dogs"]) == {"leopards", "church"}
-    assert loaded.loaded("control:random").unlearned(["leopards"]) == frozenset()
+    assert loaded.load_player("control:random").unlearned(["leopards"]) == frozenset()
     assert "unknown to it: " in text  # of edits that put such a word in
 
 

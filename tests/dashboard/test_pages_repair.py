@@ -94,7 +94,7 @@ def test_with_nothing_stored_it_says_what_it_takes_and_how_to_begin(monkeypatch,
     assert not at.error
     assert "three models" in at.info[0].value
     assert labels(at) == ["Start the fine-tuning"]
-    assert "Nothing was fine-tuned here yet" in words(at)
+    assert "No training yet" in words(at)
     assert not at.get("plotly_chart")
 
 
@@ -166,7 +166,7 @@ def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: St
         "Waiting Wording and meaning (LGIP) · Drawn scenes · Tiny CLIP, Tiny SigLIP, Half-trained"
         in words(at)
     )
-    assert "1 more such job waits for its end" in words(at)
+    assert "1 more such job is waiting" in words(at)
     assert "ask_missing" not in [button.key for button in at.button]
     monkeypatch.setattr(jobs, "_gone", lambda _: "Its process was killed.")
     at.run()

@@ -145,7 +145,7 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
     assert [one.models for one in started] == [("control:random",)]
     manifest.write_text("{")
     at = checked(monkeypatch, copied)
-    assert "which run it was cannot be told" in words(at)
+    assert "its run is unknown" in words(at)
     at.button(key="mend_stored").click().run()
     assert len(started) == 1
     assert not at.error
@@ -237,7 +237,7 @@ def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, made, copied):
     at.button(key="mend_stored").click().run()
     assert (run / "manifest.json").exists()
     assert [job.id for job in jobs.jobs(copied)] == [job_id]
-    assert "1 left alone while a job asks the same questions" in at.success[0].value
+    assert "1 not changed because a job runs the same tests" in at.success[0].value
 
 
 def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, made, copied):
@@ -258,7 +258,7 @@ def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, m
             "\\", ""
         )
     assert at.query_params["job"] in known
-    assert "being made anew" not in at.success[0].value
+    assert "being rebuilt" not in at.success[0].value
 
 
 def test_nothing_goes_where_no_job_can_be_written(monkeypatch, copied):

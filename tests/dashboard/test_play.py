@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.test_pages import open_page, words
 from vlprobe import registry, views
 from vlprobe.dashboard import loaded
-from vlprobe.dashboard.play import page, question, quiz_page, room, rounds
+from vlprobe.dashboard.play import page, question, room
 from vlprobe.dashboard.play.rooms import Rooms, new_secret
+from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import FOLDER
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
@@ -75,13 +76,11 @@ def send(at: AppTest, component: str, **events: object) -> AppTest:
     return at
 
 
-def vote(
-    at: AppTest, caption: int, question_number: int, component: str = quiz_page.KEY
-) -> AppTest:
+def vote(at: AppTest, caption: int, question_number: int, component: str = page.KEY) -> AppTest:
     return send(at, component, vote={"question": question_number, "caption": caption})
 
 
-def solo(at: AppTest) -> quiz_page.Solo:
+def solo(at: AppTest) -> page.Solo:
     return at.session_state["quiz_solo"]
 
 
@@ -104,10 +103,10 @@ def test_a_round_alone_from_its_first_question_to_the_next_round(shown, screen: 
         )
         if index < 9:
             assert screen.told["next"] == "Next question"
-            send(at, quiz_page.KEY, next=index)
+            send(at, page.KEY, next=index)
     assert screen.told["next"] == "New round" and "You spotted" in screen.told["note"]
     assert solo(at).rights.count(True) == int(screen.told["scores"][0]["total"])
-    send(at, quiz_page.KEY, next=9)
+    send(at, page.KEY, next=9)
     assert solo(at).quiz != quiz and solo(at).votes == [] and parameter(at, "round") != "3"
 
 
@@ -133,7 +132,7 @@ def test_the_truth_is_not_sent_before_it_is_told(
 @pytest.mark.parametrize("sent", HOSTILE)
 def test_what_no_press_sends_changes_nothing(shown, screen: Screen, rooms: Rooms, sent: object):
     at = shown(round="3", quiz="fair")
-    send(at, quiz_page.KEY, vote=sent, next=sent, voter=sent)
+    send(at, page.KEY, vote=sent, next=sent, voter=sent)
     assert (solo(at).votes, solo(at).index) == ([], 0)
     at.button(key="open_room").click().run()
     code = parameter(at, "room")
@@ -148,8 +147,8 @@ def test_a_vote_counts_once_and_a_late_one_not_at_all(shown, screen: Screen):
     vote(at, 0, 0)
     vote(at, 1, 0)
     assert solo(at).votes == [0]
-    send(at, quiz_page.KEY, next=0)
-    send(at, quiz_page.KEY, next=0)  # pressed twice
+    send(at, page.KEY, next=0)
+    send(at, page.KEY, next=0)  # pressed twice
     assert solo(at).index == 1
     vote(at, 1, 0)
     assert solo(at).votes == [0]
@@ -159,11 +158,11 @@ def test_where_the_clock_runs_out_there_was_no_vote_and_it_counts_as_wrong(shown
     at = shown(round="3", quiz="fair")
     assert [at.button(key="clock").label, screen.told["clock"]] == ["No clock", 0]
     seen = []
-    for _ in quiz_page.CLOCKS:
+    for _ in page.CLOCKS:
         at.button(key="clock").click().run()
         seen.append(screen.told["clock"])
     assert seen == [10, 20, 0]
-    vote(at, quiz_page.NO_VOTE, 0)
+    vote(at, page.NO_VOTE, 0)
     assert solo(at).rights == (False,) and not any(one["own"] for one in screen.told["captions"])
 
 
@@ -180,7 +179,7 @@ def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_s
 
 def test_controls_know_nothing_so_the_draw_is_by_lot_and_that_is_said(shown, screen: Screen):
     at = shown(round="3")
-    assert solo(at).quiz.draw == "fair" and "drawn by lot instead" in words(at)
+    assert solo(at).quiz.draw == "fair" and "random instead" in words(at)
 
 
 @pytest.mark.parametrize("nonsense", ["-1", "<b>", "9" * 40, "٣", "1e3"])
@@ -222,7 +221,7 @@ def test_with_nothing_stored_it_says_how_to_begin(monkeypatch, store: Store, scr
     monkeypatch.setenv("VLPROBE_SHIPPED", "")
     at = open_page(monkeypatch, store, "play")
     assert "Nothing has been run yet" in at.info[0].value and not screen.told
-    assert [link.proto.label for link in at.get("page_link")] == ["Ask a model"]
+    assert [link.proto.label for link in at.get("page_link")] == ["Run a test"]
 
 
 def test_without_the_setting_there_are_no_rooms(shown, screen: Screen):
@@ -245,7 +244,7 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     asked = rooms.quiz(code).questions[0]
     vote(guest, asked.true_index, 0, room.KEY)
     assert screen.told["heading"] == "Your vote is in."
-    assert "1 of 2 voted. Whoever opened the room turns the question over." in words(guest)
+    assert "1 of 2 voted. The person who opened the room reveals the answer." in words(guest)
     send(guest, room.KEY, next=0)  # a guest leads nobody
     assert not rooms.tally(code, guest.session_state["quiz_secret"]).is_revealed
     vote(host, 1 - asked.true_index, 0, room.KEY)
@@ -302,7 +301,9 @@ def test_the_host_asks_another_round_and_closes_the_room(shown, screen: Screen, 
     host.button(key="ask_round").click().run()
     assert rooms.quiz(code) != first and screen.told["question"] == 1000
     host.button(key="close_room").click().run()
-    assert not host.query_params.get("room") and rooms.stage(code) == -1
+    assert not host.query_params.get("room")
+    with pytest.raises(InvalidInput, match="no such room"):
+        rooms.quiz(code)
     guest.run()
     assert "no such room" in guest.error[0].value and not guest.query_params.get("room")
 
@@ -330,11 +331,11 @@ def test_a_code_that_is_none_is_refused_in_one_line(
 def test_a_visitor_who_clears_streamlit_s_caches_clears_no_room_and_no_model():
     """What the server does for the message `clear_cache`, which it takes from anybody."""
     names = ("control:random", f"demo:weak@{FOLDER / 'weak.safetensors'}")
-    rooms, models = room.all_rooms(), [loaded.loaded(name) for name in names]
+    rooms, models = room.all_rooms(), [loaded.load_player(name) for name in names]
     st.cache_resource.clear()
     st.cache_data.clear()
     assert room.all_rooms() is rooms
-    assert all(loaded.loaded(name) is model for name, model in zip(names, models, strict=True))
+    assert all(loaded.load_player(name) is model for name, model in zip(names, models, strict=True))
 
 
 def test_where_all_rooms_are_taken_that_is_said(shown, screen: Screen, rooms: Rooms, monkeypatch):
@@ -354,4 +355,4 @@ def test_the_old_address_and_the_switch_lead_to_the_playground(shown, screen: Sc
     at = shown(game="playground", models="control:random", caption="Two red dogs")
     assert "wrong captions" in at.title[0].value
     assert at.text_input(key="caption").value == "Two red dogs"
-    assert rounds.DRAWS and not screen.told
+    assert question.DRAWS and not screen.told

@@ -161,11 +161,6 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
     )
 
 
-def list_correlation(rankings: Rankings) -> float:
-    """Mean of `list_correlations`; NaN where a version is constant."""
-    return _mean(list_correlations(rankings))
-
-
 def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
     """Share of the first k candidates that two versions have in common, of each two versions:
     float64 of shape (n_pairs,).
@@ -194,11 +189,6 @@ def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
         ]
         shares.append((chances[0] * chances[1]).sum() / k)
     return np.array(shares, dtype=np.float64)
-
-
-def top_overlap(rankings: Rankings, k: int) -> float:
-    """Mean of `top_overlaps`; NaN of one version, and where k is not less than the candidates."""
-    return _mean(top_overlaps(rankings, k))
 
 
 def _mean(values: np.ndarray) -> float:

@@ -227,7 +227,7 @@ def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
     )
     start = (
         f"{who} right {share(baseline.right.value)} of the time{around}, by "
-        f"{counted(baseline.n_votes, 'first vote')} on {counted(baseline.n_cases, 'lie')} drawn by lot."
+        f"{counted(baseline.n_votes, 'first vote')} on {counted(baseline.n_cases, 'lie')} drawn at random."
     )
     subject, verb = ("This person", "is") if baseline.n_people == 1 else ("People", "are")
     clauses = []

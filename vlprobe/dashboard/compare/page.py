@@ -11,7 +11,7 @@ from vlprobe import views
 from vlprobe.dashboard import cases, frame
 from vlprobe.dashboard.cases import drawer, share
 from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
-from vlprobe.dashboard.play import baseline
+from vlprobe.dashboard.play import room
 from vlprobe.dashboard.state import PageSubject, model_name, n_passing, quiet, view
 from vlprobe.render.findings import Verdict, verdict
 from vlprobe.render.orders import order_sentences
@@ -39,7 +39,7 @@ def draw_page() -> None:
     table = view(views.estimates.estimates, contest.question_set)
     for line in order_sentences(table, contest.names, contest.compared):
         quiet(line)
-    baseline.draw_human_baseline(contest, contest.compared)
+    room.draw_human_baseline(contest, contest.compared)
     parting = forest.draw_forest(contest, comparison, finding.row)
     side_filter = columns.draw_columns(contest, comparison, parting)
     measured.draw_measured(contest, comparison, parting.rival)

@@ -8,11 +8,11 @@ from vlprobe.dashboard.state import quiet, store
 
 DOORS = {  # page: the question it answers, its icon
     "models": (
-        "Whether a model's numbers can be believed: checks with known answers.",
+        "Model metadata, and checks with known answers.",
         ":material/health_and_safety:",
     ),
     "breakdown": (
-        "Every number taken apart by kind of edit, rule, strength and tag.",
+        "Every number by kind of edit, rule, strength and tag.",
         ":material/bar_chart:",
     ),
     "repair": (
@@ -24,24 +24,23 @@ DOORS = {  # page: the question it answers, its icon
         ":material/search:",
     ),
     "pairs": (
-        "Text, image and group score of two pictures with one difference, as EqBen's tables have "
-        "it.",
+        "Text, image and group score of two pictures with one difference, in EqBen's format.",
         ":material/compare:",
     ),
     "triplets": (
-        "Two captions that mean the same and one that does not, as VISLA's tables have it.",
+        "Two captions that mean the same and one that does not, in VISLA's format.",
         ":material/change_history:",
     ),
     "rankings": (
-        "How stable a search is when a wish is reworded, as PRSM's tables have it.",
+        "How stable a search is when it is reworded, in PRSM's format.",
         ":material/format_list_numbered:",
     ),
     "series": (
-        "Where a video changes, as EqBen's table 12 has it, and whether models rank pictures as people do.",
+        "Where a video changes (EqBen, table 12), and whether models rank pictures as people do.",
         ":material/view_column:",
     ),
     "published": (
-        "Every number that the five papers print, with yours beside it, and which are doubted.",
+        "Every number in the five papers next to yours, with remarks on doubtful ones.",
         ":material/menu_book:",
     ),
     "suspects": (

@@ -73,8 +73,8 @@ def matrix() -> None:
         styles = charts.styles.styles(view(views.runs.models))
         st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
         quiet(
-            "✓ passed, ! failed, - not judged: it does not apply, or nothing published says what "
-            "is right. A control is meant to fail: it shows that the checks can."
+            "✓ passed, ! failed, - not judged: it does not apply, or no published value "
+            "exists. A control is meant to fail: it shows that the checks can."
         )
 
 
@@ -97,7 +97,7 @@ def verdict(examination: Examination) -> None:
     if failed and is_control(examination.model):
         st.info(
             f"{plain(model_name(examination.model))} is a control: it "
-            f"{fitness.fails(len(failed), True)}. What it cannot do, no number should reward.",
+            f"{fitness.fails(len(failed), True)}. No metric should reward it.",
             icon=":material/info:",
         )
     elif failed:
@@ -105,12 +105,12 @@ def verdict(examination: Examination) -> None:
         st.error(
             f"{plain(model_name(examination.model))} failed {len(failed)} of {judged} checks: "
             f"{plain(names)}. "
-            "Do not believe its numbers before you know why.",
+            "Find out why before you use its numbers.",
             icon=":material/warning:",
         )
     elif not judged:
         st.info(
-            "No check applies: answers from a file cannot be asked again.", icon=":material/info:"
+            "No check applies: imported answers cannot be computed again.", icon=":material/info:"
         )
     else:
         every = f"all {judged} checks that apply" if judged > 1 else "the one check that applies"
@@ -208,12 +208,12 @@ def draw_form() -> None:
             "Called",
             key="rename_display",
             max_chars=display_names.MAX_LENGTH,
-            placeholder="Empty: its own name again",
+            placeholder="Empty: the stored name",
         )
         st.form_submit_button(
             "Rename", key="rename_submit", on_click=attempt, args=(_rename, called)
         )
-        quiet("Only what pages show changes. Results, links and commands keep the stored name.")
+        quiet("Only the name on pages changes. Results, links and commands keep the stored name.")
 
 
 def _rename(called: Mapping[str, str]) -> None:
@@ -222,7 +222,7 @@ def _rename(called: Mapping[str, str]) -> None:
     display = " ".join(str(st.session_state["rename_display"]).split())
     others = [name for name, label in called.items() if name != stored and label == display]
     if display and others:
-        raise InvalidInput(f"'{display}' is what '{others[0]}' is called. Choose another name.")
+        raise InvalidInput(f"'{display}' is the name of '{others[0]}'. Choose another name.")
     display_names.rename(store(), stored, display)
     message = (
         f"{stored} is called {display} now." if display else f"{stored} has its own name again."

@@ -26,23 +26,23 @@ from vlprobe.types.selection import request_fields
 
 FOUND = "stored_damages"  # of this session's last look
 MENDED = "stored_mended"
-HEAD = ("What", "File", "What is wrong", "What happens to it")
+HEAD = ("Content", "File", "Problem", "Repair")
 ROWS = 50
 OTHERS = {  # files other than runs: their description, and their repair
     "embeddings": (
-        "Embeddings, kept to save time",
-        "Goes, and is made by the next run that needs it",
+        "Embeddings, stored to save time",
+        "Deleted; the next run that needs it rebuilds it",
     ),
     "models": (
-        "What a model's examination found",
-        "Goes, and the model is examined by its next run",
+        "Results of model checks",
+        "Deleted; the next run of the model repeats them",
     ),
-    "thumbnails": ("A small copy of a picture", "Goes, and is made again when it is shown"),
-    "jobs": ("What is known of a job", "Goes; what it had finished stays"),
-    "annotations": ("Tags and notes", "Stays: nobody but you can write it again"),
+    "thumbnails": ("Thumbnail of a picture", "Deleted; rebuilt when it is shown"),
+    "jobs": ("State of a job", "Deleted; its finished results stay"),
+    "annotations": ("Tags and notes", "Stays: only you can write it again"),
 }
 RESULTS = ("Questions or answers",)
-NEVER_FINISHED = ("A file that was never finished", "Goes")
+NEVER_FINISHED = ("An unfinished file", "Deleted")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _thumbnails() -> None:
     usage = thumbnails.usage(store())
     quiet(thumbnails.summary(usage))
     if usage.n_unused and st.button(
-        "Remove small copies that no result shows", icon=":material/delete:", key="clean_thumbnails"
+        "Remove unused thumbnails", icon=":material/delete:", key="clean_thumbnails"
     ):
         attempt(thumbnails.clean, store())
         st.rerun()
@@ -145,7 +145,7 @@ def _list(looked: Looked) -> None:
             f"{looked.at}: {_files(older)} of an older version of vlprobe. No result is lost.",
             icon=":material/info:",
         )
-    show("What was found", column_heads(HEAD), rows, "vp-prose")
+    show("Damaged files", column_heads(HEAD), rows, "vp-prose")
     if len(alike) > ROWS:
         quiet(f"The first {ROWS} kinds of {len(alike):,}. `vlprobe verify` lists all of them.")
     if not any(damage.drop for damage in damages):
@@ -157,10 +157,10 @@ def _list(looked: Looked) -> None:
     models = sum(len(request.models) for request in requests)
     starts = f"{models} {'run starts' if models == 1 else 'runs start'} again"
     quiet(
-        f"These files go, and {starts}; models and pictures have to be where they were. What is "
-        "whole is kept."
+        f"These files are deleted, and {starts}; models and pictures must be where they were. Undamaged "
+        "files are kept."
         if models
-        else "These files go. No run has to start again for them at once."
+        else "These files are deleted. No run has to start again now."
     )
 
 
@@ -223,14 +223,14 @@ def _mend(damages: tuple[Damage, ...]) -> None:
         f"{gone:,} {'file' if gone == 1 else 'files'} removed." if gone else "Nothing was removed."
     ]
     if begun:
-        sentences.append("What they held is being made anew: see the top of this page.")
+        sentences.append("Their results are being rebuilt: see the top of this page.")
     if busy := len(still) - len(free):
         sentences.append(
-            f"{busy:,} left alone while a job asks the same questions: check again when it has "
+            f"{busy:,} not changed because a job runs the same tests: check again when it has "
             "ended."
         )
     if {damage.path for damage in damages if damage.drop} - {damage.path for damage in still}:
-        sentences.append("What was made anew since the check was left alone.")
+        sentences.append("Files rebuilt since the check were not changed.")
     st.session_state[MENDED] = " ".join(sentences)
     if problems:
         st.session_state["problem"] = " ".join(problems)
@@ -295,11 +295,11 @@ def _in_words(damage: Damage, history: History) -> tuple[str, str]:
     if kind in OTHERS and (damage.drop or kind == "annotations"):
         return OTHERS[kind]
     if not damage.drop:
-        return OTHERS.get(kind, RESULTS)[0], "Stays: ask whoever wrote it to let you read it"
+        return OTHERS.get(kind, RESULTS)[0], "Stays: ask its owner for read access"
     runs = _runs_of(damage, history)
     if not runs:
         subject = "Answers of a model" if kind == "runs" else "Questions"
-        return subject, "Goes; which run it was cannot be told, so run it again as you did"
+        return subject, "Deleted; its run is unknown, so repeat it yourself"
     request = history.requests[runs[0]]
     questions = f"{request.dataset or registry.load_probe(request.probe).dataset} · {request.probe}"
     subject = (
@@ -307,7 +307,7 @@ def _in_words(damage: Damage, history: History) -> tuple[str, str]:
         if kind == "runs"
         else f"Questions of {questions}"
     )
-    return subject, "Goes, and is made anew"
+    return subject, "Deleted and rebuilt"
 
 
 def _place(damage: Damage) -> tuple[str, str]:

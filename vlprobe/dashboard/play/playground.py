@@ -5,35 +5,47 @@ caption, the models and a picture that was picked, never an upload. Models that 
 are loaded when somebody asks for it.
 """
 
+import contextlib
 import random
+import shlex
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from io import BytesIO
 
+import numpy as np
 import streamlit as st
+from PIL import Image
 
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.components import component
 from vlprobe.dashboard.loaded import load_player, loads_at_once
-from vlprobe.dashboard.play.playground_tools import keeping, link, mixing, opened, photo, why
-from vlprobe.dashboard.play.shelf import (
-    DEMO,
-    dataset_of_shelf,
-    draw_samples,
-    pick_shelf,
-    take_sample,
+from vlprobe.dashboard.state import (
+    address,
+    choose,
+    dataset_name,
+    model_labels,
+    plain,
+    quiet,
+    renamed,
+    store,
+    view,
 )
-from vlprobe.dashboard.state import choose, model_labels, plain, quiet, renamed, view
 from vlprobe.errors import VlprobeError
+from vlprobe.perturb.influence import word_spans
 from vlprobe.perturb.language import NOT_IN_ENGLISH
 from vlprobe.render import charts
+from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import ordered, tag
-from vlprobe.render.html.playground import glance, headline, table
+from vlprobe.render.html.influence import coloured_words, heat, legend, worded
+from vlprobe.render.html.playground import glance, headline, mixed, table
 from vlprobe.render.sentences import drawn_only, listed, sentence_names
 from vlprobe.render.words import distinct
 from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
 from vlprobe.runs.exhibits import Canvas, Exhibit
 from vlprobe.runs.playground import Player
+from vlprobe.scoring import thumbnails
 from vlprobe.storage import access
 
 MODELS = ("demo:softmax", "demo:sigmoid", "demo:weak")
@@ -42,8 +54,13 @@ SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff")
 LONGEST = 300  # characters of a caption
 PAUSE = "200ms"  # without a key pressed, and the caption is evaluated
 MOST_MODELS = 4
-WHICH = {"least": "The least telling", "any": "Drawn by lot"}
+WHICH = {"least": "Least important", "any": "Random"}
 SHOW = {"all": "All edits", "fools": "Only what fools"}
+MAPS = {"shown": "Shown", "hidden": "Hidden"}
+SIDE = 640  # pixels of a picture on the page
+KINDS = {"mix": "Mix", "patch": "Patch"}
+SAMPLES = 10  # pictures to press
+DEMO = "demo"
 READ = (
     "The line in the middle is your caption's own score; left is lower. A wrong caption should "
     "land to the left (●). At or right of the middle it **fools** the model (✗). Rewordings (◇) "
@@ -73,7 +90,7 @@ def playground() -> None:
 
 
 def _page() -> None:
-    take_sample()
+    _take_sample()
     heading = st.empty()
     heading.title(
         "Playground: which captions fool the models?"
@@ -87,12 +104,12 @@ def _page() -> None:
         st.error(plain(refused), icon=":material/error:")
     left, right = st.columns([2, 3], gap="large")
     with left:
-        shelf = pick_shelf()
+        shelf = _pick_shelf()
         picture = _picture(shelf)
     if picture is None:
         with right:
             st.info(
-                "Remove the file, or choose another: then its picture stands here.",
+                "Remove the file, or choose another one.",
                 icon=":material/image:",
             )
         return
@@ -119,8 +136,8 @@ def _page() -> None:
     )
     if NOT_IN_ENGLISH in dropped:
         st.info(
-            "This caption is not in English, and every rule is for English: it is left as it is. Write an edit of "
-            "your own below, or run a probe with edits from a file.",
+            "This caption is not in English, and the rules are for English only. Write your own edit below, or run a "
+            "test with edits from a file.",
             icon=":material/translate:",
         )
     texts = [edited.text for edited in edits]
@@ -144,23 +161,19 @@ def _page() -> None:
     )
     for answer in answers:
         if answer.alike.any():
-            remark = (
-                f"{names[answer.model]} cannot tell {answer.alike.sum()} of these edits from each "
-                "other, so they score "
-                "alike"
-            )
-            quiet(f"{remark}: words that it never learned are one to it.")
+            remark = f"{names[answer.model]} scores {answer.alike.sum()} of these edits the same"
+            quiet(f"{remark}: it does not know the words.")
     if dropped:
-        with st.expander("What could not be made, and why"):
+        with st.expander("Edits that could not be made"):
             lines = [
                 tag("p", f"{reason} ({count})", class_="vp-quiet vp-small")
                 for reason, count in dropped.items()
             ]
             st.html("".join(lines))
-    why(players, picture.canvas, caption, names)
-    mixing(players, picture.canvas, caption, shelf, picture.item, styles, names)
-    keeping([player.name for player in players], picture.canvas, caption)
-    link(bool(picture.item))
+    _why(players, picture.canvas, caption, names)
+    _mixing(players, picture.canvas, caption, shelf, picture.item, styles, names)
+    _keeping([player.name for player in players], picture.canvas, caption)
+    _link(bool(picture.item))
 
 
 def _say_limits(
@@ -187,8 +200,7 @@ def _say_limits(
         unknown_words = listed([f"“{word}”" for word in words])
         whom = "it" if len(models) == 1 else "them"
         quiet(
-            f"Unknown to {listed(models)}: {unknown_words}. All unknown words are one and the same "
-            f"to {whom}."
+            f"Unknown to {listed(models)}: {unknown_words}. All unknown words are the same to {whom}."
         )
 
 
@@ -210,7 +222,7 @@ def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
             format_func=distinct(
                 {name: exhibit.captions[0] for name, exhibit in shelf.items()}
             ).__getitem__,
-            on_change=_picked,
+            on_change=_pick,
             disabled=is_upload,
         )
         others = [name for name in shelf if name != item] or [item]
@@ -218,12 +230,20 @@ def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
             "Another",
             icon=":material/casino:",
             key="another",
-            on_click=_pick_one,
+            on_click=_pick,
             args=(others,),
             disabled=is_upload,
         )
-    draw_samples(shelf)
-    _uploader()
+    _draw_samples(shelf)
+    if changes("Install vlprobe to try a picture of your own."):
+        st.file_uploader(
+            "Or your own picture",
+            SUFFIXES,
+            key="play_file",
+            on_change=st.session_state.__setitem__,
+            args=("play_fresh", True),
+        )
+        quiet("Your picture is not stored unless you save it below.")
     if is_upload and "play_upload" not in st.session_state:
         return None
     if is_upload:
@@ -232,25 +252,21 @@ def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
         )
     else:
         picture = PlayPicture(
-            opened(shelf[item], "play_opened"),
+            _opened(shelf[item], "play_opened"),
             shelf[item].captions[0],
             shelf[item].captions[0],
             item,
-            is_drawn=dataset_of_shelf().startswith(DEMO),
+            is_drawn=_dataset_of_shelf().startswith(DEMO),
         )
     with frame:
-        photo(picture.canvas.draw(), picture.about)
+        _photo(picture.canvas.draw(), picture.about)
     return picture
 
 
-def _picked() -> None:
-    st.query_params["item"] = st.session_state["item"]
+def _pick(items: Sequence[str] = ()) -> None:
+    """Write the picked picture, or a random one of `items`, into the address."""
+    st.query_params["item"] = random.choice(items) if items else st.session_state["item"]
     st.session_state["play_fresh"] = True
-
-
-def _pick_one(items: Sequence[str]) -> None:
-    st.session_state["item"] = random.choice(items)
-    _picked()
 
 
 def _refused() -> str:
@@ -275,17 +291,6 @@ def _refused() -> str:
     except VlprobeError as error:
         return str(error)
     return ""
-
-
-def _uploader() -> None:
-    """Draw the chooser for the user's picture."""
-    if changes("Install vlprobe to try a picture of your own."):
-        st.file_uploader("Or your own picture", SUFFIXES, key="play_file", on_change=_uploaded)
-        quiet("Your picture is not stored unless you save it below.")
-
-
-def _uploaded() -> None:
-    st.session_state["play_fresh"] = True
 
 
 def _caption(picture: PlayPicture) -> str:
@@ -336,10 +341,12 @@ def _players() -> list[Player]:
     for name in names:
         if name not in ready and not loads_at_once(name):
             if access.read_only():
-                quiet(f"{name} is not at hand here.")
+                quiet(f"{name} cannot be loaded here.")
                 continue
             if not st.button(f"Load {plain(name)}", icon=":material/download:", key=f"load_{name}"):
-                quiet("Loading may take a while, and fetches weights that are not on this machine.")
+                quiet(
+                    "Loading may take a while: weights that are not on this machine are downloaded."
+                )
                 continue
         try:
             players.append(_apart(name, load_player(name)))
@@ -373,22 +380,284 @@ def _options() -> tuple[int, int, str, str]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = {str(k): str(k) for k in range(1, 6)}
         show = choose("Listed", "show", SHOW, "all", segments=True)
-        help_ = "How many things RoCOCO exchanges in the caption at once."
-        k = choose("Things exchanged", "k", words, "1", segments=True, help_=help_)
-        help_ = (
-            "The word whose loss changes the caption's embedding least, by the vote of the chosen "
-            "models; or any."
-        )
-        which = choose("Which thing first", "word", WHICH, "least", segments=True, help_=help_)
+        help_ = "How many words RoCOCO replaces in the caption at once."
+        k = choose("Words replaced", "k", words, "1", segments=True, help_=help_)
+        help_ = "The word whose removal changes the caption's embedding least, by the models' vote; or any."
+        which = choose("Start with", "word", WHICH, "least", segments=True, help_=help_)
         st.button(
             "Other words",
             icon=":material/casino:",
             key="draw_again",
-            on_click=_draw,
-            args=(seed + 1,),
+            on_click=st.query_params.__setitem__,
+            args=("draw", str(seed + 1)),
         )
     return seed, int(k), which, show
 
 
-def _draw(seed: int) -> None:
-    st.query_params["draw"] = str(seed)
+def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[str, str]) -> None:
+    """Draw the basis of one model's score: words of the caption, parts of the picture."""
+    st.header("Important words and parts")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        options = {player.name: names[player.name] for player in players}
+        name = choose("Model", "for", options, players[0].name)
+        visibility = choose("Parts of the picture", "map", MAPS, "shown", segments=True)
+    player = next(player for player in players if player.name == name)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.markdown(
+            "**Words.** How much the caption's meaning changes, to this model, when the word is "
+            "left out."
+        )
+        if player.embeds_texts:
+            scores = {
+                start: token_influence[0]
+                for start, token_influence in runs_playground.influences(
+                    [player], caption, word_spans(caption)
+                ).items()
+            }
+            st.html(coloured_words(*worded(caption, scores)))
+            quiet("A wrong word goes unnoticed most easily where the number is small.")
+        else:
+            quiet("Unknown: this model has no embedding of a text without a picture.")
+    if visibility == "hidden":
+        return
+    with right:
+        st.markdown(
+            "**Parts.** How much your caption's score falls when that part of the picture is black."
+        )
+        if not player.sees:
+            quiet("This model sees no pictures.")
+            return
+        try:
+            values = runs_playground.parts_that_matter(player, canvas, caption)
+        except VlprobeError as error:  # too few pixels
+            quiet(str(error))
+            return
+        if not np.isfinite(values).all():
+            quiet("This model's scores are not numbers, so its parts are unknown.")
+            return
+        row, column = np.unravel_index(np.argmax(values), values.shape)
+        alt = (
+            f"The score falls most, by {values.max():.3f}, without row {row + 1}, column "
+            f"{column + 1}."
+        )
+        with st.container(key="play_heat"):
+            small = canvas.draw().copy()
+            small.thumbnail((SIDE, SIDE))
+            _photo(heat(small, values), alt)
+        st.html(legend(values))
+
+
+@st.fragment
+def _mixing(
+    players: Sequence[Player],
+    canvas: Canvas,
+    caption: str,
+    shelf: Mapping[str, Exhibit],
+    item: str,
+    styles: Looks,
+    names: Mapping[str, str],
+) -> None:
+    """The picture with another one mixed in, and its scores with both captions; the slider reruns only this."""
+    st.header("Mix in another picture")
+    st.markdown(
+        "Your caption should prefer your picture to a mixed one. Where the mixed picture scores as "
+        "high or higher, it **fools** the model."
+    )
+    others = {key: exhibit.captions[0] for key, exhibit in shelf.items() if key != item}
+    if not others:
+        quiet("There is no other picture to mix with.")
+        return
+    left, right = st.columns([2, 3], gap="large")
+    with right:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            partner = shelf[_partner(others)]
+            kind = choose("Edit", "edit", KINDS, "mix", segments=True)
+        stays = st.slider(
+            "How much of your picture stays", 5, 95, 80, 5, "%d %%", key="lam", bind="query-params"
+        )
+        partner_canvas = _opened(partner, "play_other")
+        mixture = exhibits.edited(
+            canvas, partner_canvas, "patch" if kind == "patch" else "mix", stays / 100
+        )
+        captions = (caption, partner.captions[0])
+        scores = {
+            player.name: player.scores([canvas, mixture, partner_canvas], captions)
+            if player.sees
+            else None
+            for player in players
+        }
+        st.html(mixed(captions, scores, styles, names))
+    with left, st.container(key="play_mix"):
+        _photo(mixture.draw(), f"Your picture; {100 - stays} % is of another: {captions[1]}")
+
+
+def _partner(others: Mapping[str, str]) -> str:
+    """The other picture that the address names; Compare's parameter of
+    this name is about models.
+    """
+    linked = st.query_params.get("with", "")
+    st.session_state["with"] = linked if linked in others else next(iter(others))
+    return st.selectbox(
+        "Other picture",
+        list(others),
+        format_func=distinct(others).__getitem__,
+        key="with",
+        on_change=lambda: st.query_params.update({"with": st.session_state["with"]}),
+    )
+
+
+def _photo(image: Image.Image, about: str) -> None:
+    """The displayed picture, small enough to be sent at every key."""
+    small = image.copy()
+    small.thumbnail((SIDE, SIDE))
+    buffer = BytesIO()
+    small.save(buffer, "JPEG", quality=88)
+    st.image(buffer.getvalue(), width="stretch", alt=about)
+
+
+def _opened(exhibit: Exhibit, slot: str) -> Canvas:
+    """A picture of the shelf, opened when it is picked and not at every key; each slot
+    of the session holds one.
+    """
+    cached = st.session_state.get(slot)
+    if cached is None or cached[0] != exhibit:
+        cached = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
+    return cached[1]
+
+
+def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
+    """Store picture and caption as a dataset on request, and show its location and how to run it."""
+    st.header("Keep it")
+    if not changes("Nothing can be kept."):
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input("Name of the dataset", "playground", max_chars=60, key="play_name")
+        is_pressed = st.button("Keep as a dataset", icon=":material/save:", key="play_keep")
+    quiet(
+        "Pictures that you keep under the same name become one dataset. The camera's metadata is not kept."
+    )
+    if not is_pressed:
+        return
+    try:
+        folder = exhibits.keep(canvas, caption, name, store().root).resolve()
+    except VlprobeError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    st.success(
+        f"Kept in {plain(str(folder))}. Run all tests on it in a terminal:",
+        icon=":material/check:",
+    )
+    model_flags = [word for model in models for word in ("--model", model)]
+    st.code(
+        shlex.join(["vlprobe", "run", *model_flags, "--dataset", f"folder:{folder}"]),
+        language="bash",
+        wrap_lines=True,
+    )
+
+
+def _link(complete: bool) -> None:
+    """The address of what is seen."""
+    with st.popover("Link", icon=":material/link:"):
+        quiet(
+            "Opens this caption, these models and this picture."
+            if complete
+            else "Holds all but your own picture."
+        )
+        st.code(address(), language=None, wrap_lines=True)
+
+
+def _pick_shelf() -> dict[str, Exhibit]:
+    """The pictures to pick from: the demo's, or those of a dataset that was run;
+    the URL can name no other.
+    """
+    stored = view(views.runs.runs)["dataset"].unique().tolist()
+    names = [DEMO, *sorted(name for name in stored if not name.startswith(DEMO))]
+    linked = st.query_params.get("from", "")
+    if linked not in names and linked in stored:
+        names.append(linked)
+    options = {name: dataset_name(name) for name in names}
+    name = choose("Pictures of", "from", options, DEMO) if len(names) > 1 else DEMO
+    root = str(store().root)
+    try:
+        shelf = _exhibits(name, root)
+    except VlprobeError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        shelf = _exhibits(DEMO, root)
+    every = {exhibit.id: exhibit for exhibit in shelf}
+    item = st.query_params.get("item", "")
+    further = _further(name, root, item) if item and item not in every else None
+    return every | {further.id: further} if further else every
+
+
+@st.cache_resource(
+    max_entries=50, show_spinner="Opening the picture"
+)  # reads the data set's annotations
+def _further(dataset: str, root: str, item: str) -> Exhibit | None:
+    """A picture that a link names and that is not among the first of its dataset."""
+    with contextlib.suppress(VlprobeError):
+        return exhibits.exhibit(dataset, store().root, item)
+    return None
+
+
+def _dataset_of_shelf() -> str:
+    """The dataset whose pictures are on the shelf: one that was run, or the demo."""
+    name = st.query_params.get("from", DEMO)
+    return name if name in set(view(views.runs.runs)["dataset"]) else DEMO
+
+
+@st.cache_resource(
+    max_entries=3, show_spinner="Opening the pictures"
+)  # 8 ms of the demo; reads annotations
+def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
+    return exhibits.shelf(dataset, store().root)
+
+
+def _take_sample() -> None:
+    """A sample that was pressed becomes the picture."""
+    pressed = (st.session_state.get("samples") or {}).get("open")
+    if pressed:
+        st.query_params["item"] = str(pressed)
+        st.session_state["play_fresh"] = True
+
+
+def _draw_samples(shelf: Mapping[str, Exhibit]) -> None:
+    """A few pictures of the shelf to press."""
+    step = max(1, len(shelf) // SAMPLES)
+    cards = [
+        {
+            "id": key,
+            "name": shelf[key].captions[0],
+            "tip": shelf[key].captions[0],
+            "frames": [
+                {"source": _sample(_dataset_of_shelf(), key, shelf[key]), "name": key, "style": ""}
+            ],
+            "badge": "",
+            "texts": [],
+            "lines": [],
+            "verdicts": [],
+            "count": "",
+            "notes": [],
+        }
+        for key in list(shelf)[::step][:SAMPLES]
+    ]
+    values = {
+        "label": "Samples",
+        "strip": True,
+        "cards": cards,
+        "heading": "",
+        "note": "",
+        "legend": [],
+    }
+    component("wall")(key="samples", data=values, on_open_change=lambda: None)
+
+
+@st.cache_data(max_entries=400, show_spinner=False)  # 2 ms each, for eight samples in every run
+def _sample(dataset: str, item: str, _exhibit: Exhibit) -> str:
+    """A small picture of the shelf as a data address, kept by its dataset and id; ""
+    where it cannot be read.
+    """
+    try:
+        return thumbnails.data_address(thumbnails.encode(_exhibit.open()))
+    except VlprobeError:
+        return ""

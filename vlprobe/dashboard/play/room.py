@@ -1,25 +1,38 @@
-"""The page of a room: the door, the current question, and the controls of its host."""
+"""The page of a room: the door, the current question, and the controls of its host; and the votes of this server's
+rooms next to the models of a comparison.
+"""
+
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from vlprobe.dashboard.play import rounds
-from vlprobe.dashboard.play.question import EVENTS, draw_question, participants, sent_by
+from vlprobe import views
+from vlprobe.dashboard.play.question import (
+    EVENTS,
+    attempted,
+    draw_question,
+    new_seed,
+    participants,
+    pick_round,
+    sent_by,
+)
 from vlprobe.dashboard.play.rooms import Rooms, Tally, is_secret, new_secret
-from vlprobe.dashboard.state import PageSubject, page_subject, quiet
+from vlprobe.dashboard.state import PageSubject, page_subject, plain, quiet, renamed, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.html.elements import tag
 from vlprobe.render.quiz import Participant
+from vlprobe.render.sentences import sentence_names
+from vlprobe.storage import access
 from vlprobe.views.quiz import QuizRound
 
 KEY = "room_quiz"  # of the component
 LOOK = 1.5  # seconds between two looks at a room
 _rooms = Rooms()  # not in a cache of Streamlit, which a message of any visitor clears
 ABOUT = (
-    "Everybody in a room is asked the same questions. Nobody has a name; votes stay in this "
-    "server's memory and go after a day. Votes on questions drawn by lot give the human baseline "
-    "in Compare."
+    "Everyone in a room gets the same questions. Votes are anonymous; they stay in this server's memory and are "
+    "deleted after a day. Votes on random questions give the human baseline in Compare."
 )
 
 
@@ -58,24 +71,21 @@ def draw_door(quiz: QuizRound | None) -> None:
         icon=":material/add:",
         key="open_room",
         disabled=quiz is None or not quiz.questions,
-        on_click=_open,
-        args=(quiz,),
+        on_click=_enter,
+        args=(all_rooms().open, quiz),
     )
     with st.form("join_room", border=False):
         st.text_input("Code of a room", key="room_code", max_chars=20, placeholder="K7DP2M")
-        st.form_submit_button("Join", icon=":material/login:", on_click=_join)
+        st.form_submit_button(
+            "Join",
+            icon=":material/login:",
+            on_click=lambda: _enter(all_rooms().join, st.session_state["room_code"]),
+        )
 
 
-def _open(quiz: QuizRound) -> None:
+def _enter(find: Callable[..., str], *arguments: object) -> None:
     try:
-        st.query_params["room"] = all_rooms().open(quiz, secret())
-    except VlprobeError as error:
-        st.session_state["quiz_problem"] = str(error)
-
-
-def _join() -> None:
-    try:
-        st.query_params["room"] = all_rooms().join(st.session_state["room_code"], secret())
+        st.query_params["room"] = find(*arguments, secret())
     except VlprobeError as error:
         st.session_state["quiz_problem"] = str(error)
 
@@ -90,7 +100,7 @@ def draw(bar: DeltaGenerator) -> None:
             with st.popover(
                 "New round", icon=":material/replay:", type="tertiary", key="room_round"
             ):
-                picked = rounds.pick_round()
+                picked = pick_round()
                 st.button(
                     "Ask these",
                     type="primary",
@@ -104,24 +114,27 @@ def draw(bar: DeltaGenerator) -> None:
             quiet(ABOUT)
             st.code(f"{st.context.url or ''}?room={code}", language=None, wrap_lines=True)
             if tally.is_host:
-                st.button("Close the room", key="close_room", on_click=_close, args=(code,))
+                st.button(
+                    "Close the room",
+                    key="close_room",
+                    on_click=_leave,
+                    args=(all_rooms().close, code),
+                )
             else:
-                st.button("Leave", key="leave_room", on_click=_leave, args=(code,))
+                st.button(
+                    "Leave", key="leave_room", on_click=_leave, args=(all_rooms().leave, code)
+                )
     st.fragment(_draw_asked, run_every=LOOK)(code)
 
 
 def _new_round(code: str, quiz: QuizRound | None) -> None:
-    if quiz is not None and rounds.attempted(all_rooms().new_round, code, secret(), quiz):
-        rounds.new_seed()
+    if quiz is not None and attempted(all_rooms().new_round, code, secret(), quiz):
+        new_seed()
 
 
-def _close(code: str) -> None:
-    rounds.attempted(all_rooms().close, code, secret())
-    st.query_params.pop("room", None)
-
-
-def _leave(code: str) -> None:
-    rounds.attempted(all_rooms().leave, code, secret())
+def _leave(action: Callable[..., object], code: str) -> None:
+    """Close or leave the room."""
+    attempted(action, code, secret())
     st.query_params.pop("room", None)
 
 
@@ -152,7 +165,7 @@ def _draw_asked(code: str) -> None:
     # Not in the component, which is sent again, with its picture, whenever a value changes.
     if not tally.is_revealed:
         voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
-        leads = "" if tally.is_host else " Whoever opened the room turns the question over."
+        leads = "" if tally.is_host else " The person who opened the room reveals the answer."
         quiet(voted + leads)
 
 
@@ -218,3 +231,27 @@ def _become(rooms: Rooms, code: str, voter: str) -> None:
     rooms.leave(code, secret())
     st.session_state["quiz_secret"] = voter
     rooms.join(code, voter)
+
+
+def human_sentences(stored: PageSubject, models: Sequence[str]) -> list[str]:
+    """A sentence or two for each kind of lie of which people have answered
+    enough; none without rooms.
+    """
+    if not access.quiz():
+        return []
+    names = sentence_names(models, renamed())
+    sentences = []
+    for kind in views.quiz.quiz_kinds(stored.probe):
+        ballots = tuple(all_rooms().ballots(stored.key, kind))
+        if ballots:
+            baseline = view(
+                views.quiz.human_baseline, stored.question_set, kind, ballots, tuple(models)
+            )
+            sentences.append(render_quiz.human_sentence(baseline, names))
+    return [sentence for sentence in sentences if sentence]
+
+
+def draw_human_baseline(stored: PageSubject, models: Sequence[str]) -> None:
+    """Draw the results of people on the same lies, if rooms have voted on enough of them."""
+    for sentence in human_sentences(stored, models):
+        st.markdown(f":material/groups: {plain(sentence)}")

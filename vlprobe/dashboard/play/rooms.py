@@ -47,7 +47,6 @@ class Tally:
     own_vote: int | None
     own_rights: tuple[bool | None, ...]  # at each question so far; None: no vote
     is_host: bool
-    stage: int  # rises whenever the question, or what is known of it, changes
 
 
 @dataclass(slots=True)
@@ -71,7 +70,6 @@ class _Room:
     host: int
     people: dict[str, _Person]  # by secret
     rounds: list[_Round]
-    stage: int = 0
 
     def has_voted(self, person: int) -> bool:
         """Return whether this person has voted in any round."""
@@ -190,7 +188,6 @@ class Rooms:
         current = room.rounds[-1]
         if current.revealed == current.current:
             current.revealed += 1
-            room.stage += 1
 
     @_locked
     def advance(self, code: str, secret: str) -> None:
@@ -199,7 +196,6 @@ class Rooms:
         current = room.rounds[-1]
         if current.revealed > current.current and current.current + 1 < len(current.votes):
             current.current += 1
-            room.stage += 1
 
     @_locked
     def new_round(self, code: str, secret: str, quiz: QuizRound) -> None:
@@ -210,7 +206,6 @@ class Rooms:
         if not quiz.questions:
             raise InvalidInput("There is no question to ask.")
         room.rounds.append(_started(quiz))
-        room.stage += 1
 
     @_locked
     def close(self, code: str, secret: str) -> None:
@@ -222,12 +217,6 @@ class Rooms:
     def quiz(self, code: str) -> QuizRound:
         """The questions of the current round."""
         return self._room(code).rounds[-1].quiz
-
-    @_locked
-    def stage(self, code: str) -> int:
-        """A number that rises whenever something visible to everyone changes; -1 for a room that no longer exists."""
-        room = self._rooms.get(code)
-        return -1 if room is None else room.stage
 
     @_locked
     def tally(self, code: str, secret: str) -> Tally:
@@ -256,7 +245,6 @@ class Rooms:
                 for true, of_question in over
             ),
             is_host=person == room.host,
-            stage=room.stage,
         )
 
     @_locked
@@ -275,16 +263,6 @@ class Rooms:
             )
             for person, caption in votes.items()
         ]
-
-    @_locked
-    def version(self, set_key: str) -> str:
-        """Changes whenever `ballots` of a question set may have changed."""
-        rooms = [
-            f"{code}:{len(room.rounds)}:{room.stage}"
-            for code, room in self._rooms.items()
-            if any(each.quiz.set_key == set_key for each in room.rounds)
-        ]
-        return " ".join(rooms)
 
     def _room(self, code: str) -> _Room:
         room = self._rooms.get(code)
@@ -320,7 +298,7 @@ class Rooms:
         if self._n_people() >= MAX_PEOPLE:
             self._free_abandoned_places()
         if self._n_people() >= MAX_PEOPLE:
-            raise InvalidInput(f"{MAX_PEOPLE} people are here, and there is no place for one more.")
+            raise InvalidInput(f"{MAX_PEOPLE} people are here, and there is no room for more.")
 
     def _n_people(self) -> int:
         return sum(len(room.people) for room in self._rooms.values())
@@ -372,7 +350,7 @@ def is_secret(text: object) -> bool:
 
 def _check_secret(secret: str) -> None:
     if not is_secret(secret):
-        raise InvalidInput("Who votes has to be told from others. Load the page again.")
+        raise InvalidInput("Your session was not recognized. Reload the page.")
 
 
 def _started(quiz: QuizRound) -> _Round:

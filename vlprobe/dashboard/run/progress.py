@@ -36,7 +36,7 @@ EVERY_ITEM = {"item": [], "where": [], "sample": 0}  # what a run's selection le
 
 EVERY_SECONDS = 1
 PAST = 12  # earlier jobs that are listed
-State = Literal["done", "asking", "next", "stopped"]
+State = Literal["done", "running", "waiting", "stopped"]
 STAGES = {  # of `profile`, in words
     "read the dataset": "Reading the data",
     "check the data": "Checking the data",
@@ -176,7 +176,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
     if job is None:
         return
     finished = stored_runs(job)
-    if len(finished) != n_stored:  # a model is done: the whole page shows what it believed
+    if len(finished) != n_stored:  # a model is done: the whole page shows its results
         st.rerun()
     icon, word = STATES[job.state]
     with st.container(border=True, key=f"job_{job.id}"):
@@ -191,13 +191,9 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
         for reason in job.left_out:
             quiet(f"Left out {reason}")
         if not job.ended:
-            quiet(
-                f"{span(time.time() - job.created)} since it was started. You may leave this page."
-            )
+            quiet(f"{span(time.time() - job.created)} so far. You can leave this page.")
         elif job.label:
-            quiet(
-                f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started."
-            )
+            quiet(f"{job.label.rstrip('.')} after {span(job.updated - job.created)}.")
         with st.container(horizontal=True):
             _buttons(job)
             _links(job, finished)
@@ -208,7 +204,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
 
 
 def _cards(job: Job, finished: list[RunRow]) -> None:
-    """A card a model: its mark, how far it is, and what it believed."""
+    """A card a model: its mark, how far it is, and how many cases fooled it."""
     styles = charts.styles.styles([*view(views.runs.models), *job.models])
     grid = st.grid(min_column_width=240, border=True, gap="small", key=f"models_{job.id}")
     for progress in model_progress(job, finished):
@@ -225,14 +221,14 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
 
 def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
     """Compute how far a job is with each of its models."""
-    asking = _place(job)
+    current = _place(job)
     every = []
     for position, name in enumerate(job.models):
-        state = "done" if position < asking else "next"
-        if position == asking:
-            state = "stopped" if job.ended else "asking"
+        state = "done" if position < current else "waiting"
+        if position == current:
+            state = "stopped" if job.ended else "running"
         rows = {row.probe: row for row in finished if row.model == name}
-        fraction = {"done": 1.0, "next": 0.0}.get(state, _fraction(job))
+        fraction = {"done": 1.0, "waiting": 0.0}.get(state, _fraction(job))
         every.append(ModelProgress(name, state, fraction, tuple(_lines(job, state, rows))))
     return every
 
@@ -241,25 +237,24 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
     """Compute how far one model is with each probe, which is named where there are several."""
     for probe_position, probe in enumerate(job.probes or ("",)):
         if probe in rows:
-            line = _believed(rows[probe])
+            line = _fooled(rows[probe])
         elif state == "done":
             line = "done"
-        elif state == "next" or probe_position > job.probes_begun:
-            line = "not begun"
+        elif state == "waiting" or probe_position > job.probes_begun:
+            line = "waiting"
         else:
-            line = "what was finished is kept" if state == "stopped" else _asking(job)
+            line = (
+                "finished work is kept"
+                if state == "stopped"
+                else " · ".join(filter(None, [_fooled_so_far(job), stage(job), _pace(job)]))
+            )
         if any(reason.startswith(f"{probe}: ") for reason in job.left_out):
             line = "left out"
         yield f"{_probe_name(probe)} · {line}" if len(job.probes) > 1 else line
 
 
-def _asking(job: Job) -> str:
-    """Describe the lies believed so far, the current work, and its estimated duration."""
-    return " · ".join(filter(None, [_believed_so_far(job), stage(job), _pace(job)]))
-
-
-def _believed_so_far(job: Job) -> str:
-    """Count how many lies the current model believed in the finished parts of its run; nothing before the first part,
+def _fooled_so_far(job: Job) -> str:
+    """Count how many lies fooled the current model in the finished parts of its run; nothing before the first part,
     and if no model can be fooled.
     """
     if not job.run_key or not job.probes:
@@ -276,13 +271,13 @@ def _believed_so_far(job: Job) -> str:
     if not standing.n_answered:
         return ""
     return (
-        f"so far {standing.n_fooled:,} of {standing.n_answered:,} {presentation.lies} believed "
+        f"so far fooled by {standing.n_fooled:,} of {standing.n_answered:,} {presentation.lies} "
         f"({100 * standing.n_fooled / standing.n_answered:.0f} %)"
     )
 
 
-def _believed(row: RunRow) -> str:
-    """Return the number of lies that a finished run believed, and its duration."""
+def _fooled(row: RunRow) -> str:
+    """Return how many lies fooled the model in a finished run, and its duration."""
     question_set = view(views.runs.question_set, row.case_key)
     kind = view(views.kinds.default_kind, question_set, (row.model,))
     presentation = presentations()[row.probe].kind(kind)
@@ -290,7 +285,7 @@ def _believed(row: RunRow) -> str:
         return f"{row.n_cases:,} cases, in {span(row.seconds)}"
     counted = view(views.cases.outcomes, question_set, Filter(row.model, kind))
     return (
-        f"{counted['fooled']:,} of {counted['all']:,} {presentation.lies} believed, in "
+        f"fooled by {counted['fooled']:,} of {counted['all']:,} {presentation.lies}, in "
         f"{span(row.seconds)}"
     )
 
@@ -352,7 +347,7 @@ def what_was_found(job: Job) -> str:
     """Say in a line what a job that has ended found, or what it was and why it stopped."""
     finished = stored_runs(job) if job.state == "done" else []
     if len(finished) == 1:
-        return f"{model_name(finished[0].model)}: {_believed(finished[0])}."
+        return f"{model_name(finished[0].model)}: {_fooled(finished[0])}."
     models = ", ".join(map(model_name, job.models))
     return f"{models} · {_what(job)}" + (f". {error_text(job.failure)}" if job.error else "")
 

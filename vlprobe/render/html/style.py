@@ -53,6 +53,7 @@ STYLE = """<style>
 @media (max-width: 640px) {
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
 .st-key-home { padding-top: 16px; }
+.st-key-doors a :is(span, p) { white-space: normal; }
 .st-key-home_sets a { background: none; padding-inline: 4px; } .st-key-home_sets { gap: 4px 10px; }
 .st-key-home_foot a p { color: var(--vp-press); font-weight: 600; }
 .vp-published, .vp-credit { font-size: 14px; margin: .15rem 0; }
