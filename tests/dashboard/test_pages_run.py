@@ -357,7 +357,7 @@ def test_the_time_that_a_run_will_take_is_told_before_it_starts(
     at.multiselect(key="run_models").set_value(["control:random"]).run()
     assert "Less than a minute" in words(at) and "The last run took" in words(at)
     at.multiselect(key="run_models").set_value(["demo:weak"]).run()
-    assert "Judging by other models on the same pictures." in words(at)
+    assert "Estimated from other models on the same pictures." in words(at)
     at.text_input(key="run_own").set_value("").run()
     assert "Time unknown until the run starts" in words(at)
 
