@@ -97,9 +97,7 @@ def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(
     harm(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
     at = checked(monkeypatch, copied)
     assert at.warning[0].value.endswith(": 2 stored files are damaged.")
-    assert 'data-title="Repair"' in bodies(
-        at
-    )  # a narrow screen has no head above its cells
+    assert 'data-title="Repair"' in bodies(at)  # a narrow screen has no head above its cells
     told = words(at)
     assert f"Answers of control:constant to {asked.dataset} · lgip" in told
     assert "scores.parquet" in told
