@@ -86,7 +86,7 @@ def test_no_caption_becomes_markup_on_the_wall_or_in_the_drawer(page, url: str, 
         dialog = page.get_by_role("dialog")
         dialog.locator(".vp-bars").wait_for()
         idle(page)
-        assert caption[:100] in dialog.locator(".vp-captions").inner_text().replace("\n", "")
+        assert caption[:100] in dialog.locator(".vp-captions").first.inner_text().replace("\n", "")
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
         page.keyboard.press("Escape")
         dialog.wait_for(state="detached")

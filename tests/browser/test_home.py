@@ -25,7 +25,7 @@ def test_another_failure_is_shown_without_a_reload_and_its_case_opens(page, url:
     assert page.locator(".hero img.picture").get_attribute("alt") == truth
     page.get_by_role("link", name=re.compile("Open this case")).click()
     page.wait_for_url("**/explore**case=*")
-    page.get_by_role("dialog").locator(".vp-captions").wait_for()
+    page.get_by_role("dialog").locator(".vp-captions").first.wait_for()
     assert truth in page.get_by_role("dialog").inner_text()
 
 

@@ -70,7 +70,7 @@ def test_home_s_next_failure_and_the_case_behind_it(page, url: str):
     assert page.evaluate(ACTIVE, "a.primary")
     page.keyboard.press("Enter")
     page.wait_for_url("**/explore**case=*")
-    page.get_by_role("dialog").locator(".vp-captions").wait_for()
+    page.get_by_role("dialog").locator(".vp-captions").first.wait_for()
 
 
 def test_compare_s_pickers_choose_the_row_whose_pictures_are_below(page, url: str):

@@ -23,10 +23,11 @@ from tests.views.conftest import (
 from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
 from vlprobe import views
 from vlprobe.dashboard.compare import columns
-from vlprobe.render import charts, facing
+from vlprobe.render import charts
 from vlprobe.render.findings import verdict
 from vlprobe.render.html import elements
 from vlprobe.render.sentences import unbroken
+from vlprobe.render.wall import side_filter
 from vlprobe.render.words import model_name, presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -199,7 +200,7 @@ def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
     at = shown(**ALL, type="")
     question_set = views.runs.question_set(filled, key)
     for part, pair in (("left_cards", MODELS[:2]), ("right_cards", MODELS[1::-1])):
-        chosen = facing.side_filter("flip", *pair, "")
+        chosen = side_filter("flip", *pair, "")
         cards, _, total = views.wall.wall(filled, question_set, chosen, 1, columns.SHOWN)
         values = values_of(at, part)
         assert [card["id"] for card in values["cards"]] == [card.id for card in cards]

@@ -16,7 +16,6 @@ from vlprobe import registry, views
 from vlprobe.dashboard.folds import BETWEEN
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.render import numbers
-from vlprobe.render.html import cards, cases
 from vlprobe.render.words import model_name, presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -346,44 +345,6 @@ def _one_slice_missing():
         charts.styles.styles(["a", "b"]),
         "Type",
     )
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "shown_before", "shown_after"),
-    [
-        ("A red dog.", "A blue dog.", "A <del>red</del> dog.", "A <ins>blue</ins> dog."),
-        (
-            "A dog runs.",
-            "In this image, a dog runs.",
-            "A dog runs.",
-            "<ins>In this image,</ins> a dog runs.",
-        ),
-        ("<b> & $5", "<i> & $5", "&lt;<del>b</del>&gt; &amp; $5", "&lt;<ins>i</ins>&gt; &amp; $5"),
-        ("same", "same", "same", "same"),
-        ("two dogs run", "a dog runs", "<del>two dogs run</del>", "<ins>a dog runs</ins>"),
-    ],
-)
-def test_changed_words_are_marked_and_everything_is_escaped(
-    before, after, shown_before, shown_after
-):
-    found = cases.diff(before, after)
-    plain = [re.sub(r"</?(del|ins)>", "", side) for side in found]
-    assert plain == [html.escape(before), html.escape(after)]
-    if "two" not in before:
-        assert found == (shown_before, shown_after)
-
-
-@pytest.mark.parametrize(
-    ("kind", "margin", "word"),
-    [
-        ("flip", -0.1, "Fooled"),
-        ("flip", 0.0, "Tied"),
-        ("flip", 0.1, "Held"),
-        ("paraphrase", -0.2, "Moved"),
-    ],
-)
-def test_a_verdict_is_a_word_and_not_a_colour_alone(kind: str, margin: float, word: str):
-    assert word in cards.verdict(registry.load_probe("lgip").presentation.kind(kind), margin)
 
 
 def test_what_was_left_out_stands_beside_the_numbers(shown, filled: Store):

@@ -3,17 +3,19 @@
 from dataclasses import replace
 from functools import cache
 
+import htpy
 import pytest
 from click.testing import CliRunner
 
 from tests.surfaces.test_site import all_text
 from vlprobe import views
+from vlprobe.case import html, json
+from vlprobe.case.card import case_card
 from vlprobe.cli.main import main
 from vlprobe.dashboard import components
 from vlprobe.datasets import bundled, credits
-from vlprobe.render import attribution, case_lines, home, tradeoff, wall
+from vlprobe.render import attribution, home, tradeoff
 from vlprobe.render.charts.styles import styles
-from vlprobe.render.html import drawer as html_drawer
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.slides import deck, values
 from vlprobe.render.words import presentations
@@ -26,7 +28,7 @@ from vlprobe.surfaces.notebook.objects import Results
 from vlprobe.surfaces.report import slides as slides_file
 from vlprobe.surfaces.report.case import case_page
 from vlprobe.surfaces.report.report import report
-from vlprobe.surfaces.site.cases import case_entries, pictures
+from vlprobe.surfaces.site.cases import case_entries
 from vlprobe.surfaces.site.shelf import Shelf
 from vlprobe.surfaces.site.subject import Limits, subject
 from vlprobe.types import Picture, PictureEdit, Publication
@@ -80,14 +82,14 @@ KIND = presentations()["eqben"].kind("foil")
 
 
 def test_a_card_of_the_wall_has_the_credit_of_its_picture_and_only_of_that():
-    (frame,) = wall.card_data(pictured(), KIND, str)["frames"]
+    (frame,) = json.wall_card(case_card(pictured(), KIND), str)["frames"]
     assert frame["credit"] == {
         "label": "Photo",
         "page": credit().page,
         "license": credit().license,
         "licenseUrl": credit().license_url,
     }
-    (frame,) = wall.card_data(absent(), KIND, str)["frames"]
+    (frame,) = json.wall_card(case_card(absent(), KIND), str)["frames"]
     assert frame["credit"] == not_bundled()
 
 
@@ -169,7 +171,7 @@ def _published(run: views.records.RunRow, publication: Publication) -> views.rec
 
 
 def test_the_pictures_of_a_case_have_their_credit():
-    assert credit().page in pictures(pictured(), KIND, str)
+    assert credit().page in str(html.shots(case_card(pictured(), KIND), str))
 
 
 @pytest.fixture(scope="module")
@@ -196,10 +198,11 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
     store, keys = photographed
     kind = next(iter(presentations()["prsm"].kinds))
     (card,) = first_cards(store, keys["prsm"], kind)
-    names = {shot.name for strip in case_lines.ranking_strips(card) for shot in strip.pictures}
+    strips = case_card(card, presentations()["prsm"].kind(kind)).strips()
+    names = {shot.name for strip in strips for shot in strip.pictures}
     pages = {found.page for name in names if (found := credits.picture_credit(name))}
     assert len(pages) > 1
-    drawer = html_drawer.ranking_strips(card, {})
+    drawer = str(htpy.fragment[html.strips(strips, str)])
     assert {page for page in pages if page in drawer} == pages
     about = subject(
         store, views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()

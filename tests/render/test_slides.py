@@ -14,11 +14,12 @@ from types import MappingProxyType
 import pytest
 
 from tests.render.finding_scenes import FOUR, HOSTILE, LONG, RTL, contestant, held_against, paired
+from vlprobe.case.card import ROLES, CaseText
 from vlprobe.dashboard import components
 from vlprobe.render import charts, findings
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
-from vlprobe.render.slides.case import case_slides, segments
+from vlprobe.render.slides.case import case_slides, marked
 from vlprobe.render.words import presentations
 from vlprobe.surfaces.page import json_text
 from vlprobe.surfaces.report.slides import slides_file
@@ -105,8 +106,8 @@ def test_a_slide_divides_margins_by_each_models_own_spread():
 
 
 def test_words_are_marked_only_where_they_are_few():
-    assert segments("a b c", "x y z", "lie") == (("x y z", ""),)
-    long = segments("w " * 3000, "w " * 3000 + "end", "lie")
+    assert marked(CaseText(ROLES["lie"], "x y z", "a b c", "lie", True)) == (("x y z", ""),)
+    long = marked(CaseText(ROLES["lie"], "w " * 3000 + "end", "w " * 3000, "lie", True))
     assert sum(len(text) for text, _ in long) <= 600
 
 

@@ -6,17 +6,16 @@ from pathlib import Path
 import pytest
 
 from vlprobe import registry
+from vlprobe.case import html
 from vlprobe.render import words
-from vlprobe.render.html import cards
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 PROBES = registry.names("probes")
 ROOT = Path(__file__).resolve().parents[2] / "vlprobe"
 CARD_FILES = [
     "render/words.py",
-    "render/html/cards.py",
-    "render/html/cases.py",
-    "dashboard/cases/scores.py",
+    "case/html.py",
+    "case/json.py",
 ]
 
 
@@ -73,7 +72,7 @@ def test_a_probe_that_nobody_has_heard_of_is_shown_by_what_it_says(monkeypatch):
     finally:
         words._value_labels.cache_clear()
     assert words.breakdown_label("sounds", "subtype") == "Kind of sound"
-    assert "Fooled" in cards.verdict(presentation.kind("sound"), -0.25)
+    assert "Fooled" in str(html.verdict(presentation.kind("sound"), -0.25))
     assert presentation.kind("unheard").label == "unheard"
 
 

@@ -5,8 +5,8 @@ import json
 from click.testing import CliRunner
 
 from vlprobe import views
+from vlprobe.case import html
 from vlprobe.cli.main import main
-from vlprobe.render.html import strips
 from vlprobe.storage.store import Store
 
 BEFORE, AFTER = "hue:1", "hue:2"
@@ -61,7 +61,7 @@ def test_the_own_picture_and_new_ones_are_framed(mixed_store: Store):
     picture_of = views.figures.gallery_pictures(mixed_store, question_set)
     for row in views.figures.first_lists(mixed_store, question_set, BEFORE, AFTER, 1000):
         source = {name: f"data:{item}" for item, name in picture_of.items()}
-        drawn = strips.before_and_after(row, picture_of, source, ["Before", "After"])
+        drawn = str(html.first_lists(row, picture_of, source.__getitem__, ["Before", "After"]))
         assert drawn.count("<img") == len(row.before) + len(row.after)
         own = [*row.before, *row.after].count(row.item)
         assert drawn.count('class="vp-right"') == own

@@ -6,17 +6,21 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import htpy
 import numpy as np
 import pytest
 
 from tests.datasets.test_pairs import valse
 from vlprobe import views
+from vlprobe.case import html
+from vlprobe.case import json as case_json
+from vlprobe.case.card import bars as model_bars
+from vlprobe.case.card import case_card, outcome
 from vlprobe.errors import InvalidInput
 from vlprobe.models import scores
-from vlprobe.render import case_lines, facing, wall
+from vlprobe.render import wall
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.findings import verdict
-from vlprobe.render.html import cards as html_cards
 from vlprobe.render.slides.case import case_slides
 from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
@@ -223,27 +227,26 @@ def test_no_text_about_an_answer_without_a_score_has_a_margin(store, question_se
         card = a_card(store, question_set, names["twice"], question)
         unscored = [answer for answer in card.verdicts if not answer.is_scored]
         assert {answer.model for answer in unscored} == {names["twice"], names["once"]}
-        bars = {bar.model: bar for bar in case_lines.bars(card, kind).lines}
+        bars = {bar.model: bar for bar in model_bars(case_card(card, kind)).lines}
         assert (bars[names["twice"]].word, bars[names["twice"]].size) == (word, "")
         assert bars[names["twice"]].width == bars[names["once"]].width == 0.0
         assert bars[names["scored"]].size.startswith("by ")
-        assert "cannot tell" not in wall.tooltip(unscored, {})
-        headline = html_cards.verdict(kind, card.margin, card.is_scored)
+        assert "cannot tell" not in case_json.tooltip(unscored)
+        headline = str(html.verdict(kind, card.margin, card.is_scored))
         assert "by " not in headline
         assert word.lower() in headline.lower() or question == changed
     card = a_card(store, question_set, names["twice"], changed)
-    assert case_lines.believed(card) == ("tie", "Chosen in one order")
-    assert ("tied", "right in one order only") in wall.legend(kind, [card])
-    box = facing.box(
-        next(each for each in card.verdicts if each.model == names["twice"]),
-        card, kind, "GPT", looks, None, str,
-    )  # fmt: skip
+    described = case_card(card, kind)
+    assert (described.loser.style, described.loser.label) == ("tie", "Chosen in one order")
+    assert ("tied", "right in one order only") in case_json.legend([described])
+    verdict = next(each for each in card.verdicts if each.model == names["twice"])
+    box = case_json.box(described, verdict, "GPT", looks, str)
     assert box["label"] == "GPT is right in one order only"
     assert wall.heading(kind, "tied", 5, 3, is_scored=False).startswith(
         "5 wrong captions chosen in one of two orders"
     )
     only_choices = replace(card, verdicts=tuple(v for v in card.verdicts if not v.is_scored))
-    assert case_lines.bars(only_choices, kind).title == ""
+    assert model_bars(case_card(only_choices, kind)).title == ""
     told = views.story.story(store, question_set, "foil")
     told = replace(told, models=(names["twice"], names["once"]))
     opener = replace(told.opener, card=only_choices)
@@ -256,21 +259,17 @@ def test_no_text_about_an_answer_without_a_score_has_a_margin(store, question_se
 
 def test_the_table_of_a_case_says_what_was_chosen(store, question_set, names):
     kind = presentations()["eqben"].kind("foil")
-    assert html_cards.judged(kind, 1.0, False)[1] == "Chose the true caption"
-    assert html_cards.judged(kind, -1.0, False)[1] == "Chose the wrong caption"
-    assert html_cards.judged(kind, 0.0, False)[1] == "Right in one order only"
-    assert html_cards.judged(kind, 0.0)[1] == "Tied"
+    assert outcome(kind, 1.0, False) == ("true", "chose the true caption")
+    assert outcome(kind, -1.0, False) == ("lie", "chose the wrong caption")
+    assert outcome(kind, 0.0, False) == ("tie", "right in one order only")
+    assert outcome(kind, 0.0) == ("tie", "cannot tell")
     number = case_numbers(store, question_set)[0]
     table = views.cases.answers(store, question_set, [number], (names["once"],))
     answer = views.records.answer_records(table)[number][names["once"]]
     assert isinstance(answer, AnswerRow) and not answer.is_scored
-    (row,) = views.records.records(
-        views.records.CaseRow, views.cases.questions(store, question_set, [number])
-    )
-    drawn = html_cards.card(
-        row, presentations()["eqben"], {names["once"]: answer}, [names["once"]],
-        styles(views.runs.models(store)), str,
-    )  # fmt: skip
+    card = case_card(a_card(store, question_set, names["once"], 0), kind, {names["once"]: answer})
+    looks = styles(views.runs.models(store))
+    drawn = str(htpy.fragment[html.case(card, [names["once"]], looks, str)])
     assert "1.000" not in drawn and "margin" not in drawn
     assert "Chose the true caption" in drawn or "Chose the wrong caption" in drawn
 

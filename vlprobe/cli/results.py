@@ -121,8 +121,8 @@ def failures(
 ) -> None:
     """List the cases in which the model of run KEY is fooled, worst first; a model's name stands for its newest run."""
     from vlprobe import views
+    from vlprobe.case.card import CHOICES
     from vlprobe.render.attribution import published_text
-    from vlprobe.render.case_lines import CHOICES
     from vlprobe.render.model_lookup import find_run
 
     store = results_store(ctx)

@@ -6,9 +6,7 @@ from typing import NamedTuple
 from vlprobe.perturb import lexicon
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.kinds.edits import LIES
-from vlprobe.render import wall
 from vlprobe.render.sentences import NUMBERS, shortened
-from vlprobe.views.wall import WallCard
 
 INDEFINITE = ("a", "an", "one", "single", "another")
 DEFINITE = (
@@ -40,28 +38,33 @@ class Exchange(NamedTuple):
     lie: str
 
 
-def exchange(card: WallCard) -> Exchange | None:
+def exchange(source: str, target: str, subtype: str, true_text: str) -> Exchange | None:
     """Return the exchanged words of a caption and their replacement; None if they are not one number, color, place or
     thing.
 
     Of types that are not made for one of these the words themselves have to be known as such.
+
+    Args:
+        source: The removed words.
+        target: The inserted ones.
+        subtype: Type of the edit.
+        true_text: The caption.
     """
-    source, target = wall.changed_words(card)
-    if not source or not target or "," in source + target or card.subtype in LIES:
+    if not source or not target or "," in source + target or subtype in LIES:
         return None
-    numbers = tuple(number_word(word, card.subtype == "number") for word in (source, target))
+    numbers = tuple(number_word(word, subtype == "number") for word in (source, target))
     if all(numbers):
         return Exchange(f"You count {numbers[0]}.", "count", numbers[1])
-    if card.subtype == "number":
+    if subtype == "number":
         return None
     words = source.lower(), target.lower()
-    if card.subtype == "color" or all(word in COLORS for word in words):
+    if subtype == "color" or all(word in COLORS for word in words):
         return Exchange(f"You see something {shortened(source)}.", "say", shortened(target))
     if all(word in PLACES for word in words):
         lie = re.sub(" (of|than)$", "", PLACES[words[1]])
         return Exchange(f"One thing is {PLACES[words[0]]} another.", "say", lie)
-    article = article_before(source, card.true_text)
-    if card.subtype != "object" and not all(is_thing(word, article) for word in words):
+    article = article_before(source, true_text)
+    if subtype != "object" and not all(is_thing(word, article) for word in words):
         return None
     truth, lie = (with_article(article, words) for words in (source, target))
     return Exchange(f"You see {truth}.", "say", lie)

@@ -6,15 +6,14 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from vlprobe.case import json
+from vlprobe.case.card import CaseCard, card_type, case_card
 from vlprobe.registry import is_control
 from vlprobe.render import showcase as words
-from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import frequency, share, shortened
-from vlprobe.render.wall import BELIEVED
 from vlprobe.render.words import WRONG_SUBTYPES, value_label, wrong
-from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.showcase import LEAST_ANSWERS, LieCount, Showcase
 
@@ -36,7 +35,7 @@ def kicker(presentation: Presentation, kind: KindPresentation, is_shipped: bool)
 
 def asked(presentation: Presentation, kind: KindPresentation) -> str:
     """Return the question in a line."""
-    if kind.body in ("edit", "captions"):
+    if card_type(kind) is CaseCard:
         return "Two captions, one picture. Which one is true?"
     return presentation.asks
 
@@ -63,29 +62,28 @@ def failure(
         picture: Gives a picture's source by its name; "" where there is none.
         href: Where the case is shown whole.
     """
-    card = showcase.card
+    card = case_card(showcase.card, kind)
     fooled = [
         verdict.model
-        for verdict in card.verdicts
+        for verdict in showcase.card.verdicts
         if verdict.model in names and verdict.verdict in ("fooled", "tied")
     ]
     marked = [] if kind.is_movement else fooled
     return {
-        "id": card.id,
+        "id": showcase.card.id,
         "heading": list(words.heading(showcase, kind, names[model])),
         "pictures": [
-            {
-                "source": picture(shot.name),
-                "name": Picture.from_name(shot.name).path.name,
-                "alt": shot.alt,
-                "label": shot.label,
-                "credit": credit_values(shot.name),
-            }
-            for shot in words.shots(card, kind)
+            {**json.picture(shot, picture), "alt": shot.alt, "label": shot.label}
+            for shot in card.pictures
         ],
         "boxes": [
-            {"line": box.line, "label": box.label, "style": box.style}
-            for box in words.boxes(card, kind, names[model])
+            {
+                "line": text.runs(words.LONGEST_CAPTION),
+                "label": text.role.box.format(name=names[model]),
+                "style": text.role.box_style,
+            }
+            for text in card.sides
+            if text.role.box
         ],
         "marks": [
             {"name": names[name]} | mark_values(model_looks[name]) for name in marked[:MOST_MARKS]
@@ -131,7 +129,7 @@ def numbers(
                 "big": frequency(count.n_believed, count.n_lies),
                 "sentence": sentence,
                 "strong": phrase.split()[-1] if STRONG.fullmatch(phrase) else "",
-                "exact": f"{count.n_believed:,} of {count.n_lies:,} {kind.lies} {_believed(kind)}",
+                "exact": f"{count.n_believed:,} of {count.n_lies:,} {kind.lies} {card_type(kind).believed}",
             }
         )
     return entries
@@ -177,7 +175,7 @@ def strip(
     n_lies = {sum(count.n_lies for count in model_counts) for model_counts in totals.values()}
     lies = kind.lies[:1].upper() + kind.lies[1:]
     return {
-        "label": "Moved on average" if kind.is_movement else f"{lies} {_believed(kind)}",
+        "label": "Moved on average" if kind.is_movement else f"{lies} {card_type(kind).believed}",
         "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
         "models": models,
         "more": "",
@@ -218,11 +216,6 @@ def _phrase(subtype: str, kind: KindPresentation) -> str:
         return kind.lie
     is_known = subtype in WRONG_SUBTYPES or ":" in subtype
     return wrong(subtype) if is_known else f"{kind.lie} ({value_label(subtype).lower()})"
-
-
-def _believed(kind: KindPresentation) -> str:
-    """Return the outcome of the counted lies, in the words of Explore."""
-    return BELIEVED.get(kind.body, "believed")
 
 
 def _rate(lie_counts: list[LieCount]) -> float:

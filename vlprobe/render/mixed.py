@@ -6,10 +6,10 @@ A line is a list of runs, as in `render.wall`: a text and its style, "strong" or
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from vlprobe.case.card import Run
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import every_model, shorten
-from vlprobe.render.wall import Run
 from vlprobe.scoring.mixtures import SHARES, boxes
 from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase
 from vlprobe.views.mixed.searches import Place, SearchCounts

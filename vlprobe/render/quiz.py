@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import counted, every_model, listed, share
-from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound, Segments
+from vlprobe.views.quiz import HumanBaseline, QuizQuestion, QuizRound
 from vlprobe.views.wall import ModelVerdict
 
 NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
@@ -139,7 +139,9 @@ def question_data(
         of_room = votes[index] if is_told else 0
         captions.append(
             {
-                "runs": _runs(segments, style if is_told else ""),
+                "runs": [
+                    [text, style if differs and is_told else ""] for text, differs in segments
+                ],
                 "state": f"was-{style}" if is_told else "",
                 "label": ("True" if is_true else "The lie") if is_told else "",
                 "own": "You" if own_vote == index else "",
@@ -161,18 +163,6 @@ def question_data(
             }
         )
     return {"captions": captions}
-
-
-def _runs(segments: Segments, style: str) -> list[list[str]]:
-    """Return the parts of a caption with the style of the differing words; a space before a word is not part of it."""
-    runs = []
-    for text, differs in segments:
-        word = text.lstrip()
-        if differs and len(word) < len(text):
-            runs.append([text[: len(text) - len(word)], ""])
-            text = word
-        runs.append([text, style if differs else ""])
-    return runs
 
 
 def _believes(verdict: ModelVerdict, is_true: bool) -> bool:

@@ -19,7 +19,7 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
-from vlprobe.views.changes import in_step
+from vlprobe.views.changes import word_runs
 from vlprobe.views.paired_tests import SIGNIFICANCE
 from vlprobe.views.records import CaseRow, records
 from vlprobe.views.runs import QuestionSet
@@ -274,9 +274,10 @@ def _question(
     seed: int,
 ) -> QuizQuestion:
     false_text = row.texts[list(row.roles).index("different")]
-    pairs = list(in_step(row.texts[0], false_text))
-    true_segments = tuple((before, differs) for before, _, differs in pairs if before)
-    false_segments = tuple((after, differs) for _, after, differs in pairs if after)
+    true_segments, false_segments = (
+        tuple(run for run in word_runs(row.texts[0], false_text, is_after) if run[0])
+        for is_after in (False, True)
+    )
     swapped = bool(np.random.default_rng([seed, row.case]).integers(2))
     captions, segments = (row.texts[0], false_text), (true_segments, false_segments)
     if swapped:

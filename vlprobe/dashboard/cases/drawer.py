@@ -4,13 +4,15 @@ import functools
 from dataclasses import replace
 from typing import TypeVar
 
+import htpy
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.case import html, json
+from vlprobe.case.card import CaseCard, case_card
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import query
 from vlprobe.dashboard.cases.pictures import draw_pictures
-from vlprobe.dashboard.cases.scores import scores
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.photographs import draw_download
@@ -18,26 +20,22 @@ from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
     counts,
+    model_name,
     n_passing,
     plain,
     renamed,
     store,
     view,
 )
-from vlprobe.render import series
-from vlprobe.render import wall as render_wall
-from vlprobe.render.html import cards as html_cards
-from vlprobe.render.html import drawer
 from vlprobe.render.html.elements import tag
 from vlprobe.render.sentences import shorten
-from vlprobe.render.wall import changed_words, count_text, pattern_words, top_lists
+from vlprobe.render.wall import pattern_words
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation, Annotations
 from vlprobe.surfaces.report import case as report_case
-from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
-from vlprobe.views.records import CaseRow, answer_records, records
+from vlprobe.views.records import answer_records
 from vlprobe.views.wall import Neighbours, WallCard
 
 PLAYGROUND = "pages/play.py"
@@ -80,19 +78,16 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
         _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
         if problem := st.session_state.pop("problem", ""):
             st.error(plain(problem), icon=":material/error:")
-    draw_pictures(card, kind)
+    described = case_card(card, kind)
+    draw_pictures(described)
     if card.images and not views.cases.are_here(card.images):
         draw_download(stored, "case_download")
-    st.html(drawer.captions(card, kind))
-    if kind.body == "rankings":
-        names = {name for ranking in top_lists(card) for name in ranking}
-        st.html(drawer.ranking_strips(card, addresses(store().root, names)))
-    if kind.body == "series":
-        names = {shot.name for shot in series.strip(card.kind, card.images, card.answer)}
-        st.html(drawer.series_strip(card, addresses(store().root, names)))
-    st.html(drawer.bars(card, kind, stored.looks, renamed()))
-    _draw_ways_on(stored, card, kind, near)
-    _draw_pattern(stored, case_filter, card)
+    st.html(str(html.captions(described.texts)))
+    for strip in described.strips():
+        st.html(str(htpy.fragment[html.strips([strip], _thumbnail)]))
+    st.html(str(html.bars(described, stored.looks, renamed())))
+    _draw_ways_on(stored, described, near)
+    _draw_pattern(stored, case_filter, described)
     component("keys")(key="case_keys", data={"words": _has_words(card)})
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
         _draw_details(stored, case_filter, card)
@@ -100,7 +95,7 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
 
 def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
     """Draw the position of the case on the wall, and the links to its neighbors."""
-    where = drawer.place_text(near.place, n_cards, is_picture)
+    where = html.place_text(near.place, n_cards, is_picture)
     with st.container(horizontal=True, vertical_alignment="center", key="case_steps"):
         st.html(tag("p", where, class_="vp-quiet vp-small"), width="stretch")
         steps = (
@@ -132,15 +127,19 @@ def _has_words(card: WallCard) -> bool:
     return views.cases.are_here(card.images[:1])
 
 
-def _draw_ways_on(
-    stored: PageSubject, card: WallCard, kind: KindPresentation, near: Neighbours
-) -> None:
+def _thumbnail(name: str) -> str:
+    """A small picture as what an <img> shows; "" where it cannot be read."""
+    return addresses(store().root, [name])[name]
+
+
+def _draw_ways_on(stored: PageSubject, described: CaseCard, near: Neighbours) -> None:
     """The other cases of the picture, and the Playground."""
+    card = described.case
     is_listed = st.session_state.get("case_more_open", False)
     with st.container(horizontal=True, key="case_ways"):
         if near.same_picture:
             st.button(
-                drawer.more_label(near.n_same_picture, kind.lies),
+                html.more_label(near.n_same_picture, described.kind.lies),
                 key="case_more",
                 icon=":material/photo_library:",
                 on_click=_toggle_more,
@@ -159,57 +158,62 @@ def _draw_ways_on(
     if is_listed:
         with st.container(key="case_more_list", gap=None):
             for sibling in near.same_picture:
-                _draw_sibling(sibling)
+                _draw_sibling(case_card(sibling, described.kind))
 
 
 def _toggle_more() -> None:
     st.session_state["case_more_open"] = not st.session_state.get("case_more_open", False)
 
 
-def _draw_sibling(sibling: WallCard) -> None:
-    source, target = changed_words(sibling)
+def _draw_sibling(sibling: CaseCard) -> None:
+    source, target = sibling.changed_words
     words = f"{source} → {target}"
     if not (source and target):
-        words = sibling.wrong_text or sibling.true_text
+        words = sibling.case.wrong_text or sibling.case.true_text
     st.button(
-        f"{plain(shorten(words, LISTED_CAPTION))} · {count_text(sibling)}",
-        key=f"case_sibling_{sibling.case}",
+        f"{plain(shorten(words, LISTED_CAPTION))} · {sibling.count_text}",
+        key=f"case_sibling_{sibling.case.case}",
         type="tertiary",
         on_click=_go,
-        args=(sibling.id,),
+        args=(sibling.case.id,),
     )
 
 
-def _draw_pattern(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
+def _draw_pattern(stored: PageSubject, case_filter: Filter, described: CaseCard) -> None:
     """Other pictures on which the same words fool the model."""
-    kind = stored.presentation.kind(card.kind)
+    card, kind = described.case, described.kind
     key = view(views.patterns.pattern_of, stored.question_set, card.kind, card.case)
     if not key or kind.is_movement:
         return
     alike = Filter(case_filter.model, card.kind, pair=(key,))
     counted = counts(stored, alike)
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, alike, 1, SHOWN_ALIKE + 1)
-    others = [neighbour for neighbour in cards if neighbour.images != card.images][:SHOWN_ALIKE]
+    others = [case_card(neighbour, kind) for neighbour in cards if neighbour.images != card.images][
+        :SHOWN_ALIKE
+    ]
     if not others:
         return
     n_others = n_pictures - (card.margin <= 0)
     with st.container(horizontal=True, key="case_pattern", gap="small"):
-        words = drawer.others_text(len(others), n_others)
-        text = drawer.pattern_text(pattern_words(key), (counted["fooled"], counted["all"]), words)
+        words = html.others_text(len(others), n_others)
+        source, target = pattern_words(key)
+        text = htpy.div(".vp-pattern")[
+            htpy.strong[source, htpy.span(".vp-quiet")[" → "], target],
+            htpy.p(".vp-quiet.vp-small")[f"fooled {counted['fooled']:,} of {counted['all']:,}"],
+            htpy.p(".vp-quiet.vp-small")[words],
+        ]
         with st.container(width=128, gap="xsmall"):
-            st.html(text)
+            st.html(str(text))
             has_more = n_others > len(others)
             if has_more and st.button("Show all", key="case_pattern_all", type="tertiary"):
                 st.switch_page(page_file("explore"), query_params=query(stored, alike))
-        names = [name for neighbour in others for name, _ in render_wall.frames(neighbour, kind)]
+        names = [shot.name for neighbour in others for shot in neighbour.front]
         sources = addresses(store().root, names)
         values = {
             "label": words,
             "strip": True,
             "cards": [
-                render_wall.card_data(
-                    neighbour, kind, sources.__getitem__, renamed=renamed(), badge=False
-                )
+                json.wall_card(neighbour, sources.__getitem__, renamed=renamed(), badge=False)
                 for neighbour in others
             ],
         }
@@ -229,19 +233,30 @@ def _go(case_id: str) -> None:
 def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> None:
     """Tags, scores, rule, the saved page, the terminal's command."""
     _draw_annotation(stored, card)
-    table = view(views.cases.questions, stored.question_set, (card.case,))
-    (row,) = records(CaseRow, table)
     answers = view(views.cases.answers, stored.question_set, (card.case,))
-    by_model = answer_records(answers)[card.case]
+    kind = stored.presentation.kind(card.kind)
+    described = case_card(card, kind, answer_records(answers)[card.case])
     if stored.question_set.is_scored:
         st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
-    if legend := stored.presentation.kind(card.kind).legend:
-        st.html(tag("p", legend, class_="vp-quiet vp-small"))
-    st.html(scores(row, by_model, stored, case_filter))
-    st.html(html_cards.about(row, stored.probe))
+    if kind.legend:
+        st.html(tag("p", kind.legend, class_="vp-quiet vp-small"))
+    compared = filter(None, (case_filter.model, case_filter.other))
+    models = tuple(dict.fromkeys((*compared, *stored.models)))
+    names = {name: model_name(name) for name in models}
+    beside = bool(case_filter.other)
+    shown = described.strips()
+    answer = described.answers[case_filter.model]
+    more = (
+        html.verdict(kind, answer.margin, answer.is_scored),
+        html.captions(described.more_texts),
+        html.strips([row for row in described.strips(True) if row not in shown], _thumbnail),
+        html.numbers(described, models, stored.looks, names, beside),
+    )
+    st.html(str(htpy.div(".vp-card")[more]))
+    st.html(html.properties(described))
     run = stored.question_set.run(case_filter.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
-    st.code(html_cards.command(run.key, row), language="bash", wrap_lines=True)
+    st.code(html.command(run.key, described), language="bash", wrap_lines=True)
     st.download_button(
         "Save as a web page",
         functools.partial(
@@ -269,7 +284,7 @@ def _draw_annotation(stored: PageSubject, card: WallCard) -> None:
     current = _annotation(written, card)
     if not changes("Tags and notes cannot be changed here."):
         if current.tags or current.note:
-            st.html(html_cards.chips(current.tags, current.note))
+            st.html(str(htpy.fragment[html.chips(current.tags, current.note)]))
         return
     tags_key, note_key = f"case_tags_{card.case}", f"case_note_{card.case}"
     offered = dict.fromkeys([*current.tags, *written.tags, *annotations.SUGGESTED])

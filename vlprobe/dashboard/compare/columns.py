@@ -9,15 +9,17 @@ import htpy
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.case import json
+from vlprobe.case.card import case_card
 from vlprobe.dashboard import case_links
 from vlprobe.dashboard.compare.forest import Parting, draw_row_picker
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import PageSubject, n_passing, quiet, store, view
-from vlprobe.render import facing
 from vlprobe.render.forest import rest
 from vlprobe.render.html.elements import mark, tag
 from vlprobe.render.html.embed import embed
+from vlprobe.render.wall import side_filter
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring import thumbnails
 from vlprobe.views.filter import Filter
@@ -60,8 +62,7 @@ def _sides(contest: PageSubject, comparison: PairedTests, parting: Parting) -> t
     row = comparison.row(parting.rival, parting.subtype)
     base, rival = contest.model, parting.rival
     side_filters = [
-        facing.side_filter(contest.kind, *pair, parting.subtype)
-        for pair in ((base, rival), (rival, base))
+        side_filter(contest.kind, *pair, parting.subtype) for pair in ((base, rival), (rival, base))
     ]
     sizes = row.only_base, row.only_model
     if comparison.is_movement:
@@ -74,7 +75,7 @@ def filter_of_case(contest: PageSubject, parting: Parting) -> Filter:
     number = view(views.cases.case_number, contest.question_set, st.query_params["case"])
     pairs = ((contest.model, parting.rival), (parting.rival, contest.model))
     for pair in pairs:
-        case_filter = facing.side_filter(contest.kind, *pair, parting.subtype)
+        case_filter = side_filter(contest.kind, *pair, parting.subtype)
         if (
             number is not None
             and view(views.wall.neighbours, contest.question_set, case_filter, number).place
@@ -138,20 +139,14 @@ def card_values(
             contest.compared,
         )
         answers = answer_records(table)
-    names = [name for card in cards for name in facing.pictures(card, kind, answers)]
+    described = [case_card(card, kind, answers.get(card.case)) for card in cards]
+    names = [name for card in described for name in json.facing_pictures(card)]
     sources = thumbnails.addresses(store().root, names)
     drawn = [
-        facing.facing_card(
-            card,
-            kind,
-            contest.compared,
-            contest.names,
-            contest.looks,
-            answers.get(card.case, {}),
-            lambda name: sources.get(name, ""),
-            badge=badge,
+        json.facing_card(
+            card, contest.compared, contest.names, contest.looks, sources.__getitem__, badge=badge
         )
-        for card in cards
+        for card in described
     ]
     return {"label": label, "bare": True, "facing": True, "strip": False, "cards": drawn}
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.case import json
+from vlprobe.case.card import card_type, case_card
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.explore import filters
 from vlprobe.dashboard.navigation import PAGE_SIZE
@@ -41,8 +43,8 @@ def is_grouped() -> bool:
 
 def page_size(stored: PageSubject, kind: str) -> int:
     """Cards on a page: the data sent at once is up to a megabyte."""
-    body = stored.presentation.kind(kind).body
-    return PAIRS_PAGE_SIZE if body == "pair" else PAGE_SIZE
+    presented = stored.presentation.kind(kind)
+    return PAGE_SIZE if card_type(presented).counts_pictures else PAIRS_PAGE_SIZE
 
 
 def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
@@ -104,12 +106,12 @@ def _draw_cards(
     written = {
         annotation.case: annotation for annotation in annotations.read(store(), stored.key).current
     }
-    names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
+    described = [case_card(card, kind) for card in cards]
+    names = [shot.name for card in described for shot in card.front]
     sources = addresses(store().root, names)
     make = functools.partial(
-        render_wall.card_data,
-        kind=kind,
-        picture=sources.__getitem__,
+        json.wall_card,
+        source=sources.__getitem__,
         renamed=renamed(),
         badge=is_grouped(),
     )
@@ -125,10 +127,10 @@ def _draw_cards(
         "place": dataset_name(stored.question_set.runs[0].dataset),  # no picker says so on a phone
         "note": " · ".join(filter(None, [_note(stored, case_filter), pictures_note])),
         "strip": False,
-        "legend": render_wall.legend(kind, cards),
+        "legend": json.legend(described),
         "cards": [
-            make(card, tags=written[card.case].tags if card.case in written else ())
-            for card in cards
+            make(card, tags=written[card.case.case].tags if card.case.case in written else ())
+            for card in described
         ],
     }
     component("wall")(key="wall", data=values, on_open_change=_open)

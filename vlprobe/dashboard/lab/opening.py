@@ -1,12 +1,13 @@
 """The opening of a Lab page: one row that names the models, then the finding, with pictures of it."""
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.case import json
+from vlprobe.case.card import card_type, case_card
 from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.cases.sentence import stored_kinds
 from vlprobe.dashboard.components import component
@@ -22,7 +23,6 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.render import wall as render_wall
 from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.types.presentation import KindPresentation
@@ -99,7 +99,7 @@ def finding(opening: Opening) -> str:
 def draw_examples(stored: PageSubject, case_filter: Filter, key: str = "examples") -> None:
     """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
     kind = stored.presentation.kind(case_filter.kind)
-    n_cards = N_BESIDE if kind.body in ("pair", "series") else N_EXAMPLES
+    n_cards = N_BESIDE if card_type(kind).is_neutral else N_EXAMPLES
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, case_filter, 1, n_cards, True)
     if not cards:
         return
@@ -123,12 +123,10 @@ def draw_cards(
         query: What Explore's address says beside the case.
         key: Key of the component.
     """
-    names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
-    sources = addresses(store().root, names)
-    make = functools.partial(
-        render_wall.card_data, kind=kind, picture=sources.__getitem__, renamed=renamed()
-    )
-    values = {"label": label, "strip": False, "bare": True, "cards": [make(card) for card in cards]}
+    described = [case_card(card, kind) for card in cards]
+    sources = addresses(store().root, [shot.name for card in described for shot in card.front])
+    drawn = [json.wall_card(card, sources.__getitem__, renamed=renamed()) for card in described]
+    values = {"label": label, "strip": False, "bare": True, "cards": drawn}
     component("wall")(key=key, data=values, on_open_change=_nothing)
     opened = st.session_state[key].get("open") if key in st.session_state else None
     if opened in [card.id for card in cards]:

@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import registry, views
+from vlprobe.case import html
 from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.cases.sentence import stored_kinds
@@ -40,7 +41,7 @@ from vlprobe.models import published
 from vlprobe.models.published import PREFIX
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html import repair, strips, tables
+from vlprobe.render.html import repair, tables
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.html.repair import UNIT, Metrics
 from vlprobe.render.numbers import unit_of
@@ -288,7 +289,7 @@ def _draw_first_lists(before: str, after: str) -> None:
         source = addresses(store().root, shown)
         names = [model_name(model) for model in (before, after)]
         for row in lists:
-            st.html(strips.before_and_after(row, picture_of, source, names))
+            st.html(str(html.first_lists(row, picture_of, source.__getitem__, names)))
         quiet(
             "Captions of a gallery without altered pictures; first those whose own picture (solid frame) rose most; "
             "dashed: new in the list. They are chosen among those that changed, so they show the change and not its "

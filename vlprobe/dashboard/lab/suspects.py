@@ -4,10 +4,13 @@ The URL names the question set (`set`), the kind (`kind`), the least accuracy of
 (`accuracy`) and the case (`case`).
 """
 
+import htpy
 import pandas as pd
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.case import html
+from vlprobe.case.card import case_card
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.cases.pictures import draw_pictures
@@ -20,10 +23,8 @@ from vlprobe.dashboard.state import (
     model_name,
     quiet,
     store,
-    tag,
     view,
 )
-from vlprobe.render.html.cases import diff
 from vlprobe.render.sentences import listed
 from vlprobe.render.words import presentations
 from vlprobe.storage import errata
@@ -138,10 +139,11 @@ def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
     (card,) = views.wall.cards(
         store(), questions.question_set, Filter(questions.models[0], kind), [suspect.case]
     )
-    draw_pictures(card, presentations()[questions.probe].kind(kind))
-    true_text, wrong_text = diff(card.true_text, card.wrong_text)
-    for label, text in (("Labeled true", true_text), ("Labeled wrong", wrong_text)):
-        st.html(tag("p", label, class_="vp-quiet vp-small") + f'<p class="vp-pair">{text}</p>')
+    described = case_card(card, presentations()[questions.probe].kind(kind))
+    draw_pictures(described)
+    for label, text in zip(("Labeled true", "Labeled wrong"), described.sides, strict=True):
+        st.html(str(htpy.p(".vp-quiet.vp-small")[label]))
+        st.html(str(htpy.p(".vp-pair")[html.words(text.runs())]))
     if not changes("Verdicts cannot be changed here."):
         return
     with st.container(horizontal=True, key="suspect_buttons"):

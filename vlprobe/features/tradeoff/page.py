@@ -12,6 +12,8 @@ import htpy
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.case import html
+from vlprobe.case.card import case_card
 from vlprobe.dashboard import case_links, cases, export, frame, tables
 from vlprobe.dashboard.chart import ARMS, chart, selectable_chart, selected
 from vlprobe.dashboard.folds import fold
@@ -44,7 +46,6 @@ from vlprobe.registry import is_control
 from vlprobe.render import charts
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html import drawer
 from vlprobe.render.html.elements import SHAPES, mark, tag
 from vlprobe.render.html.embed import embed
 from vlprobe.render.numbers import number, with_interval
@@ -362,7 +363,7 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
             st.html(str(htpy.div(".vp-picture")[picture if source else missing]))
             if credit := credit_line(image):
                 st.html(str(credit))
-        st.html(drawer.captions(card, kind))
+        st.html(str(html.captions(case_card(card, kind).texts)))
     else:
         quiet("No wrong caption fools it here.")
     point = next(point for point in trade_off.points if point.model == model)

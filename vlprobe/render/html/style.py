@@ -156,8 +156,12 @@ small { font-size: max(13px, .8333em); }
 .vp-card p { margin: 0 0 .55rem; }
 .vp-card p.vp-verdict { font-size: 1.05rem; margin-bottom: .3rem; }
 .vp-label { margin: 0 0 .2rem; font-size: .82rem; line-height: 1.3; min-height: 2.6em; color: var(--vp-quiet); }
-.vp-caption.vp-wrong { border-left: 3px solid var(--vp-lie); padding-left: .5rem; }
-.vp-caption.vp-wrong small { color: var(--vp-lie); font-weight: 600; }
+.vp-captions p { display: grid; grid-template-columns: 92px 1fr; margin: 0 0 5px; font-size: 18px; line-height: 1.4; }
+.vp-told { min-width: 0; overflow-wrap: anywhere; }
+.vp-role { font-size: 13.5px; font-weight: 650; padding-top: 4px; }
+.vp-role-true, .vp-role-same { color: var(--vp-true); } .vp-role-lie { color: var(--vp-lie); }
+.vp-role-tie { color: var(--vp-tie); } .vp-role-quiet { color: var(--vp-quiet); }
+.vp-changed { background: var(--vp-soft); font-weight: 650; padding: .02em .22em; border-radius: .2em; }
 .vp-strip { display: grid; grid-template-columns: repeat(5, 1fr); gap: 3px; margin: 0 0 .55rem; }
 .vp-strip img { width: 100%; aspect-ratio: 4 / 3; object-fit: contain; background: var(--vp-mat); border-radius: 2px;
   border: 2px solid transparent; }
@@ -165,13 +169,11 @@ small { font-size: max(13px, .8333em); }
 .vp-strip img.vp-new { border: 2px dashed var(--vp-tie); }
 .vp-matrix { margin-bottom: .6rem; }
 .vp-scores td.vp-own { font-weight: 600; background: var(--vp-soft); }
-.vp-caption { line-height: 1.4; overflow-wrap: anywhere; }
-.vp-caption del, .vp-caption ins { padding: 0 .2em; border-radius: .2em; }
-.vp-caption del, .vp-t { background: var(--vp-true-tint); color: var(--vp-true); font-weight: 650;
+.vp-t, .vp-l { padding: 0 .2em; border-radius: .2em; }
+.vp-t { background: var(--vp-true-tint); color: var(--vp-true); font-weight: 650;
   text-decoration: none; }
-.vp-caption ins, .vp-l { background: var(--vp-lie-tint); color: var(--vp-lie); font-weight: 650;
+.vp-l { background: var(--vp-lie-tint); color: var(--vp-lie); font-weight: 650;
   text-decoration: underline wavy 1.5px; text-underline-offset: .2em; text-decoration-skip-ink: none; }
-.vp-card small .vp-higher { font-weight: 600; color: var(--vp-ink); white-space: nowrap; }
 .vp-fooled, .vp-fooled strong { color: var(--vp-lie); }
 .vp-tied, .vp-tied strong { color: var(--vp-tie); }
 .vp-held, .vp-held strong { color: var(--vp-true); }

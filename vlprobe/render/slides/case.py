@@ -2,28 +2,27 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from vlprobe.render import wall
-from vlprobe.render.case_lines import bar_lengths
+from vlprobe.case.card import (
+    ROLES,
+    CaseCard,
+    CaseText,
+    Run,
+    bar_lengths,
+    card_type,
+    case_card,
+    verdict_word,
+)
 from vlprobe.render.sentences import count_word, counted, every_model, listed, shorten
-from vlprobe.render.slides.records import ModelMark, Run, Slide, SlideBar, SlidePicture
-from vlprobe.render.wall import CHANGES
-from vlprobe.types import Picture
+from vlprobe.render.slides.records import ModelMark, Slide, SlideBar, SlidePicture
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.changes import in_step
 from vlprobe.views.story import Opener, Story
-from vlprobe.views.wall import ModelVerdict, WallCard
+from vlprobe.views.wall import ModelVerdict
 
 LONGEST = 600  # characters of a caption on a slide
 MOST_MARKS = 14  # models below a caption: two rows
 MOST_BARS = 9  # models; the others are counted
-BELIEVE = {  # what a model does that is fooled: one does, several do
-    "pair": ("mixes them up", "mix them up"),
-    "picture_search": ("prefers a mixture", "prefer a mixture"),
-    "caption_search": ("ranks a lie first", "rank a lie first"),
-    "triplet": ("puts the wrong two together", "put the wrong two together"),
-}
-WORDS = {"fooled": "fooled", "held": "held", "tied": "cannot tell", "unknown": "no answer"}
 STYLES = {"fooled": "lie", "held": "true", "tied": "tie"}
 LENGTHS = {  # what the length of a bar is
     "share": "",
@@ -38,194 +37,59 @@ def case_slides(
     story: Story, opener: Opener, kind: KindPresentation, names: Mapping[str, str]
 ) -> list[Slide]:
     """The true captions, the wrong ones, and the models' answers."""
-    card = opener.card
-    verdicts = [answer for answer in card.verdicts if answer.model in story.models]
-    truth, lie = _sides(card, kind)
-    answer_slides = _said(card, kind, verdicts, names)
+    card = case_card(opener.card, kind)
+    verdicts = [answer for answer in opener.card.verdicts if answer.model in story.models]
+    truth, lie = _sides(card)
     if not kind.is_movement:
         lie = _with_verdict(lie, kind, verdicts)
-    return [truth, lie, *answer_slides]
+    return [truth, lie, *_said(card, verdicts, names)]
 
 
-def segments(before: str, after: str, style: str) -> tuple[Run, ...]:
-    """The second of two texts as runs; words that the first does not have get the style, unless
-    they are most of it.
-
-    >>> segments("A red dog.", "A blue dog.", "lie")
-    (('A', ''), (' ', ''), ('blue', 'lie'), (' dog.', ''))
-    """
-    runs: list[Run] = []
-    steps = list(in_step(shorten(before, LONGEST), shorten(after, LONGEST)))
-    if 2 * sum(len(text) for _, text, differs in steps if differs) > len(after):
-        return ((shorten(after, LONGEST), ""),)  # nearly all is another: nothing to point at
-    for _, text, differs in steps:
-        if not differs:
-            runs.append((text, ""))
-        elif text:
-            blank = text[: len(text) - len(text.lstrip())]
-            runs += [(blank, "")] * bool(blank) + [(text.strip(), style)]
-    return tuple(run for run in runs if run[0]) or ((shorten(after, LONGEST), ""),)
+def marked(text: CaseText) -> tuple[Run, ...]:
+    """The runs of a text; without marks where nearly all of it is another, so that there is nothing to point at."""
+    runs = text.runs(LONGEST)
+    if 2 * sum(len(words) for words, style in runs if style) > len(text.text):
+        return ((shorten(text.text, LONGEST), ""),)
+    return tuple(runs)
 
 
-def _sides(card: WallCard, kind: KindPresentation) -> tuple[Slide, Slide]:
-    """The true side and the other one."""
-    true_style, lie_style = ("changed", "changed") if kind.is_movement else ("true", "lie")
-    tags = ("This is true", "This is a lie")
-    if kind.is_movement:
-        tags = ("This is true", "The same in other words")
-    if kind.body == "series":
-        return _series(card)
-    if kind.body == "rankings":
-        tags = ("One wish", "The same wish in other words")
-    if kind.body == "pair":
-        return _twins(card)
-    if kind.body == "picture_search":
-        return _search(card)
-    if kind.body == "triplet":
-        return _triplet(card)
-    pictures = _pictures(card, card.true_text)
-    about = _about(card, kind)
-    truth = Slide(
-        id="truth",
-        layout="beside" if pictures else "stacked",
-        tag=tags[0],
-        tag_style="" if kind.is_movement else "true",
-        heading=segments(card.wrong_text, card.true_text, true_style),
-        pictures=pictures,
-        notes=("Let everybody look at the picture first." if pictures else "", about),
+def _sides(card: CaseCard) -> tuple[Slide, Slide]:
+    """The true side and the other one; a case with one text has it on both."""
+    case = card.case
+    first, *middle = card.sides
+    last = middle.pop() if middle else first
+    source, target = card.changed_words
+    changed = f"“{source}” becomes “{target}”. " if source and target else ""
+    is_search = card.winner_of(case.answer)
+    ranked_by = (
+        f"It is what {case.answer.model} ranks first; others may differ."
+        if is_search and case.answer
+        else ""
     )
-    lie = Slide(
-        id="lie",
-        layout=truth.layout,
-        tag=tags[1],
-        tag_style="" if kind.is_movement else "lie",
-        heading=segments(card.true_text, card.wrong_text, lie_style),
-        pictures=pictures,
-        notes=(kind.question, _ranked_by(card) if kind.body == "caption_search" else ""),
+    truth = _side(card, 0, first, middle[0].text if middle else "")
+    look = "Let everybody look at the picture first." if truth.pictures else ""
+    truth_note, lie_note = card.speaker_notes
+    lie = _side(card, 1, last, first.text if last.role is ROLES["mixture"] else "")
+    return (
+        replace(truth, notes=(truth_note or look, f"{changed}Case {case.id}.")),
+        replace(lie, notes=(lie_note or card.kind.question, ranked_by)),
     )
-    return truth, lie
 
 
-def _pictures(card: WallCard, alt: str) -> tuple[SlidePicture, ...]:
-    return tuple(SlidePicture(name, alt) for name in card.images[:1])
-
-
-def _about(card: WallCard, kind: KindPresentation) -> str:
-    source, target = wall.changed_words(card)
-    if source and target:
-        return f"“{source}” becomes “{target}”. Case {card.id}."
-    return f"Case {card.id}."
-
-
-def _series(card: WallCard) -> tuple[Slide, Slide]:
-    """The texts, with the first and the last picture of the series; then the same, asked."""
+def _side(card: CaseCard, side: int, text: CaseText, detail: str) -> Slide:
     pictures = tuple(
-        SlidePicture(name, text)
-        for name, text in zip(
-            (card.images[0], card.images[-1]), (card.true_text, card.texts[-1]), strict=True
-        )
+        SlidePicture(shot.name, shot.alt, style="lie" if shot.style == "wrong" else "")
+        for shot in card.side_pictures(side)
     )
-    is_video = card.kind == "boundary"
-    tags = ("Before", "After") if is_video else ("Asked for", "With one change")
-    edited = card.wrong_text or card.true_text
-    sides = ((card.true_text, edited), (edited, card.true_text))
-    sides_of_case = tuple(
-        Slide(
-            id=name,
-            layout="beside",
-            tag=tag,
-            heading=segments(before, text, "changed"),
-            pictures=pictures,
-            notes=(f"Case {card.id}.",),
-        )
-        for name, tag, (text, before) in zip(("truth", "lie"), tags, sides, strict=True)
-    )
-    return sides_of_case[0], sides_of_case[1]
-
-
-def _twins(card: WallCard) -> tuple[Slide, Slide]:
-    styles = "true", "true"
-    sides = []
-    texts = card.texts[:2] if len(card.texts) > 1 else (card.true_text, card.wrong_text)
-    for index, tag in enumerate(("One picture, and its caption", "Its twin, and its caption")):
-        name = card.images[index : index + 1]
-        sides.append(
-            Slide(
-                id=("truth", "lie")[index],
-                layout="beside" if name else "stacked",
-                tag=tag,
-                tag_style="true",
-                heading=segments(texts[1 - index], texts[index], styles[index]),
-                pictures=tuple(SlidePicture(each, texts[index]) for each in name),
-                notes=("Both captions are true, each of its own picture.", f"Case {card.id}."),
-            )
-        )
-    return sides[0], sides[1]
-
-
-def _search(card: WallCard) -> tuple[Slide, Slide]:
-    truth = Slide(
-        id="truth",
-        layout="beside",
-        tag="Wanted, and found",
-        tag_style="true",
-        heading=((shorten(card.true_text, LONGEST), ""),),
-        pictures=_pictures(card, card.true_text),
-        notes=(f"The caption looks for its picture among many. Case {card.id}.",),
-    )
-    mixed = card.wrong_image
-    lie = Slide(
-        id="lie",
-        layout="beside",
-        tag="Another picture is mixed in",
-        tag_style="lie",
-        heading=((_mixture_of(card), ""),),
-        detail=shorten(card.true_text, LONGEST),
-        pictures=(SlidePicture(mixed, f"{card.true_text} Mixed.", style="lie"),) if mixed else (),
-        notes=("The mixture is one more candidate, and must not come first.", _ranked_by(card)),
-    )
-    return truth, lie
-
-
-def _mixture_of(card: WallCard) -> str:
-    """Return the description of the picture that a model ranks first."""
-    if not card.wrong_image:
-        return "A mixture."
-    picture = Picture.from_name(card.wrong_image)
-    if str(picture.path) != card.images[0] or picture.edit is None:
-        return "A mixture of other pictures."
-    amount = "piece" if picture.edit.kind == "patch" else "trace"
-    return f"The same, with a {amount} of another picture in it."
-
-
-def _ranked_by(card: WallCard) -> str:
-    """Return the model whose answer is the wrong side, if each model may have another."""
-    return f"It is what {card.answer.model} ranks first; others may differ." if card.answer else ""
-
-
-def _triplet(card: WallCard) -> tuple[Slide, Slide]:
-    near, far, lie_text = card.texts[0], card.texts[1], card.texts[-1]
-    pictures = _pictures(card, card.true_text)
-    truth = Slide(
-        id="truth",
+    return Slide(
+        id=("truth", "lie")[side],
         layout="beside" if pictures else "stacked",
-        tag="These two mean the same",
-        tag_style="true",
-        heading=((shorten(near, LONGEST // 2), ""),),
-        detail=shorten(far, LONGEST // 2),
+        tag=text.role.tag,
+        tag_style=text.role.tag_style,
+        heading=marked(text),
+        detail=shorten(detail, LONGEST // 2),
         pictures=pictures,
-        notes=(f"Case {card.id}.",),
     )
-    lie = Slide(
-        id="lie",
-        layout=truth.layout,
-        tag="This one only looks alike",
-        tag_style="lie",
-        heading=segments(near, lie_text, "lie"),
-        pictures=pictures,
-        notes=("Its words are nearly the same, and its meaning is another.",),
-    )
-    return truth, lie
 
 
 def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
@@ -239,7 +103,7 @@ def believing(kind: KindPresentation, verdicts: Sequence[ModelVerdict]) -> str:
     """
     answered = [answer for answer in verdicts if answer.verdict != "unknown"]
     fooled = sum(answer.verdict in ("fooled", "tied") for answer in answered)
-    single_verb, plural_verb = BELIEVE.get(kind.body, ("believes the lie", "believe the lie"))
+    single_verb, plural_verb = (words.format(lie=kind.lie) for words in card_type(kind).fooled)
     many = len(answered)
     if not many:
         return "No model gave an answer."
@@ -261,19 +125,12 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
     )
     if n_changes := len(tied) - n_ties:
         ties += f" {counted(n_changes, 'model')} chose the wrong caption in one of two orders."
-    return Slide(
-        id=lie.id,
-        layout=lie.layout,
-        tag=lie.tag,
-        tag_style=lie.tag_style,
-        heading=lie.heading,
-        detail=lie.detail,
-        pictures=lie.pictures,
+    n_models = len(verdicts)
+    return replace(
+        lie,
         verdict=believing(kind, verdicts),
         marks=tuple(ModelMark(answer.model, answer.verdict) for answer in verdicts[:MOST_MARKS]),
-        note=f"Marks: the first {MOST_MARKS} of {len(verdicts):,} models."
-        if len(verdicts) > MOST_MARKS
-        else "",
+        note=f"Marks: the first {MOST_MARKS} of {n_models:,} models." * (n_models > MOST_MARKS),
         notes=(*lie.notes, believing(kind, verdicts), ties.strip()),
     )
 
@@ -290,90 +147,58 @@ def _noticed(verdicts: Sequence[ModelVerdict], names: Mapping[str, str]) -> str:
 
 
 def _said(
-    card: WallCard,
-    kind: KindPresentation,
-    verdicts: Sequence[ModelVerdict],
-    names: Mapping[str, str],
+    card: CaseCard, verdicts: Sequence[ModelVerdict], names: Mapping[str, str]
 ) -> list[Slide]:
     """One bar per model: how far the lie wins, or how far something moved."""
+    kind = card.kind
     answers = [answer for answer in verdicts if not math.isnan(answer.margin)]
     if not answers:
         return []
-    if kind.body == "rankings":
-        return _stayed(card, kind, answers)
-    are_scored = any(answer.is_scored for answer in answers)
     lengths, unit = bar_lengths(answers, kind)
     widest = max(map(abs, lengths.values()), default=0.0) or 1.0
     bars = []
     for answer in answers[:MOST_BARS]:
-        if not answer.is_scored:
-            word = CHANGES if answer.verdict == "tied" else WORDS[answer.verdict]
+        size = abs(lengths.get(answer.model, 0.0)) / widest
+        if kind.is_share:
+            changed = abs(answer.margin)
             bars.append(
-                SlideBar(answer.model, *SIDES[answer.verdict], word, style=STYLES[answer.verdict])
+                SlideBar(answer.model, 0.0, min(changed, 1.0), f"{100 * changed:.0f} % changed")
             )
-            continue
-        size = abs(lengths[answer.model]) / widest
-        if kind.is_movement:
+        elif kind.is_movement:
             bars.append(SlideBar(answer.model, 0.0, size, f"{abs(answer.margin):.3f}"))
-            continue
-        ends = (0.5, 0.5 + size / 2) if answer.margin <= 0 else (0.5 - size / 2, 0.5)
-        style = STYLES.get(answer.verdict, "")
-        bars.append(SlideBar(answer.model, *ends, WORDS[answer.verdict], style=style))
-    left_out = len(verdicts) - len(bars)
+        else:
+            ends = (0.5, 0.5 + size / 2) if answer.margin <= 0 else (0.5 - size / 2, 0.5)
+            ends = ends if answer.is_scored else SIDES[answer.verdict]
+            style = STYLES[answer.verdict]
+            bars.append(SlideBar(answer.model, *ends, verdict_word(answer), style=style))
     scale = "Right: the lie scores higher. Left: the truth does." + LENGTHS[unit]
-    if not are_scored:
+    heading = _noticed(verdicts, names)
+    if kind.is_share:
+        scale = "Bars: share of the first pictures that another wording replaced."
+        heading = card.heading("", False, "")[1]
+    elif kind.is_movement:
+        scale = f"Bars: how far the score moved.{LENGTHS[unit]}"
+        heading = "Only the words changed, and the scores moved."
+    elif not any(answer.is_scored for answer in answers):
         scale = (
             "Right: the model chose the wrong caption. Left: the true one. Both: one in each order."
         )
-    remarks = [
-        f"Bars: how far the score moved.{LENGTHS[unit]}" if kind.is_movement else scale,
-        f"{counted(left_out, 'model')} more." if left_out else "",
-    ]
-    heading = _noticed(verdicts, names)
-    if kind.is_movement:
-        heading = "Only the words changed, and the scores moved."
     margins = "; ".join(
         f"{answer.model} {answer.margin:+.3f}" for answer in answers[:MOST_BARS] if answer.is_scored
     )
+    stored = f"Margins as stored: {margins}.", "Zero is a tie, and a tie is a failure."
+    if kind.is_share:
+        model = card.case.answer.model if card.case.answer else ""
+        stored = f"The heading is about {model}." if model else "", kind.question
+    n_more = len(verdicts) - len(bars)
     return [
         Slide(
             id="said",
             heading=((heading, ""),),
-            detail=f"“{shorten(card.wrong_text, 160)}”" if card.wrong_text else "",
+            detail=f"“{shorten(card.case.wrong_text, 160)}”" if card.case.wrong_text else "",
             bars=tuple(bars),
-            note=" ".join(filter(None, remarks)),
-            notes=(f"Margins as stored: {margins}.", "Zero is a tie, and a tie is a failure.")
-            if margins
-            else (),
-        )
-    ]
-
-
-def _stayed(card: WallCard, kind: KindPresentation, answers: Sequence[ModelVerdict]) -> list[Slide]:
-    """Count how many of the first pictures stayed: of one model all, of each model the share."""
-    shared = wall.stayed(card)
-    heading = "The same wish finds other pictures."
-    if shared:
-        heading = f"{count_word(shared[0])} of the first {count_word(shared[1])} pictures stayed."
-        heading = heading[:1].upper() + heading[1:]
-    bars = tuple(
-        SlideBar(
-            answer.model,
-            0.0,
-            min(abs(answer.margin), 1.0),
-            f"{100 * abs(answer.margin):.0f} % changed",
-        )
-        for answer in answers[:MOST_BARS]
-    )
-    model = card.answer.model if card.answer else ""
-    return [
-        Slide(
-            id="said",
-            heading=((heading, ""),),
-            detail=f"“{shorten(card.wrong_text, 160)}”",
-            bars=bars,
-            note="Bars: share of the first pictures that another wording replaced.",
-            notes=(f"The heading is about {model}." if model else "", kind.question),
+            note=f"{scale} {counted(n_more, 'model')} more." if n_more else scale,
+            notes=stored if margins else (),
         )
     ]
 

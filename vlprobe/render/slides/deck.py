@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from vlprobe.case.card import card_type
 from vlprobe.render import findings
 from vlprobe.render.attribution import published_text
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import count_word, counted, every_model, sentence_names, shorten
 from vlprobe.render.slides.case import MOST_BARS, case_slides
 from vlprobe.render.slides.records import Figure, Slide, SlideBar, SlidePicture
-from vlprobe.render.wall import BELIEVED
 from vlprobe.render.words import NOT_RENAMED, dataset_name, is_plural, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import ModelShare, PairedTests, SubtypeShare
@@ -79,7 +79,7 @@ def _how_often(standings: PairedTests, kind: KindPresentation) -> list[Slide]:
     if len(rows) < 2:
         return []
     rows = sorted(rows, key=lambda row: (row.share, row.subtype))
-    happened = BELIEVED.get(kind.body, "believed")
+    happened = card_type(kind).believed
     figures = [
         Figure(
             number(row.share, "rate"),
@@ -196,7 +196,7 @@ def _headline(
     n_believed = sum(contestant.n_believed for contestant in contestants)
     if not n_lies:
         return "Nobody gave an answer."
-    happened = BELIEVED.get(kind.body, "believed")
+    happened = card_type(kind).believed
     return findings.frequency_sentence(n_believed, n_lies, kind.lies, happened)
 
 
@@ -228,7 +228,7 @@ def _measured(standings: PairedTests, kind: KindPresentation, dataset: str) -> s
     about = f"{standings.n_cases:,} {kind.lies}. {dataset}."
     if standings.is_movement:
         return f"How far each model moves: {about} Lines: 95 % intervals."
-    happened = BELIEVED.get(kind.body, "believed")
+    happened = card_type(kind).believed
     return f"Share of the {kind.lies} that are {happened}: {about} Lines: 95 % intervals."
 
 

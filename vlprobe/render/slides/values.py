@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from vlprobe.case.card import VERDICT_WORDS
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.slides.case import WORDS, named_notes
+from vlprobe.render.slides.case import named_notes
 from vlprobe.render.slides.records import ModelMark, Slide, SlideBar, SlidePicture
 from vlprobe.types import Picture
 
@@ -88,7 +89,7 @@ def _mark_values(mark: ModelMark, model_looks: Looks, names: Mapping[str, str]) 
         **mark_values(model_looks[mark.model]),
         "name": names[mark.model],
         "state": mark.verdict,
-        "word": WORDS[mark.verdict],
+        "word": VERDICT_WORDS[mark.verdict],
     }
 
 

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import htpy
 
-from vlprobe.render import wall as wall_words
+from vlprobe.case.card import CaseCard, verdict_word
 from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.embed import embed
 from vlprobe.render.sentences import shorten
 from vlprobe.render.words import model_name
-from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.wall import WallCard
 
 STYLE = """
@@ -76,32 +75,30 @@ def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
 
 
 def case_card(
-    card: WallCard, kind: KindPresentation, sources: Mapping[str, str], models: Sequence[str] = ()
+    card: CaseCard, sources: Mapping[str, str], models: Sequence[str] = ()
 ) -> list[htpy.Node]:
     """A case: its pictures, the true captions, the wrong ones, and the models that they fooled; with `models`, the
     margin of each of these.
     """
-    values = wall_words.frames(card, kind)
-    shots = [
-        picture(sources.get(name, ""), card.true_text, style == "wrong") for name, style in values
-    ]
-    words = wall_words.change(card, kind)
+    case, words = card.case, card.change
+    wrong = (
+        htpy.p[f"↻ {shorten(case.wrong_text)}"] if card.kind.is_movement else lie(case.wrong_text)
+    )
     return [
-        htpy.div(".shots")[shots] if shots else None,
-        *(credit_line(name) for name, _ in values),
+        htpy.div(".shots")[
+            (
+                picture(sources.get(shot.name, ""), case.true_text, shot.style == "wrong")
+                for shot in card.front
+            )
+        ]
+        if card.front
+        else None,
+        *(credit_line(shot.name) for shot in card.front),
         htpy.p[(_run(text, style) for text, style in words)] if words else None,
-        true(card.true_text),
-        _other(card, kind),
-        htpy.p(".quiet")[_margins(card, models) if models else _verdict(card, kind)],
+        true(case.true_text),
+        wrong if case.wrong_text else None,
+        htpy.p(".quiet")[_margins(case, models) if models else _verdict(card)],
     ]
-
-
-def _other(card: WallCard, kind: KindPresentation) -> htpy.Node:
-    if not card.wrong_text:
-        return None
-    if kind.is_movement:
-        return htpy.p[f"↻ {shorten(card.wrong_text)}"]
-    return lie(card.wrong_text)
 
 
 def _run(text: str, style: str) -> htpy.Node:
@@ -113,16 +110,16 @@ def _run(text: str, style: str) -> htpy.Node:
 def _margins(card: WallCard, models: Sequence[str]) -> str:
     by_model = {verdict.model: verdict for verdict in card.verdicts}
     return "; ".join(
-        f"{model_name(model)}: {wall_words.verdict_word(by_model[model])}"
+        f"{model_name(model)}: {verdict_word(by_model[model])}"
         + (f", {by_model[model].margin:+.3f}" if by_model[model].is_scored else "")
         for model in models
     )
 
 
-def _verdict(card: WallCard, kind: KindPresentation) -> str:
-    margin = "-" if math.isnan(card.margin) else f"{card.margin:+.3f}"
-    said = wall_words.verdict_text(card, kind)
-    return said if kind.is_movement or not card.is_scored else f"{said}; margin {margin}"
+def _verdict(card: CaseCard) -> str:
+    margin = "-" if math.isnan(card.case.margin) else f"{card.case.margin:+.3f}"
+    has_margin = card.case.is_scored and not card.kind.is_movement
+    return f"{card.verdict_text}; margin {margin}" if has_margin else card.verdict_text
 
 
 def edit_line(caption: str, text: str, source: str, target: str, is_lie: bool) -> htpy.Element:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vlprobe import registry, views
+from vlprobe.case.card import case_card
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.doctor.passport import read_passport
 from vlprobe.render import findings
@@ -316,11 +317,10 @@ class Failures(Sequence[WallCard]):
     @property
     def cards_html(self) -> drawing.htpy.Node:
         """The cards, without a frame."""
-        names = [
-            name for card in self.cards for name, _ in drawing.wall_words.frames(card, self.kind)
-        ]
+        cards = [case_card(card, self.kind) for card in self.cards]
+        names = [shot.name for card in cards for shot in card.front]
         sources = thumbnails.addresses(self.store.root, names)
-        return drawing.grid(drawing.case_card(card, self.kind, sources) for card in self.cards)
+        return drawing.grid(drawing.case_card(card, sources) for card in cards)
 
     def _repr_html_(self) -> str:
         n_pictures = len({card.images for card in self.cards})
@@ -396,7 +396,7 @@ class Compared:
                 sides += [
                     drawing.heading(f"Only {model_name(model)} believes"),
                     drawing.grid(
-                        drawing.case_card(card, self._presented, sources, self.models)
+                        drawing.case_card(case_card(card, self._presented), sources, self.models)
                         for card in cards
                     ),
                 ]

@@ -5,9 +5,10 @@ import functools
 import htpy
 
 from vlprobe import __version__, views
+from vlprobe.case import html
+from vlprobe.case.card import case_card
 from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
-from vlprobe.render.html import cards
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.html.embed import embed
 from vlprobe.render.words import presentations
@@ -15,10 +16,9 @@ from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.page import self_contained
 from vlprobe.surfaces.report.report import commands, remark
-from vlprobe.surfaces.site.cases import pictures
 from vlprobe.surfaces.site.pages import style
 from vlprobe.views.filter import Filter
-from vlprobe.views.records import CaseRow, answer_records, records
+from vlprobe.views.records import answer_records
 from vlprobe.views.runs import QuestionSet
 
 LARGE, SMALL = 1000, 280  # pixels a side
@@ -42,8 +42,7 @@ def case_page(
         second_model: The model that it is compared with, if any.
     """
     probe, presentation = question_set.probe, presentations()[question_set.probe]
-    (case,) = records(CaseRow, views.cases.questions(store, question_set, [number]))
-    (wall_card,) = views.wall.cards(store, question_set, Filter(model, case.kind), (number,))
+    (case,) = views.wall.cards(store, question_set, Filter(model), (number,))
     kind = presentation.kind(case.kind)
     answers = answer_records(views.cases.answers(store, question_set, [number]))[number]
     models = list(
@@ -51,18 +50,9 @@ def case_page(
     )
     annotated = annotations.read(store, question_set.key).current
     annotation = next((annotation for annotation in annotated if annotation.case == number), None)
-    large, small = (functools.partial(cards.source, side=side) for side in (LARGE, SMALL))
+    large, small = (functools.partial(html.data_address, side=side) for side in (LARGE, SMALL))
     looks = styles(views.runs.models(store))
-    scores = cards.card(
-        case,
-        presentation,
-        answers,
-        models,
-        looks,
-        small,
-        everything=True,
-        beside=bool(second_model),
-    )
+    card, is_pair = case_card(case, kind, answers), bool(second_model)
     origin = {"Dataset": question_set.runs[0].dataset, "Question set": question_set.key}
     title = f"One case of {probe}"
     nodes = [
@@ -70,13 +60,15 @@ def case_page(
         htpy.p[kind.question],
         remark(f"The verdict is that of {model}."),
         published_line(question_set.runs),
-        embed(pictures(wall_card, kind, large)),
-        htpy.div(".vp-card")[embed(scores)],
-        annotation and embed(cards.chips(annotation.tags, annotation.note)),
+        html.shots(card, large),
+        htpy.div(".vp-card")[
+            html.case(card, models, looks, small, everything=True, beside=is_pair)
+        ],
+        annotation and html.chips(annotation.tags, annotation.note),
         htpy.h2["What is known of it"],
-        embed(cards.about(case, probe, origin)),
+        embed(html.properties(card, origin)),
         htpy.h2["How to find it again"],
-        commands(cards.command(question_set.run(model).key, case)),
+        commands(html.command(question_set.run(model).key, card)),
         remark(f"Made by vlprobe {__version__}. This page fetches and runs nothing."),
     ]
     return self_contained(title, style(), htpy.main[nodes])

@@ -9,25 +9,24 @@ from collections.abc import Sequence
 import htpy
 
 from vlprobe import registry, views
+from vlprobe.case import html
+from vlprobe.case.card import card_type, case_card
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.attribution import published_line
 from vlprobe.render.findings import verdict
-from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import compare as html_compare
-from vlprobe.render.html import drawer, papers, tables
+from vlprobe.render.html import papers, tables
 from vlprobe.render.html.elements import breakable, column_heads, model_label
 from vlprobe.render.html.elements import table as html_table
 from vlprobe.render.html.embed import embed
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.showcase import heading
-from vlprobe.render.wall import BELIEVED
 from vlprobe.render.words import AVERAGED, INTERVALS, slice_order, value_label
 from vlprobe.storage import annotations, display_names
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.site import bundle, pages
-from vlprobe.surfaces.site.cases import bars, pictures, strips
 from vlprobe.surfaces.site.shelf import Shelf
 from vlprobe.surfaces.site.subject import Limits, Subject, subject
 from vlprobe.types import POOLED
@@ -117,7 +116,7 @@ def _verdict(about: Subject) -> list[htpy.Node]:
         ]
         for each in comparison.contestants
     ]
-    happened = f"{kind.lies} {BELIEVED.get(kind.body, 'believed')}, lower is better"
+    happened = f"{kind.lies} {card_type(kind).believed}, lower is better"
     share = "moved on average" if kind.is_movement else happened
     return [
         htpy.h2[finding.heading],
@@ -152,13 +151,13 @@ def _failures(about: Subject) -> list[htpy.Node]:
 
 def _case(about: Subject, card: WallCard, annotation: Annotation | None = None) -> list[htpy.Node]:
     """A case as in the drawer, without its details."""
-    kind, address = about.presentation.kind(card.kind), about.shelf.address
+    described, address = case_card(card, about.presentation.kind(card.kind)), about.shelf.address
     return [
-        embed(pictures(card, kind, address)),
-        embed(drawer.captions(card, kind)),
-        embed(strips(card, kind, address)),
-        embed(bars(card, kind, about.model_looks, about.names)),
-        annotation and embed(html_cards.chips(annotation.tags, annotation.note)),
+        html.shots(described, address),
+        html.captions(described.texts),
+        html.strips(described.strips(), address),
+        html.bars(described, about.model_looks, about.names),
+        annotation and html.chips(annotation.tags, annotation.note),
     ]
 
 

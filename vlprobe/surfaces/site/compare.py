@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
 from vlprobe import views
-from vlprobe.render import facing, forest
+from vlprobe.case import json
+from vlprobe.case.card import case_card
+from vlprobe.render import forest
 from vlprobe.render.findings import verdict
 from vlprobe.render.sentences import unbroken
+from vlprobe.render.wall import side_filter
 from vlprobe.surfaces.site.subject import Subject, Values, entries
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import PairedTests
@@ -37,7 +40,7 @@ class Columns:
     def add(self, model: str, rival: str, subtype: str) -> None:
         """Add the first cases that only `model` believes, or that move it more."""
         store, question_set = self.subject.store, self.subject.question_set
-        case_filter = facing.side_filter(self.kind_name, model, rival, subtype)
+        case_filter = side_filter(self.kind_name, model, rival, subtype)
         cards, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, self.n_shown)
         card_places = [self._place(card, model) for card in cards]
         self._columns[model, rival, subtype] = [n_cases, card_places]
@@ -62,22 +65,13 @@ class Columns:
         """Every card with a box for every model, in the order of the models."""
         subject = self.subject
         answers = self._answers()
-        subject.shelf.add(
-            name for card in self.cards for name in facing.pictures(card, self.kind, answers)
-        )
+        cards = [case_card(card, self.kind, answers.get(card.case)) for card in self.cards]
+        subject.shelf.add(name for card in cards for name in json.facing_pictures(card))
+        looks, names, source = subject.model_looks, subject.names, subject.shelf.key
         return [
-            facing.facing_card(
-                card,
-                self.kind,
-                self.models,
-                subject.names,
-                subject.model_looks,
-                answers.get(card.case, {}),
-                subject.shelf.key,
-                badge=False,
-            )
-            | {"id": subject.case_key(card.case)}
-            for card in self.cards
+            json.facing_card(card, self.models, names, looks, source, badge=False)
+            | {"id": subject.case_key(card.case.case)}
+            for card in cards
         ]
 
     def _answers(self) -> dict[int, dict[str, AnswerRow]]:

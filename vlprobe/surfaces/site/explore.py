@@ -11,6 +11,8 @@ from itertools import product
 import numpy as np
 
 from vlprobe import views
+from vlprobe.case import json
+from vlprobe.case.card import case_card
 from vlprobe.render import wall
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.surfaces.site.cases import case_entries
@@ -57,7 +59,7 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
             subject.keys[model]: _lines(subject, model, kind_name, types)
             for model in subject.models
         },
-        "legend": wall.legend(kind, cards),
+        "legend": json.legend([case_card(card, kind) for card in cards]),
         "patterns": {
             subject.keys[model]: [
                 _chip(subject, model, kind_name, pattern, numbers) for pattern in clear

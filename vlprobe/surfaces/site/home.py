@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from vlprobe import views
+from vlprobe.case.card import case_card
 from vlprobe.render import home
-from vlprobe.render import showcase as words
 from vlprobe.render.sentences import counted
 from vlprobe.surfaces.site.explore import types_of
 from vlprobe.surfaces.site.subject import Subject, Values
@@ -38,7 +38,7 @@ def home_values(
     count = min(FAILURES, subject.limits.n_cases)
     showcases = views.showcase.showcases(store, question_set, kind_name, model, SEED, count)
     subject.shelf.add(
-        shot.name for showcase in showcases for shot in words.shots(showcase.card, kind)
+        shot.name for showcase in showcases for shot in case_card(showcase.card, kind).pictures
     )
     rated = {name: subject.names[name] for name in subject.rated}
     counts = views.showcase.lie_counts(store, question_set, kind_name)

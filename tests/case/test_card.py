@@ -2,12 +2,16 @@
 
 import dataclasses
 import math
+import re
 
+import htpy
 import pytest
 
 from tests.render.scenes import TRAINS
-from vlprobe.render import case_lines, wall
-from vlprobe.render.html import drawer
+from vlprobe.case import html, json
+from vlprobe.case.card import RankingsCard, bars, case_card
+from vlprobe.render import wall
+from vlprobe.render.charts.styles import styles
 from vlprobe.render.words import presentations
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.wall import ModelVerdict, WallCard, model_verdict, verdict_of
@@ -30,7 +34,7 @@ def card(**changes: object) -> WallCard:
 
 
 def test_a_card_says_what_changed_and_how_many_models_believe_it():
-    values = wall.card_data(card(), FLIP, lambda name: f"address of {name}")
+    values = json.wall_card(case_card(card(), FLIP), lambda name: f"address of {name}")
     assert values["name"] == (
         "Trains became dogs, believed by 1 of 2 models: "
         "On the sand, three yellow trains are standing."
@@ -62,7 +66,7 @@ def test_a_card_says_what_changed_and_how_many_models_believe_it():
     ],
 )
 def test_any_number_of_models_is_counted(margins: dict[str, float], count: str, squares: int):
-    values = wall.card_data(card(verdicts=verdicts(margins)), FLIP, lambda _: "")
+    values = json.wall_card(case_card(card(verdicts=verdicts(margins)), FLIP), lambda _: "")
     assert values["count"] == count
     assert len(values["verdicts"]) == squares
 
@@ -76,13 +80,16 @@ def test_any_number_of_models_is_counted(margins: dict[str, float], count: str, 
     ],
 )
 def test_words_that_were_exchanged_added_or_left_out(source: str, target: str, line: list):
-    assert wall.change(card(source=source, target=target), FLIP) == line
+    assert case_card(card(source=source, target=target), FLIP).change == line
 
 
 def test_a_capital_that_begins_a_caption_is_no_part_of_the_words():
     known = card(source="Two", target="Four", true_text="Two dogs.", wrong_text="Four dogs.")
-    assert wall.changed_words(known) == ("two", "four")
-    assert wall.changed_words(card(source="USA", true_text="USA wins.")) == ("USA", "dogs")
+    assert case_card(known, FLIP).changed_words == ("two", "four")
+    assert case_card(card(source="USA", true_text="USA wins."), FLIP).changed_words == (
+        "USA",
+        "dogs",
+    )
 
 
 def test_a_mixed_picture_that_won_is_framed_as_wrong_and_one_that_did_not_is_not():
@@ -91,23 +98,25 @@ def test_a_mixed_picture_that_won_is_framed_as_wrong_and_one_that_did_not_is_not
         '{"path": "folder/a.png", "kind": "mix", "partner": "folder/b.png", "lam": 0.9, "seed": 1}'
     )
     won = card(wrong_image=mixed)
-    assert wall.frames(won, kind) == [(mixed, "wrong")]
-    assert wall.frames(dataclasses.replace(won, margin=0.1), kind) == [(mixed, "")]
-    assert wall.frames(card(), kind) == [("folder/a.png", "")]
-    assert wall.accessible_name(won, kind).startswith(
-        "A mixed picture, believed by 1 of 2 models: "
-    )
+    margins = {-0.1: "wrong", 0.1: ""}
+    for margin, style in margins.items():
+        (shot,) = case_card(dataclasses.replace(won, margin=margin), kind).front
+        assert (shot.name, shot.style) == (mixed, style)
+    (frame,) = json.wall_card(case_card(card(), kind), str)["frames"]
+    assert (frame["name"], frame["style"]) == ("a.png", "")
+    assert case_card(won, kind).name.startswith("A mixed picture, believed by 1 of 2 models: ")
 
 
 def test_rankings_say_how_many_of_the_first_pictures_stayed():
     kind = presentations()["prsm"].kind("ranking")
     top = '[["a", "b", "c"], ["a", "b", "c"], ["c", "d", "e"]]'
     answer = AnswerRow(7, "demo:softmax", -0.1, (), {"top": top})
-    ranked = card(answer=answer, texts=("one", "two", "three"))
-    assert wall.stayed(ranked) == (1, 3)
-    assert wall.card_data(ranked, kind, lambda _: "")["notes"] == ["1 of the first 3 stayed"]
-    assert wall.stayed(card()) is None
-    strips = drawer.ranking_strips(ranked, {})
+    ranked = case_card(card(answer=answer, texts=("one", "two", "three")), kind)
+    assert isinstance(ranked, RankingsCard) and ranked.stayed == (1, 3)
+    assert json.wall_card(ranked, lambda _: "")["notes"] == ["1 of the first 3 stayed"]
+    unknown = case_card(card(), kind)
+    assert isinstance(unknown, RankingsCard) and unknown.stayed is None
+    strips = str(htpy.fragment[html.strips(ranked.strips(), str)])
     assert strips.count("<img") == 6 and "“three”" in strips
 
 
@@ -116,7 +125,7 @@ def test_a_case_without_pictures_shows_its_texts():
     texts = card(
         images=(), texts=("one", "two", "x" * 5000), roles=("original", "same", "different")
     )
-    values = wall.card_data(texts, kind, lambda _: "")
+    values = json.wall_card(case_card(texts, kind), lambda _: "")
     assert values["frames"] == []
     assert [line[0][0] for line in values["texts"]] == ["✓ ", "✓ ", "✕ "]
     assert len(values["texts"][2][1][0]) == 160
@@ -155,25 +164,26 @@ def test_every_kind_has_captions_and_bars_with_hostile_texts_escaped(probe: str,
             answer=answer,
             images=("a", "b"),
         )
-        page = drawer.captions(known, kind) + drawer.bars(known, kind, {})
+        described = case_card(known, kind)
+        page = f"{html.captions(described.texts)}{html.bars(described, {})}"
         assert "<img src=x" not in page and "</script>" not in page and "<b>" not in page
         assert page.count("<li ") == 2
-        assert isinstance(wall.card_data(known, kind, lambda _: "")["name"], str)
+        assert isinstance(json.wall_card(described, lambda _: "")["name"], str)
 
 
 def test_the_bars_have_one_zero_and_the_longest_reaches_the_end():
-    page = drawer.bars(card(), FLIP, {})
+    page = str(html.bars(case_card(card(), FLIP), {}))
     assert page.count("left:40.0%") >= 3
     assert "width:60.0%" in page and "left:0.0%;width:40.0%" in page
     assert "the lie wins by" in page
     held = card(verdicts=verdicts({"a": 0.5, "b": 0.25}), margin=0.5)
-    assert "the truth wins by" in drawer.bars(held, FLIP, {})
+    assert "the truth wins by" in str(html.bars(case_card(held, FLIP), {}))
 
 
 def test_the_bar_of_a_model_with_larger_scores_is_not_longer_for_that():
     logits = model_verdict("logits", -8.0, spread=40.0)
     cosines = model_verdict("cosines", -0.1, spread=0.25)
-    longer, shorter = case_lines.bars(card(verdicts=(cosines, logits)), FLIP).lines
+    longer, shorter = bars(case_card(card(verdicts=(cosines, logits)), FLIP)).lines
     assert longer.width / shorter.width == pytest.approx((0.1 / 0.25) / (8 / 40))
     assert (longer.size, shorter.size) == ("by 0.100", "by 8.000")
 
@@ -184,6 +194,81 @@ def test_bars_are_equally_long_where_a_spread_is_unknown(spread: float):
     unknown = model_verdict("unknown", -8.0, spread=spread)
     held = model_verdict("held", 0.002, spread=0.25)
     tied = model_verdict("tied", 0.0, spread=spread)
-    bars = case_lines.bars(card(verdicts=(known, unknown, held, tied)), FLIP)
-    assert [line.width for line in bars.lines] == [0.5, 0.5, 0.5, 0.0]
-    assert bars.title == "the lie wins"
+    drawn = bars(case_card(card(verdicts=(known, unknown, held, tied)), FLIP))
+    assert [line.width for line in drawn.lines] == [0.5, 0.5, 0.5, 0.0]
+    assert drawn.title == "the lie wins"
+
+
+def test_every_row_of_the_table_has_the_scores_of_its_own_model():
+    answers = {
+        name: AnswerRow(7, name, true - wrong, (true, wrong))
+        for name, true, wrong in (("a", 0.25, 0.5), ("b", 0.75, 0.125), ("c", 0.5, 0.5))
+    }
+    known = case_card(card(texts=("one", "two"), roles=("original", "different")), FLIP, answers)
+    looks = styles(list(answers))
+    table = str(htpy.fragment[html.numbers(known, ("a", "b", "c"), looks, beside=True)])
+    rows = [re.findall(r"<td[^>]*>([^<]*)", row) for row in table.split("<tr")[2:]]
+    assert rows == [
+        ["0.250", "0.500", "✕ -0.250"],
+        ["0.750", "0.125", "✓ +0.625"],
+        ["-0.875"],
+        ["0.500", "0.500", "= 0.000"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown_before", "shown_after"),
+    [
+        (
+            "A red dog.",
+            "A blue dog.",
+            'A <span class="vp-t">red</span> dog.',
+            'A <span class="vp-l">blue</span> dog.',
+        ),
+        (
+            "A dog runs.",
+            "In this image, a dog runs.",
+            "A dog runs.",
+            '<span class="vp-l">In this image,</span> a dog runs.',
+        ),
+        (
+            "<b> & $5",
+            "<i> & $5",
+            '&lt;<span class="vp-t">b</span>&gt; &amp; $5',
+            '&lt;<span class="vp-l">i</span>&gt; &amp; $5',
+        ),
+        ("same", "same", "same", "same"),
+    ],
+)
+def test_changed_words_are_marked_and_everything_is_escaped(
+    before: str, after: str, shown_before: str, shown_after: str
+):
+    sides = case_card(card(true_text=before, wrong_text=after), FLIP).sides
+    assert [str(htpy.fragment[html.words(side.runs())]) for side in sides] == [
+        shown_before,
+        shown_after,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "margin", "word"),
+    [
+        ("flip", -0.1, "✕ Fooled"),
+        ("flip", 0.0, "= Cannot tell"),
+        ("flip", 0.1, "✓ Held"),
+        ("flip", math.nan, "? No answer"),
+        ("paraphrase", -0.2, "↕ Moved"),
+        ("paraphrase", 0.0, "✓ Stayed"),
+    ],
+)
+def test_a_verdict_is_a_word_and_not_a_color_only(kind: str, margin: float, word: str):
+    assert word in str(html.verdict(presentations()["lgip"].kind(kind), margin))
+
+
+def test_a_mixture_of_another_picture_is_not_said_to_be_the_right_one():
+    kind = presentations()["rococo"].kind("t2i")
+    name = '{{"path": "{}", "kind": "mix", "partner": "folder/b.png", "lam": 0.9, "seed": 1}}'
+    for path, words in (("folder/a.png", "the right one"), ("folder/c.png", "another picture")):
+        _, mixed = case_card(card(wrong_image=name.format(path)), kind).pictures
+        assert mixed.detail == f", made of {words}"
+        assert mixed.alt.startswith("Another picture") == (words == "another picture")

@@ -1,0 +1,1006 @@
+"""One case as every surface shows it: texts with marked words, pictures, strips, bars and numbers.
+
+`case_card` is the only place that chooses by the body of a case. `case.html` and `case.json` write the description.
+A line is a list of runs: a text and its style, "true", "lie", "changed" or "".
+"""
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+from vlprobe.registry import is_control
+from vlprobe.render import exchanged
+from vlprobe.render.sentences import count_word, shorten
+from vlprobe.render.words import NOT_RENAMED, model_name, value_label
+from vlprobe.types import Picture
+from vlprobe.types.presentation import CardBody, KindPresentation
+from vlprobe.views.changes import changed_words, word_runs
+from vlprobe.views.records import AnswerRow
+from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
+
+Run = tuple[str, str]
+Column = Callable[[AnswerRow], str]
+ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
+# Of an answer that is right or wrong only, and changes with the order of the captions
+CHANGES = "right in one order only"
+VERDICT_WORDS = {  # in the order of the legend
+    "fooled": "fooled",
+    "held": "held",
+    "tied": "cannot tell",
+    "unknown": "no answer",
+}
+CHOICES = {  # style and words of answers that are right or wrong only
+    "fooled": ("lie", "chose the wrong caption"),
+    "held": ("true", "chose the true caption"),
+    "tied": ("tie", CHANGES),
+    "unknown": ("quiet", "no answer"),
+}
+STYLES = {"fooled": "lie", "held": "true", "tied": "tie", "unknown": "quiet"}
+LEAST_SIDE, MOST_SIDE = 0.12, 0.88  # limits of the zero line, as a share of the bar
+TITLE_AT = 0.5  # no further to the right, so that it fits
+LENGTHS = {"share": " by", "spread": " by (own spreads)", "side": ""}  # what the length of a bar is
+FEW_TEXTS = 4  # of a case with more, only the two that are compared stand out
+MOST_IN_SERIES = 10  # pictures of a strip
+FRAMES = "Solid frame: the right place. Dashed: the model's."
+LONGEST_WINNER = 120  # characters of a text that a model ranks first
+PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": "Four tenths"}
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The part that a text plays in its case, in the words of each surface; "" where it is left out."""
+
+    label: str  # in the drawer
+    style: str = "quiet"  # of that label: "true", "same", "lie", "tie" or "quiet"
+    icon: str = "?"
+    box: str = ""  # on Home
+    box_style: str = "plain"  # "true", "lie" or "plain"
+    tag: str = ""  # above a slide
+    tag_style: str = ""  # "true", "lie" or ""
+
+
+ROLES = {
+    "true": Role("True", "true", "✓", "True", "true", "This is true", "true"),
+    "lie": Role("False", "lie", "✕", "The lie", "lie", "This is a lie", "lie"),
+    "first": Role("False", "lie", "✕", "{name}'s first", "lie", "This is a lie", "lie"),
+    "same": Role("Also true", "same", "✓"),
+    "different": Role("Also wrong", "lie", "✕"),
+    "asked": Role("True", "true", "✓", "Asked", "plain", "This is true"),
+    "reworded": Role("Reworded", "quiet", "↻", "Asked again", "plain", "The same in other words"),
+    "left": Role(
+        "Left", "true", "✓", "Left picture", "plain", "One picture, and its caption", "true"
+    ),
+    "right": Role(
+        "Right", "true", "✓", "Right picture", "plain", "Its twin, and its caption", "true"
+    ),
+    "meaning": Role(
+        "A caption", "true", "✓", "Means the same", "true", "These two mean the same", "true"
+    ),
+    "same meaning": Role("Means it", "same", "✓", "Means the same", "true"),
+    "lookalike": Role(
+        "False", "lie", "✕", "Only looks alike", "lie", "This one only looks alike", "lie"
+    ),
+    "wanted": Role("Asked for", box="What is searched", tag="Wanted, and found", tag_style="true"),
+    "mixture": Role("", tag="Another picture is mixed in", tag_style="lie"),
+    "wish": Role("Asked for", box="Asked", tag="One wish"),
+    "wording": Role("", icon="↻", box="Asked again", tag="The same wish in other words"),
+    "before": Role("Before", icon="1", box="Before", tag="Before"),
+    "after": Role("After", icon="2", box="After", tag="After"),
+    "query": Role("Asked for", box="Asked for", tag="Asked for"),
+    "edit": Role("Its edit", icon="↻", box="Its edit", tag="With one change"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseText:
+    """A text of a case, with the words marked in which it differs from another one."""
+
+    role: Role
+    text: str
+    other: str = ""
+    mark: str = ""  # style of the words; "" marks none
+    is_after: bool = False  # whether it was made of the other one
+
+    def runs(self, longest: int = 0) -> list[Run]:
+        """Return the text in runs; `longest` is the number of characters it is cut to, 0 for all.
+
+        >>> CaseText(ROLES["lie"], "A red cat.", "A red dog.", "lie", True).runs()
+        [('A red', ''), (' ', ''), ('cat', 'lie'), ('.', '')]
+        """
+        text, other = self.text, self.other
+        if longest:
+            text, other = shorten(text, longest), shorten(other, longest)
+        if not self.mark:
+            return [(text, "")]
+        before, after = (other, text) if self.is_after else (text, other)
+        return [
+            (words, self.mark if differs else "")
+            for words, differs in word_runs(before, after, self.is_after)
+            if words
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A picture of a case."""
+
+    name: str
+    alt: str
+    label: str = ""  # below it
+    detail: str = ""  # after the label where there is room
+    style: str = ""  # its frame: "right", "wrong", "new" or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Pictures in a row."""
+
+    label: str
+    pictures: Sequence[Shot]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBar:
+    """One model's answer; positions are shares of the bar's width."""
+
+    model: str
+    name: str
+    begin: float
+    width: float
+    is_lie: bool  # what is wrong wins
+    style: str
+    word: str
+    size: str  # of the margin, in words; "" where it has none
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """The answers of all models."""
+
+    title: str  # "" where no model has a bar
+    title_at: float
+    zero: float  # where neither wins
+    lines: Sequence[ModelBar]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Scores of one model: headings of columns, and rows of a heading and cells, each a text and its style."""
+
+    titles: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Run]]]
+
+
+@dataclass(frozen=True)
+class CaseCard:
+    """A case: one picture, a true caption, and a wrong or reworded one. Subclasses describe the other bodies."""
+
+    case: WallCard
+    kind: KindPresentation
+    # Numbers of models, for tables of scores
+    answers: Mapping[str, AnswerRow] = field(default_factory=dict)
+
+    believed: ClassVar[str] = "believed"  # what happened to the lies that are counted
+    winner: ClassVar[str] = "the lie"  # what wins where a model is fooled
+    # What one fooled model does, and what several do
+    fooled: ClassVar[tuple[str, str]] = ("believes the lie", "believe the lie")
+    opening: ClassVar[str] = (
+        ""  # what people see, in a heading; "" names the words that were exchanged
+    )
+    chose: ClassVar[str] = (
+        ""  # what fooled models did, with the kind's {lie}; "" counts the choices
+    )
+    shows_query: ClassVar[bool] = False  # a small card has the query in place of the changed words
+    is_neutral: ClassVar[bool] = False  # neither of two different texts is wrong
+    has_large_pictures: ClassVar[bool] = True  # above the texts
+    counts_pictures: ClassVar[bool] = True  # a heading says on how many pictures the cases are
+    has_picture_per_side: ClassVar[bool] = False
+    wrong_role: ClassVar[str] = "lie"
+    speaker_notes: ClassVar[tuple[str, str]] = ("", "")  # below the slide of each side
+
+    # Texts.
+
+    @property
+    def sides(self) -> list[CaseText]:
+        """The texts that are compared, the true one first."""
+        true, wrong = self.case.true_text, self.case.wrong_text
+        if not wrong:
+            return [CaseText(ROLES["true"], true)]
+        if self.kind.is_movement:
+            return self._changed("asked", "reworded", true, wrong)
+        return [
+            CaseText(ROLES["true"], true, wrong, "true"),
+            CaseText(self.loser, wrong, true, "lie", True),
+        ]
+
+    @staticmethod
+    def _changed(first: str, second: str, before: str, after: str) -> list[CaseText]:
+        """Two texts of which none is wrong; only the first where there is no second."""
+        if not after:
+            return [CaseText(ROLES[first], before)]
+        return [
+            CaseText(ROLES[first], before, after, "changed"),
+            CaseText(ROLES[second], after, before, "changed", True),
+        ]
+
+    @property
+    def loser(self) -> Role:
+        """The role of the text that should lose, by the answer of the filter's model."""
+        case, role = self.case, ROLES[self.wrong_role]
+        style, label = "lie", "Believed" if case.margin < 0 else "False"
+        if math.isnan(case.margin):
+            style = "quiet"
+        elif not case.is_scored and case.margin <= 0:
+            style, label = ("lie", "Chosen") if case.margin else ("tie", "Chosen in one order")
+        elif case.margin == 0:
+            style, label = "tie", "As high"
+        return replace(role, style=style, label=label, icon=ICONS[style])
+
+    @property
+    def texts(self) -> list[CaseText]:
+        """The texts in the drawer: those that are compared, and other true ones if there are few."""
+        first, *others = [side for side in self.sides if side.role.label]
+        if len(self.case.texts) > FEW_TEXTS or not others:
+            return [first, *others]
+        also_true = [text for text in self._others([first, *others]) if text.role is ROLES["same"]]
+        return [first, *also_true, *others]
+
+    @property
+    def more_texts(self) -> list[CaseText]:
+        """All other texts of the case, for its details."""
+        return self._others(self.texts)
+
+    def _others(self, shown: Sequence[CaseText]) -> list[CaseText]:
+        known = {self.case.true_text, *(text.text for text in shown)}
+        pairs = dict.fromkeys(zip(self.case.texts, self.case.roles, strict=True))
+        return [
+            CaseText(ROLES["different" if role == "different" else "same"], text)
+            for text, role in pairs
+            if text not in known
+        ]
+
+    # Pictures.
+
+    @property
+    def pictures(self) -> list[Shot]:
+        """The pictures of the case, the question's own first."""
+        return [Shot(name, self.case.true_text) for name in self.case.images[:1]]
+
+    @property
+    def front(self) -> list[Shot]:
+        """The pictures of a small card."""
+        return self.pictures
+
+    def side_pictures(self, side: int) -> list[Shot]:
+        """The pictures next to the true side (0) or to the wrong one (1), on slides."""
+        return self.pictures[side : side + 1] if self.has_picture_per_side else self.pictures
+
+    def strips(self, everything: bool = False) -> list[Strip]:
+        """Rows of pictures below the texts: the most telling ones, or all."""
+        return []
+
+    # Words.
+
+    @property
+    def changed_words(self) -> tuple[str, str]:
+        """The removed and inserted words, without the capital that only begins a caption."""
+        sides = (
+            (self.case.source, self.case.true_text),
+            (self.case.target, self.case.wrong_text),
+        )
+        source, target = (_without_capital(shorten(words, 80), text) for words, text in sides)
+        return source, target
+
+    @property
+    def change(self) -> list[Run]:
+        """The removed words and the inserted ones; empty if there are none."""
+        is_neutral = self.kind.is_movement or self.is_neutral
+        true_style, lie_style = ("changed", "changed") if is_neutral else ("true", "lie")
+        source, target = self.changed_words
+        if source and target:
+            return [(source, true_style), ("became", "arrow"), (target, lie_style)]
+        if target:
+            return [("added: ", "quiet"), (target, lie_style)]
+        return [("left out: ", "quiet"), (source, true_style)] if source else []
+
+    @property
+    def judges(self) -> list[ModelVerdict]:
+        """The verdicts that are counted: those of all models but controls, which are meant to fail; where there are
+        only controls, theirs.
+        """
+        models = [verdict for verdict in self.case.verdicts if not is_control(verdict.model)]
+        return models or list(self.case.verdicts)
+
+    @property
+    def count_text(self) -> str:
+        """Count how many models believe what is wrong, ties included, of how many; of one model, whether it
+        does. Controls are not counted.
+        """
+        verdicts = self.judges
+        if len(verdicts) == 1:
+            return verdict_word(verdicts[0])
+        n_believed = sum(verdict.verdict in ("fooled", "tied") for verdict in verdicts)
+        return f"{n_believed} of {len(verdicts)}"
+
+    @property
+    def verdict_text(self) -> str:
+        """Return the models' answers to the case, for a screen reader."""
+        if self.kind.is_movement:
+            margin = self.case.margin
+            return f"moved by {'-' if math.isnan(margin) else f'{abs(margin):.3f}'}"
+        several = len(self.judges) > 1
+        return f"believed by {self.count_text} models" if several else self.count_text
+
+    @property
+    def name(self) -> str:
+        """A sentence that stands for the card."""
+        case = self.case
+        begin = case.wrong_text or case.true_text
+        if self.shows_query:
+            begin = self.kind.lie
+        elif case.source and case.target:
+            begin = f"{case.source} became {case.target}"
+        begin = shorten(begin[:1].upper() + begin[1:], 160).removesuffix(".")
+        return f"{begin}, {self.verdict_text}: {shorten(case.true_text)}"
+
+    def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
+        """Two sentences: the view of people, and the answers of models.
+
+        Args:
+            subject: The models that are fooled, such as "Two of six models".
+            is_plural: Whether the verb after the subject is a plural.
+            name: Display name of the selected model.
+        """
+        if self.kind.is_movement:
+            return "The same, in other words.", f"{name} scores it differently."
+        if self.opening:
+            return self.opening, f"{subject} {self.fooled[is_plural].format(lie=self.kind.lie)}."
+        exchange = exchanged.exchange(*self.changed_words, self.case.subtype, self.case.true_text)
+        ending = "" if is_plural else "s"
+        if exchange is None:
+            return "One caption is true.", f"{subject} believe{ending} the other."
+        return exchange.truth, f"{subject} {exchange.verb}{ending} {exchange.lie}."
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The properties of the case other than its texts, by name."""
+        case = self.case
+        question = self.kind.label
+        if case.subtype:
+            question = f"{question} · {value_label(case.subtype)}"
+        values = {"Question": question, "Rule": case.rule}
+        if case.answer is None and (case.source or case.target):  # else they depend on the model
+            values["Words"] = f"{case.source or '(nothing)'} → {case.target or '(nothing)'}"
+        values["Case"] = case.id
+        if case.images:
+            names = [Picture.from_name(name).path.name for name in case.images]
+            values["Pictures"] = ", ".join(names)
+        return values | {f"Tag {name}": value for name, value in case.tags.items() if value}
+
+    # Numbers.
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The values of a table of models next to the margin, by heading: here the score of each text."""
+        if len(self.case.images) != 1:
+            return {}
+        if self.kind.edit_label or len(self.case.texts) == 2:
+            return {"true": _score(0), self.kind.edit_column: _score(1)}
+        if not any(len(answer.scores) == len(self.case.texts) for answer in self.answers.values()):
+            return {}
+        words = {"original": "true", "same": "also true", "different": self.kind.edit_column}
+        columns: dict[str, Column] = {}
+        for index, role in enumerate(self.case.roles):
+            number = f" {index + 1}" if words[role] in columns else ""
+            columns[f"{words[role]}{number}"] = _score(index)
+        return columns
+
+    def matrix(self, model: str) -> Matrix | None:
+        """Return the scores of one model, where the margin is that of the worst of several comparisons."""
+        return None
+
+    def winner_of(self, answer: AnswerRow | None) -> str:
+        """Return the model's first candidate in a search: the name of a picture, or a text; "" if the question has
+        two sides only, so that the verdict shows it.
+        """
+        return ""
+
+
+class CaptionSearchCard(CaseCard):
+    """A picture, and the caption that a model ranks first among its own and altered ones."""
+
+    believed = "ranked above the true ones"
+    opening = "One caption is true."
+    fooled = ("ranks a false one first", "rank a false one first")
+    chose = "put a false caption first"
+    wrong_role = "first"
+
+    @property
+    def loser(self) -> Role:
+        """The role of the first altered caption; that of the filter's model may not rank it first of all."""
+        is_first = self.case.answer is not None and self.case.answer.number("top_altered") == 1
+        role = ROLES[self.wrong_role]
+        return replace(role, label="Ranked 1st") if is_first else super().loser
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Return the numbers of a table of models next to the margin, by heading."""
+        return RANKS
+
+    def winner_of(self, answer: AnswerRow | None) -> str:
+        """Return the candidate that a model ranks first: the right one if its margin is above 0."""
+        if answer is None:
+            return ""
+        return self.case.true_text if answer.margin > 0 else answer.text("top")
+
+    def winner_words(self, text: str) -> str:
+        """A caption that a model ranked first, in as few words as distinguish it from the others: the inserted ones if
+        it is an altered caption of this picture.
+        """
+        if text == self.case.true_text:
+            return "a true one"
+        true_texts = [
+            true_text
+            for true_text, role in zip(self.case.texts, self.case.roles, strict=True)
+            if role != "different"
+        ]
+        if text not in self.case.texts or not true_texts:
+            return shorten(text, LONGEST_WINNER)
+        changes = [changed_words(true_text, text)[1] for true_text in true_texts]
+        return shorten(min(filter(None, changes), key=len, default=text), LONGEST_WINNER)
+
+
+class PictureSearchCard(CaseCard):
+    """A caption, its picture, and the mixed picture that a model ranks first."""
+
+    believed = "ranked above the right one"
+    winner = "the mixture"
+    has_picture_per_side = True
+    fooled = ("prefers a mixture", "prefer a mixture")
+    chose = "put {lie} first"
+    shows_query = True
+    speaker_notes = (
+        "The caption looks for its picture among many.",
+        "The mixture is one more candidate, and must not come first.",
+    )
+
+    @property
+    def sides(self) -> list[CaseText]:
+        """The texts that are compared."""
+        return [
+            CaseText(ROLES["wanted"], self.case.true_text),
+            CaseText(ROLES["mixture"], self._mixture),
+        ]
+
+    @property
+    def _mixture(self) -> str:
+        """Describe the mixed picture in a sentence."""
+        edit = self._edit
+        if edit is None:
+            return "A mixture of other pictures." if self.case.wrong_image else "A mixture."
+        if not self.is_own_mixture:
+            return "A mixture of other pictures."
+        amount = "piece" if edit.kind == "patch" else "trace"
+        return f"The same, with a {amount} of another picture in it."
+
+    @property
+    def _edit(self):
+        """How the picture was mixed that stands against the right one; None if it was not."""
+        return Picture.from_name(self.case.wrong_image).edit if self.case.wrong_image else None
+
+    @property
+    def is_own_mixture(self) -> bool:
+        """Return whether the mixed picture that wins is the right one, mixed."""
+        names = (self.case.wrong_image, *self.case.images[:1])
+        return self._edit is not None and len({Picture.from_name(name).path for name in names}) == 1
+
+    @property
+    def pictures(self) -> list[Shot]:
+        """The pictures of the case."""
+        case = self.case
+        detail = ""
+        if case.answer is not None:
+            clean = f", without mixtures {rank(case.answer, 'rank_clean')}" if self._edit else ""
+            detail = f": rank {rank(case.answer, 'rank')}{clean}"
+        right = Shot(case.images[0], case.true_text, "The right picture", detail, "right")
+        if not case.wrong_image:
+            return [right]
+        is_wrong, label = case.margin <= 0, "Ranked 1st instead"
+        if not is_wrong:
+            label = "Best of the mixed" if self._edit else "Best of the others"
+        elif case.answer is not None and case.answer.number("top_altered") == 0:
+            label = "Ranked above it"
+        alt = detail = ""
+        if self.is_own_mixture:
+            alt, detail = (
+                f"{case.true_text} Mixed with another picture.",
+                ", made of the right one",
+            )
+        elif self._edit:
+            alt, detail = "Another picture, mixed", ", made of another picture"
+        return [
+            right,
+            Shot(
+                case.wrong_image,
+                alt or "Another picture",
+                label,
+                detail,
+                "wrong" if is_wrong else "",
+            ),
+        ]
+
+    @property
+    def front(self) -> list[Shot]:
+        """The picture that a model ranks first."""
+        return self.pictures[-1:]
+
+    def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
+        """Describe a search that a mixed picture wins; the share that suffices is given only if it is the right
+        picture's own mixture.
+        """
+        edit, lose = self._edit, "lose" if is_plural else "loses"
+        if self.case.wrong_image and edit is None:
+            return "One picture is the right one.", f"{subject} {lose} it."
+        amount = PART_TAKEN.get(str(edit.lam)) if edit else None
+        if edit is None or amount is None or not self.is_own_mixture or self.case.margin > 0:
+            return "Mixed pictures hide among the others.", f"{subject} {lose} the right one."
+        how = "of another picture" if edit.kind == "mix" else "covered by another picture"
+        return f"{amount} {how} is enough.", f"{subject} {lose} the right one."
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Return the numbers of a table of models next to the margin, by heading."""
+        return RANKS
+
+    def winner_of(self, answer: AnswerRow | None) -> str:
+        """Return the candidate that a model ranks first: the right one if its margin is above 0."""
+        if answer is None:
+            return ""
+        return self.case.images[0] if answer.margin > 0 else answer.text("top")
+
+
+class PairCard(CaseCard):
+    """Two pictures, two captions and their four scores."""
+
+    believed = "not told apart"
+    winner = "the mistake"
+    opening = "Two pictures, one difference."
+    fooled = ("mixes them up", "mix them up")
+    chose = "mixed them up"
+    is_neutral = True
+    counts_pictures = False
+    has_picture_per_side = True
+    speaker_notes = (
+        "Both captions are true, each of its own picture.",
+        "Both captions are true, each of its own picture.",
+    )
+
+    @property
+    def sides(self) -> list[CaseText]:
+        """The texts that are compared."""
+        return self._changed("left", "right", *self.case.texts[:2])
+
+    @property
+    def pictures(self) -> list[Shot]:
+        """The pictures of the case."""
+        return [
+            Shot(name, text, label)
+            for name, text, label in zip(
+                self.case.images, self.case.texts, ("Left", "Right"), strict=False
+            )
+        ]
+
+    def matrix(self, model: str) -> Matrix | None:
+        """The 2 x 2 scores; next to rows and under columns, the outcome of the comparison."""
+        scores = [float(score) for score in self.answers[model].scores]
+        if len(scores) != 4:
+            return None
+        s11, s12, s21, s22 = scores
+        return Matrix(
+            ("Scores", "Left caption", "Right caption", "own caption"),
+            [
+                ("Left picture", (_cell(s11, "own"), _cell(s12), _held(s11 - s12))),
+                ("Right picture", (_cell(s21), _cell(s22, "own"), _held(s22 - s21))),
+                ("own picture", (_held(s11 - s21), _held(s22 - s12), ("", ""))),
+            ],
+        )
+
+
+class TripletCard(CaseCard):
+    """Three texts and their three cosines."""
+
+    winner = "the lookalike"
+    opening = "Two of these say the same."
+    fooled = ("puts the wrong two together", "put the wrong two together")
+    chose = "put the lookalike closer"
+    wrong_role = "lookalike"
+    speaker_notes = ("", "Its words are nearly the same, and its meaning is another.")
+
+    @property
+    def sides(self) -> list[CaseText]:
+        """The texts that are compared."""
+        text, same, wrong = self.case.texts[:3]
+        loser = self.loser
+        if loser.label == "Believed":
+            loser = replace(loser, label="Closer")
+        return [
+            CaseText(ROLES["meaning"], text),
+            CaseText(ROLES["same meaning"], same),
+            CaseText(loser, wrong, text, "lie", True),
+        ]
+
+    def matrix(self, model: str) -> Matrix | None:
+        """Return the scores of one model that are compared."""
+        answer = self.answers[model]
+        cosines = answer.columns.get("text_scores")
+        if not isinstance(cosines, Collection) or len(cosines) != 3:
+            return None
+        same, *others = (float(score) for score in cosines)
+        overlaps = [(_share(answer.number(f"overlap_{pair}")), "") for pair in ("01", "02", "12")]
+        rows = [("P1, P2", (_cell(same, "own"), overlaps[0], ("", "")))]
+        for title, score, overlap in zip(("P1, N", "P2, N"), others, overlaps[1:], strict=True):
+            rows.append((title, (_cell(score), overlap, _held(same - score))))
+        return Matrix(("Scores", "cosine", "same words", "is lower"), rows)
+
+
+class RankingsCard(CaseCard):
+    """The pictures that each wording of a query ranks first."""
+
+    shows_query = True
+
+    @property
+    def sides(self) -> list[CaseText]:
+        """The texts that are compared."""
+        return self._changed("wish", "wording", self.case.true_text, self.case.wrong_text)
+
+    @property
+    def texts(self) -> list[CaseText]:
+        """The query, and each other wording with how many of the first pictures stayed."""
+        texts = [CaseText(ROLES["wish"], self.case.texts[0])]
+        for text, names in zip(self.case.texts[1:], self.top_lists[1:], strict=False):
+            label = f"{self._shared(names)} of {len(names)} stay"
+            texts.append(CaseText(replace(ROLES["wording"], label=label), text))
+        return texts
+
+    @property
+    def top_lists(self) -> list[list[str]]:
+        """Names of the pictures that each wording ranks first."""
+        top = self.case.answer.text("top") if self.case.answer else ""
+        return json.loads(top) if top.startswith("[") else []
+
+    def _shared(self, names: Iterable[str]) -> int:
+        return len(set(self.top_lists[0]) & set(names))
+
+    @property
+    def stayed(self) -> tuple[int, int] | None:
+        """Count the first pictures of a query that are also among the first of the wording that shares fewest with it,
+        and all of them; None if the answer has no rankings.
+        """
+        first, *others = self.top_lists or [[]]
+        return (min(map(self._shared, others)), len(first)) if others else None
+
+    def strips(self, everything: bool = False) -> list[Strip]:
+        """The first pictures of the query and of the wording that shares fewest with them, or of all wordings."""
+        rankings = self.top_lists
+        if len(rankings) < 2:
+            return []
+        query = set(rankings[0])
+        least = min(range(1, len(rankings)), key=lambda index: self._shared(rankings[index]))
+        right = self.case.images[0] if self.case.images else ""
+        return [
+            Strip(
+                "First pictures" if index == 0 else f"“{self.case.texts[index]}”",
+                [
+                    ranked_shot(position, name, right, query)
+                    for position, name in enumerate(rankings[index], 1)
+                ],
+            )
+            for index in (range(len(rankings)) if everything else (0, least))
+        ]
+
+    @property
+    def verdict_text(self) -> str:
+        """Count the first pictures that stayed."""
+        shared = self.stayed
+        return f"{shared[0]} of the first {shared[1]} stayed" if shared else "no answer"
+
+    def heading(self, subject: str, is_plural: bool, name: str) -> tuple[str, str]:
+        """Count the first pictures that stay, in a sentence."""
+        shared = self.stayed
+        count = "No picture stays."
+        if shared:
+            word = "none" if not shared[0] else count_word(shared[0])
+            count = f"{word.capitalize()} of the first {count_word(shared[1])} pictures stay."
+        return "Ask again in other words.", count
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Return the numbers of a table of models next to the margin, by heading."""
+        return {
+            "top 10": lambda answer: _share(answer.number("local_10")),
+            "top 100": lambda answer: _share(answer.number("local_100")),
+            "corr.": lambda answer: _rounded(answer.number("global"), 3),
+        }
+
+
+class SeriesCard(CaseCard):
+    """Pictures in an order, and where in it a model sees what is asked: a change in a video, or the best candidate."""
+
+    believed = "missed"
+    winner = "another place"
+    fooled = ("chooses {lie}", "choose {lie}")
+    chose = "chose {lie}"
+    is_neutral = True
+    has_large_pictures = False
+
+    @property
+    def opening(self) -> str:
+        """What people see."""
+        return "A video changes once." if self.is_video else "People put one picture first."
+
+    @property
+    def is_video(self) -> bool:
+        """Return whether the pictures are frames around a change; else candidates in the order of people."""
+        return self.case.kind == "boundary"
+
+    @property
+    def sides(self) -> list[CaseText]:
+        """The texts that are compared."""
+        roles = ("before", "after") if self.is_video else ("query", "edit")
+        return self._changed(*roles, self.case.true_text, self.case.wrong_text)
+
+    @property
+    def pictures(self) -> list[Shot]:
+        """The pictures of the case."""
+        labels = ("First", "Last") if self.is_video else ("Fits best", "Fits least")
+        names = (self.case.images[0], self.case.images[-1])
+        texts = (self.case.true_text, self.case.texts[-1])
+        return [Shot(*values) for values in zip(names, texts, labels, strict=True)]
+
+    def strips(self, everything: bool = False) -> list[Strip]:
+        """The pictures in their order: those that are right and that the model chose, framed, and others evenly in
+        between.
+        """
+        images, answer = self.case.images, self.case.answer
+        right_index, model_index = (
+            -1 if answer is None or math.isnan(answer.number(name)) else int(answer.number(name))
+            for name in ("right_index", "model_index")
+        )
+        width = 2 if self.is_video else 1  # pictures that a place is made of
+        right = {right_index + step for step in range(width)} if right_index >= 0 else set()
+        choice = {model_index + step for step in range(width)} if model_index >= 0 else set()
+        ranks = [] if self.is_video else self._ranks
+        shots = []
+        for position in shown_positions(len(images), right | choice):
+            words = f"Frame {position + 1}" if self.is_video else f"People {position + 1}"
+            if position < len(ranks):
+                words += f", model {ranks[position]}"
+            if self.is_video and position in right:
+                words += ", before the change" if position == right_index else ", after it"
+            if position in choice:
+                words += ", the model's choice"
+            style = "right" if position in right else "new" if position in choice else ""
+            shots.append(Shot(images[position], words, style=style))
+        return [Strip("", shots, f"{self.finding} {FRAMES}")]
+
+    @property
+    def _ranks(self) -> list[str]:
+        """The model's rank of each candidate for the query, from 1; equal scores share their best rank, with an
+        equals sign.
+        """
+        answer, count = self.case.answer, len(self.case.images)
+        if answer is None or len(answer.scores) < count:
+            return []
+        query = [float(score) for score in answer.scores[:: len(answer.scores) // count]]
+        return [
+            f"{1 + sum(rival > score for rival in query)}{'=' * (query.count(score) > 1)}"
+            for score in query
+        ]
+
+    @property
+    def finding(self) -> str:
+        """Return the model's answer to the case in a sentence; "" if unknown."""
+        answer = self.case.answer
+        if answer is None:
+            return ""
+        if self.is_video:
+            seconds = answer.number("seconds_off")
+            return "" if math.isnan(seconds) else f"The model is {seconds:.1f} s off."
+        sentences = [
+            f"{label} {value:.2f}"
+            for label, name in (
+                ("Rank correlation with people", "agreement"),
+                ("with its own order after the edit", "kept"),
+            )
+            if not math.isnan(value := answer.number(name))
+        ]
+        return f"{', '.join(sentences)}." if sentences else ""
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Return the numbers of a table of models next to the margin, by heading."""
+        if self.is_video:
+            return {"seconds off": lambda answer: _rounded(answer.number("seconds_off"), 2)}
+        return {"agreement": lambda answer: _rounded(answer.number("agreement"), 3)}
+
+
+CARDS: Mapping[CardBody, type[CaseCard]] = {
+    "captions": CaseCard,
+    "edit": CaseCard,
+    "caption_search": CaptionSearchCard,
+    "picture_search": PictureSearchCard,
+    "pair": PairCard,
+    "triplet": TripletCard,
+    "rankings": RankingsCard,
+    "series": SeriesCard,
+}
+
+
+def card_type(kind: KindPresentation) -> type[CaseCard]:
+    """Return the class of the cases of a kind: its words do not need a case."""
+    return CARDS[kind.body]
+
+
+def case_card(
+    case: WallCard, kind: KindPresentation, answers: Mapping[str, AnswerRow] | None = None
+) -> CaseCard:
+    """Describe a case by the body of its kind.
+
+    Args:
+        case: The case, with the answer of the filter's model.
+        kind: Kind of the case.
+        answers: Answers by model, for tables of scores.
+    """
+    return card_type(kind)(case, kind, answers or {})
+
+
+def verdict_word(verdict: ModelVerdict) -> str:
+    """A verdict in words; without scores, "tied" is an answer that changes with the order."""
+    is_change = verdict.verdict == "tied" and not verdict.is_scored
+    return CHANGES if is_change else VERDICT_WORDS[verdict.verdict]
+
+
+def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tuple[str, str]:
+    """Return the style and the words of a model's answer.
+
+    A rewording moves the score or not; a wrong caption fools the model or not.
+    """
+    verdict = verdict_of(margin)
+    if kind.is_movement and verdict != "unknown":
+        return ("quiet", "moved") if margin else ("true", "stayed")
+    return (STYLES[verdict], VERDICT_WORDS[verdict]) if is_scored else CHOICES[verdict]
+
+
+def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
+    """One line per model: how far the lie or the truth wins, and the outcome in a word. Answers that are right
+    or wrong only have no bar.
+    """
+    kind = card.kind
+    lengths, unit = bar_lengths(card.case.verdicts, kind)
+    most_lie = max([-length for length in lengths.values() if length < 0], default=0.0)
+    most_true = max([length for length in lengths.values() if length > 0], default=0.0)
+    total = most_lie + most_true
+    zero = 0.0
+    if not kind.is_movement and total:
+        zero = min(max(most_true / total, LEAST_SIDE), MOST_SIDE)
+    rooms = ((1 - zero, most_lie), (zero, most_true))
+    # The longest bar of each side fits.
+    scale = min((room / longest for room, longest in rooms if longest), default=0.0)
+    title = "the truth wins" if lengths else ""
+    if kind.is_movement:
+        title = "moved"
+    elif most_lie:
+        title = f"{kind.winner or card.winner} wins"
+    lines = [
+        _bar(verdict, kind, zero, scale * lengths.get(verdict.model, 0.0), renamed)
+        for verdict in card.case.verdicts
+    ]
+    title += LENGTHS[unit] * bool(title)
+    return Bars(title, min(zero, TITLE_AT), zero, lines)
+
+
+def bar_lengths(
+    verdicts: Iterable[ModelVerdict], kind: KindPresentation
+) -> tuple[dict[str, float], Literal["share", "spread", "side"]]:
+    """Lengths of bars that can be compared between models, below 0 where the lie wins, and their unit.
+
+    Scores of different models have different scales, so margins are divided by each model's own spread. Shares need no
+    spread; where one is unknown, all bars are equally long and show the side only.
+    """
+    scored = [one for one in verdicts if one.is_scored and not math.isnan(one.margin)]
+    if kind.is_share:
+        return {one.model: one.margin for one in scored}, "share"
+    if all(one.spread > 0 for one in scored):
+        return {one.model: one.margin / one.spread for one in scored}, "spread"
+    return {one.model: float((one.margin > 0) - (one.margin < 0)) for one in scored}, "side"
+
+
+def _bar(
+    verdict: ModelVerdict,
+    kind: KindPresentation,
+    zero: float,
+    length: float,
+    renamed: Mapping[str, str],
+) -> ModelBar:
+    model, margin = verdict.model, verdict.margin
+    style, word = outcome(kind, margin, verdict.is_scored)
+    word = f"{abs(margin):.3f}" if word == "moved" else word
+    name, is_lie = model_name(model, renamed), margin < 0
+    if not verdict.is_scored:
+        return ModelBar(model, name, zero, 0.0, is_lie, style, word, "")
+    begin = zero if margin <= 0 else zero - abs(length)
+    size = "unknown" if math.isnan(margin) else f"by {abs(margin):.3f}"
+    return ModelBar(model, name, begin, abs(length), is_lie, style, word, size)
+
+
+def ranked_shot(position: int, name: str, right: str, query: Set[str]) -> Shot:
+    """A picture in a ranking, with its rank.
+
+    Args:
+        position: From 1.
+        name: Name of the picture.
+        right: The query's own picture.
+        query: Pictures that the first wording ranks first; others are new.
+    """
+    if name == right:
+        return Shot(name, f"Rank {position}, the query's own picture", style="right")
+    is_new = name not in query
+    return Shot(name, f"Rank {position}{', new' * is_new}", style="new" * is_new)
+
+
+def shown_positions(count: int, needed: set[int]) -> list[int]:
+    """Select up to MOST_IN_SERIES of these positions, including the required ones, the others evenly spread.
+
+    >>> shown_positions(4, set()), shown_positions(100, {30, 31})
+    ([0, 1, 2, 3], [0, 14, 28, 30, 31, 42, 57, 71, 85, 99])
+    """
+    if count <= MOST_IN_SERIES:
+        return list(range(count))
+    room = MOST_IN_SERIES - len(needed)
+    spread = {round(step * (count - 1) / (room - 1)) for step in range(room)}
+    return sorted(needed | spread)
+
+
+def rank(answer: AnswerRow, column: str) -> str:
+    """A rank; of an approximate search, which versions before 0.3.0 had, more than it looked up."""
+    value, looked_up = answer.number(column), answer.number("looked_up")
+    if not math.isnan(value):
+        return f"{int(value):,}"
+    return "unknown" if math.isnan(looked_up) else f"more than {int(looked_up):,}"
+
+
+RANKS: Mapping[str, Column] = {
+    "rank": lambda answer: rank(answer, "rank"),
+    "clean": lambda answer: rank(answer, "rank_clean"),
+}
+
+
+def _without_capital(words: str, caption: str) -> str:
+    begins = words and caption.startswith(words) and words[1:].islower()
+    return words[:1].lower() + words[1:] if begins else words
+
+
+def _score(index: int) -> Column:
+    return lambda answer: f"{answer.scores[index]:.3f}" if len(answer.scores) > index else "-"
+
+
+def _cell(score: float, style: str = "") -> Run:
+    return f"{score:.3f}", style
+
+
+def _held(gap: float) -> Run:
+    """Return whether what belongs together scores higher."""
+    if gap > 0:
+        return "✓ held", "held"
+    return ("✗ failed", "fooled") if gap < 0 else ("= tied", "tied")
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.0f} %"
+
+
+def _rounded(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"

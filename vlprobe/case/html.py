@@ -1,0 +1,355 @@
+"""A case as HTML: texts with marked words, strips, bars, tables of scores, and the pictures of a report."""
+
+import base64
+import io
+import math
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import htpy
+
+from vlprobe.case.card import (
+    ICONS,
+    Bars,
+    CaseCard,
+    CaseText,
+    Matrix,
+    ModelBar,
+    Run,
+    Strip,
+    outcome,
+    ranked_shot,
+)
+from vlprobe.case.card import bars as model_bars
+from vlprobe.datasets import bundled
+from vlprobe.errors import VlprobeError
+from vlprobe.render.attribution import credit_line, credits_line
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html.elements import facts, mark, model_label
+from vlprobe.render.html.embed import embed
+from vlprobe.render.sentences import count_word
+from vlprobe.render.words import NOT_RENAMED
+from vlprobe.scoring import pictures
+from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.figures import FirstLists
+from vlprobe.views.records import AnswerRow
+
+Source = Callable[[str], str]  # a picture's name to what an <img> shows; "" where it cannot be read
+OUTCOMES = {"true": "held", "lie": "fooled", "tie": "tied", "quiet": "tied"}  # classes of styles
+CLASSES = {"true": "vp-t", "lie": "vp-l", "changed": "vp-changed"}  # of marked words
+
+
+def words(runs: Iterable[Run]) -> htpy.Node:
+    """A line of text with its marked words."""
+    return [htpy.span(f".{CLASSES[style]}")[text] if style else text for text, style in runs]
+
+
+def captions(texts: Sequence[CaseText]) -> htpy.Node:
+    """The texts of a case, each below or next to its role."""
+    lines = [
+        htpy.p[
+            htpy.span(f".vp-role.vp-role-{text.role.style}")[
+                htpy.span(aria_hidden="true")[text.role.icon], f" {text.role.label}"
+            ],
+            htpy.span(".vp-told", dir="auto")[words(text.runs())],
+        ]
+        for text in texts
+    ]
+    return htpy.div(".vp-captions")[lines] if lines else None
+
+
+def strips(rows: Sequence[Strip], source: Source) -> htpy.Node:
+    """Rows of pictures, with their credits."""
+    return [
+        htpy.div[
+            strip.label and htpy.p(".vp-quiet.vp-small")[strip.label],
+            htpy.div(".vp-strip")[
+                (
+                    htpy.img(
+                        src=source(shot.name),
+                        alt=shot.alt,
+                        title=shot.alt,
+                        class_=f"vp-{shot.style}" if shot.style else "",
+                    )
+                    for shot in strip.pictures
+                )
+            ],
+            credits_line(shot.name for shot in strip.pictures),
+            strip.note and htpy.p(".vp-quiet.vp-small")[strip.note],
+        ]
+        for strip in rows
+    ]
+
+
+def first_lists(
+    lists: FirstLists, picture_of: Mapping[str, str], source: Source, names: Sequence[str]
+) -> htpy.Node:
+    """A caption, and its first pictures before and after a fine-tuning.
+
+    Args:
+        lists: Of items.
+        picture_of: Names of pictures by item.
+        source: Gives a thumbnail by this name.
+        names: Names of the models before and after.
+    """
+    rows = [
+        Strip(
+            name,
+            [
+                replace(
+                    ranked_shot(position, item, lists.item, set(lists.before)),
+                    name=picture_of.get(item, ""),
+                )
+                for position, item in enumerate(items, 1)
+            ],
+        )
+        for name, items in zip(names, (lists.before, lists.after), strict=True)
+    ]
+    caption = htpy.p(dir="auto")[htpy.strong[lists.caption]]
+    return htpy.div(style="max-width:40rem")[caption, strips(rows, source)]
+
+
+def bars(card: CaseCard, looks: Looks, renamed: Mapping[str, str] = NOT_RENAMED) -> htpy.Element:
+    """One line per model: its mark and name, how far the lie or the truth wins, and the outcome in a word."""
+    drawn = model_bars(card, renamed)
+    return htpy.div(".vp-bars")[
+        drawn.title
+        and htpy.p(".vp-bars-title")[
+            htpy.span(style=f"padding-left:{100 * drawn.title_at:.1f}%")[drawn.title]
+        ],
+        htpy.ul[(_bar(line, looks, drawn) for line in drawn.lines)],
+    ]
+
+
+def _bar(line: ModelBar, looks: Looks, drawn: Bars) -> htpy.Element:
+    side = "vp-lie-bar" if line.is_lie else "vp-true-bar"
+    ends = f"left:{100 * line.begin:.1f}%;width:{100 * line.width:.1f}%"
+    return htpy.li(title=", ".join(filter(None, [f"{line.name}: {line.word}", line.size])))[
+        htpy.span(".vp-model")[
+            embed(mark(looks[line.model])) if line.model in looks else None, htpy.bdi[line.name]
+        ],
+        line.size
+        and htpy.span(".vp-track-line", aria_hidden="true")[
+            htpy.b(style=f"left:{100 * drawn.zero:.1f}%"), htpy.i(f".{side}", style=ends)
+        ],
+        htpy.span(f".vp-role.vp-role-{line.style}")[
+            htpy.span(aria_hidden="true")[ICONS[line.style]], f" {line.word}"
+        ],
+    ]
+
+
+def case(
+    card: CaseCard,
+    models: Sequence[str],
+    looks: Looks,
+    source: Source,
+    names: Mapping[str, str] = NOT_RENAMED,
+    everything: bool = False,
+    beside: bool = False,
+) -> htpy.Node:
+    """Verdict, texts, strips and scores of one case, as on a card of a report.
+
+    Args:
+        card: The case, with the answers of the models.
+        models: In order; the verdict is the first one's.
+        looks: What `charts.styles` returns.
+        source: Gives the `src` of a small picture by its name.
+        names: Display names of models, if different from their stored names.
+        everything: All texts and strips; else what a card has room for.
+        beside: Also how far the margins of the first two models are apart.
+    """
+    answer = card.answers[models[0]]
+    return [
+        verdict(card.kind, answer.margin, answer.is_scored),
+        captions([*card.texts, *(card.more_texts if everything else ())]),
+        strips(card.strips(everything), source),
+        numbers(card, models, looks, names, beside),
+    ]
+
+
+def verdict(kind: KindPresentation, margin: float, is_scored: bool = True) -> htpy.Element:
+    """The headline of a card: the answer in words, and its margin if it has one."""
+    icon, style, word = _outcome(kind, margin, is_scored)
+    size = f"by {abs(margin):.3f}" if is_scored and margin and not math.isnan(margin) else ""
+    return htpy.p(f".vp-verdict.vp-{style}")[
+        htpy.strong[f"{icon} {word.capitalize()}"], " ", htpy.small[size]
+    ]
+
+
+def _outcome(kind: KindPresentation, margin: float, is_scored: bool) -> tuple[str, str, str]:
+    """Icon, color class and words of an outcome."""
+    style, word = outcome(kind, margin, is_scored)
+    return "↕" if word == "moved" else ICONS[style], OUTCOMES[style], word
+
+
+def numbers(
+    card: CaseCard,
+    models: Sequence[str],
+    looks: Looks,
+    names: Mapping[str, str] = NOT_RENAMED,
+    beside: bool = False,
+) -> htpy.Node:
+    """The comparisons of the first model, and one line per model: its numbers, and the margin or, for answers without
+    scores, its choice. With `beside`, the difference of the first two margins.
+    """
+    kind, answers = card.kind, [card.answers[model] for model in models]
+    has_scores = any(answer.is_scored for answer in answers)
+    columns = card.columns if has_scores else {}
+    last = "moved" if kind.is_movement else "margin" if has_scores else "answer"
+    matrix = card.matrix(models[0])
+    lines = [
+        htpy.tr[
+            htpy.th(scope="row", title=answer.model)[
+                embed(model_label(looks[answer.model], names.get(answer.model, answer.model)))
+            ],
+            [htpy.td[cell(answer) if answer.is_scored else "-"] for cell in columns.values()],
+            _margin_cell(kind, answer),
+        ]
+        for answer in answers
+    ]
+    if beside and answers[0].is_scored and answers[1].is_scored:
+        gap = answers[0].margin - answers[1].margin
+        gap = -gap if kind.is_movement else gap  # the movement is shown without a sign
+        title = htpy.th(scope="row", colspan=1 + len(columns))["Difference, first minus second"]
+        cell = htpy.td["-" if math.isnan(gap) else f"{gap:+.3f}"]
+        lines.insert(2, htpy.tr(".vp-apart")[title, cell])
+    return [
+        matrix and _matrix(matrix),
+        htpy.table(".vp-scores")[
+            htpy.thead[
+                htpy.tr[
+                    (_head(title) for title in ("Scores" if columns else "Model", *columns, last))
+                ]
+            ],
+            htpy.tbody[lines],
+        ],
+    ]
+
+
+def _head(title: str) -> htpy.Element:
+    return htpy.th(scope="col")[title]
+
+
+def _matrix(matrix: Matrix) -> htpy.Element:
+    rows = [
+        htpy.tr[
+            htpy.th(scope="row")[title],
+            (htpy.td(class_=style and f"vp-{style}")[text] for text, style in cells),
+        ]
+        for title, cells in matrix.rows
+    ]
+    return htpy.table(".vp-scores.vp-matrix")[
+        htpy.thead[htpy.tr[map(_head, matrix.titles)]], htpy.tbody[rows]
+    ]
+
+
+def _margin_cell(kind: KindPresentation, answer: AnswerRow) -> htpy.Element:
+    """Icon and margin, or without scores what was chosen; a distance that something moved has no sign."""
+    margin = answer.margin
+    icon, style, word = _outcome(kind, margin, answer.is_scored)
+    text = "" if answer.is_scored else word
+    if answer.is_scored and not math.isnan(margin):
+        is_signed = margin and not kind.is_movement
+        text = f"{margin:+.3f}" if is_signed else f"{abs(margin):.3f}"
+    return htpy.td(f".vp-{style}", title=word)[f"{icon} {text}".strip()]
+
+
+def missing(name: str) -> str:
+    """Return the text in place of a picture that cannot be shown."""
+    file = Picture.from_name(name).path.name
+    return file if bundled.is_absent(name) else f"The picture {file} is missing or damaged."
+
+
+def shots(
+    card: CaseCard, source: Source, absence: Callable[[str], str] = missing
+) -> htpy.Element | None:
+    """The pictures of a case side by side, each with its credit and the caption that is true of it.
+
+    Args:
+        card: The case.
+        source: Gives the address of a picture by its name.
+        absence: Gives the text in the place of a picture without an address.
+    """
+    if not card.has_large_pictures or not card.pictures:
+        return None
+    figures = []
+    for shot in card.pictures:
+        address, label = source(shot.name), f"{shot.label}{shot.detail}"
+        figures.append(
+            htpy.figure(class_=f"is-{shot.style}" if shot.style else None)[
+                htpy.img(src=address, alt=shot.alt)
+                if address
+                else htpy.div(".vp-missing")[absence(shot.name)],
+                label and htpy.figcaption(".vp-quiet.vp-small")[label],
+                credit_line(shot.name),
+            ]
+        )
+    return htpy.div(".shots")[figures]
+
+
+def properties(card: CaseCard, origin: Mapping[str, str] | None = None) -> str:
+    """The properties of a case other than its texts; `origin` has more of them by name."""
+    return facts({**card.facts, **(origin or {})})
+
+
+def chips(tags: Sequence[str], note: str) -> htpy.Node:
+    """The annotations of a case: tags, and a note below them."""
+    return [
+        htpy.p(".vp-chips")[(htpy.span(".vp-chip")[name] for name in tags)] if tags else None,
+        htpy.p(".vp-note")[note] if note else None,
+    ]
+
+
+def command(run_key: str, card: CaseCard) -> str:
+    """Return the command that finds the case in a terminal."""
+    case_ = card.case
+    arguments = ["vlprobe", "failures", run_key[:8], "--kind", case_.kind, "--rule", case_.rule]
+    text = case_.texts[min(1, len(case_.texts) - 1)]
+    return shlex.join([*arguments, "--outcome", "all", "--contains", text])
+
+
+def data_address(name: str, side: int) -> str:
+    """The picture of this name as what an <img> shows without fetching anything: a JPEG of up to this many pixels per
+    side; "" where it cannot be read.
+    """
+    try:
+        image = pictures.open_picture(Picture.from_name(name))
+    except VlprobeError:
+        return ""
+    image.thumbnail((side, side))
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=88)
+    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def place_text(position: int, total: int, is_picture: bool) -> str:
+    """The position of the case on the wall.
+
+    >>> place_text(2, 282, True), place_text(0, 282, True)
+    ('Picture 2 of 282', 'Not among the cases that pass the filters')
+    """
+    if not position:
+        return "Not among the cases that pass the filters"
+    return f"{'Picture' if is_picture else 'Case'} {position:,} of {total:,}"
+
+
+def more_label(count: int, lies: str) -> str:
+    """The button that lists the other cases of a picture.
+
+    >>> more_label(3, "lies"), more_label(29, "mixed pictures")
+    ('3 more lies on it', '29 more on it')
+    """
+    return f"{count:,} more lies on it" if count > 1 and lies == "lies" else f"{count:,} more on it"
+
+
+def others_text(n_shown: int, n_others: int) -> str:
+    """Return the description of a pattern's thumbnails.
+
+    >>> others_text(3, 3), others_text(1, 1), others_text(4, 55)
+    ('the other three', 'the other one', 'four of 55 others')
+    """
+    if n_shown == n_others:
+        return f"the other {count_word(n_shown)}"
+    return f"{count_word(n_shown)} of {n_others:,} others"

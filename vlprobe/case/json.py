@@ -1,0 +1,212 @@
+"""A case as the values that components draw: the wall's card, and Compare's card."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from vlprobe.case.card import (
+    CHANGES,
+    VERDICT_WORDS,
+    CaptionSearchCard,
+    CaseCard,
+    PictureSearchCard,
+    Run,
+    Shot,
+    verdict_word,
+)
+from vlprobe.render.attribution import credit_values
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.marks import mark_values
+from vlprobe.render.sentences import count_word, shorten
+from vlprobe.render.words import NOT_RENAMED, model_name
+from vlprobe.types import Picture
+from vlprobe.views.wall import ModelVerdict
+
+Values = dict[str, object]
+Source = Callable[[str], str]  # a picture's name to a data address or a key; "" where there is none
+MOST_SQUARES = 12  # of more models the count is shown without squares
+SHEET = 3  # texts in the place of a picture
+STATES = {
+    "fooled": "believes it",
+    "tied": "cannot tell",
+    "held": "rejects it",
+    "unknown": "no answer",
+}
+MOVED = {"fooled": "moves", "tied": "stays", "held": "stays", "unknown": "no answer"}
+
+
+def picture(shot: Shot, source: Source) -> Values:
+    """A picture with the text in its place and its credit."""
+    return {
+        "source": source(shot.name),
+        "name": Picture.from_name(shot.name).path.name,
+        "credit": credit_values(shot.name),
+    }
+
+
+def wall_card(
+    card: CaseCard,
+    source: Source,
+    *,
+    tags: Sequence[str] = (),
+    renamed: Mapping[str, str] = NOT_RENAMED,
+    badge: bool = True,
+) -> Values:
+    """One card as the component `wall` draws it.
+
+    Args:
+        card: The case.
+        source: Gives a thumbnail by the picture's name.
+        tags: Tags of the case.
+        renamed: Names that people gave to models.
+        badge: Whether to show the number of other cases of the picture on the picture.
+    """
+    kind, verdicts = card.kind, card.judges
+    shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
+    count, word = "" if kind.is_movement else card.count_text, "fooled"
+    if count and not shows_squares:  # nothing else says what is counted
+        count, word = f"{count} {word}", ""
+    notes = [card.verdict_text] if kind.is_movement else []
+    return {
+        "id": card.case.id,
+        "name": card.name,
+        "tip": "" if kind.is_movement else tooltip(verdicts, renamed),
+        "frames": [
+            {
+                **picture(shot, source),
+                "style": shot.style if shot.style == "wrong" else "",
+                "text": shorten(shot.alt, 160),
+            }
+            for shot in card.front
+        ],
+        "badge": f"+{card.case.more:,}" if badge and card.case.more else "",
+        "texts": _sheet(card),
+        "lines": _lines(card),
+        "verdicts": [verdict.verdict for verdict in verdicts] if shows_squares else [],
+        "count": count,
+        "word": word if len(verdicts) > 1 else "",
+        "notes": [*notes, *([", ".join(tags)] if tags else [])],
+    }
+
+
+def _sheet(card: CaseCard) -> list[list[Run]]:
+    """Return the text in place of pictures if the case has none."""
+    case = card.case
+    if case.images:
+        return []
+    if card.shows_query:
+        return [[(shorten(case.true_text), "")]]
+    return [
+        [("✕ " if role == "different" else "✓ ", "quiet"), (shorten(text, 160), "")]
+        for text, role in list(zip(case.texts, case.roles, strict=True))[:SHEET]
+    ]
+
+
+def _lines(card: CaseCard) -> list[list[Run]]:
+    """Return the text below the picture: the query, the exchanged words, or the wrong caption."""
+    case = card.case
+    if card.shows_query:
+        return [[(shorten(case.true_text), "")]] if case.images else []
+    if words := card.change:
+        return [words]
+    return [[(shorten(case.wrong_text), "")]] if case.wrong_text and case.images else []
+
+
+def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str] = NOT_RENAMED) -> str:
+    """The names of the models, those that are fooled first."""
+    lines = []
+    for word in (*VERDICT_WORDS.values(), CHANGES):
+        names = [
+            model_name(verdict.model, renamed)
+            for verdict in verdicts
+            if verdict_word(verdict) == word
+        ]
+        if names:
+            lines.append(f"{word}: {', '.join(names)}")
+    return "\n".join(lines)
+
+
+def legend(cards: Sequence[CaseCard]) -> list[Run]:
+    """Return the legend of the squares: the states that the cards have."""
+    n_models = len(cards[0].judges) if cards else 0
+    if not 1 < n_models <= MOST_SQUARES or cards[0].kind.is_movement:
+        return []
+    shown = [verdict for card in cards for verdict in card.judges]
+    words = {verdict_word(verdict): verdict.verdict for verdict in shown}
+    words |= {VERDICT_WORDS[state]: state for state in ("fooled", "held")}
+    lead = f"{count_word(n_models)} squares, {count_word(n_models)} models:"
+    return [
+        ("", lead),
+        *((words[word], word) for word in (*VERDICT_WORDS.values(), CHANGES) if word in words),
+    ]
+
+
+def facing_card(
+    card: CaseCard,
+    models: Sequence[str],
+    names: Mapping[str, str],
+    looks: Looks,
+    source: Source,
+    badge: bool = True,
+) -> Values:
+    """One card of Compare: that of the wall, with a small box per model in place of the squares.
+
+    Args:
+        card: The case, with the answers of these models if its kind searches.
+        models: Those that are compared, the baseline first.
+        names: Display names of these.
+        looks: Marks of the models.
+        source: Gives a thumbnail by the picture's name.
+        badge: Whether to show the number of other cases of the picture on it.
+    """
+    by_model = {verdict.model: verdict for verdict in card.case.verdicts}
+    boxes = [box(card, by_model[model], names[model], looks, source) for model in models]
+    labels = [str(drawn["label"]) for drawn in boxes]
+    on_wall = wall_card(card, source, badge=badge)
+    return {
+        **on_wall,
+        "name": f"{shorten(card.name, 400)} {', '.join(labels)}",
+        "tip": "\n".join(labels),
+        "verdicts": [],
+        "count": "",
+        "notes": [] if card.kind.is_movement else on_wall["notes"],
+        "boxes": boxes,
+    }
+
+
+def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: Source) -> Values:
+    """A model's box: mark, verdict, and where models search what it ranked first."""
+    kind, top = card.kind, card.winner_of(card.answers.get(verdict.model))
+    is_change = verdict.verdict == "tied" and not verdict.is_scored
+    state = f"is {CHANGES}" if is_change else STATES[verdict.verdict]
+    text, address, label = "", "", f"{name} {state}"
+    if kind.is_movement:
+        text = f"{-100 * verdict.margin:.0f} %" if kind.is_share else f"{-verdict.margin:.3f}"
+        text = "-" if verdict.verdict == "unknown" else text
+        label = f"{name} {MOVED[verdict.verdict]} {text}".strip()
+    elif top and isinstance(card, CaptionSearchCard):
+        text = card.winner_words(top)
+        label = f"{label}: first “{shorten(top, 120)}”"
+    elif top:
+        wrong = "a mixed" if Picture.from_name(top).edit else "another"
+        address = source(top)
+        label = f"{label}: {'the right' if top == card.case.images[0] else wrong} picture first"
+    return {
+        **mark_values(looks[verdict.model]),
+        "state": "moved" if kind.is_movement else verdict.verdict,
+        "text": text,
+        "source": address,
+        "label": label,
+    }
+
+
+def facing_pictures(card: CaseCard) -> list[str]:
+    """Names of all pictures on a card of Compare, those that models rank first included."""
+    names = [shot.name for shot in card.front]
+    if isinstance(card, PictureSearchCard):
+        names += filter(None, map(card.winner_of, card.answers.values()))
+    return names
+
+
+def picture_names(card: CaseCard) -> list[str]:
+    """Names of all pictures of a case, in its drawer too."""
+    shots = [*card.pictures, *(shot for strip in card.strips() for shot in strip.pictures)]
+    return [shot.name for shot in shots]
