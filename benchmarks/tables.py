@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from vlprobe.storage import tars
+from vlprobe.storage import containers
 
 MEMBERS = 100_000
 WORDS = ("red", "blue", "dog", "cat", "horse", "sitting", "near", "under", "the", "bench", "street")
@@ -85,7 +85,7 @@ def index_of_tar(folder: Path) -> tuple[float, float]:
     silent = {"stdout": subprocess.DEVNULL}
     return (
         fastest(lambda: subprocess.run(["tar", "tf", str(file)], check=True, **silent)),
-        fastest(lambda: (tars._members.cache_clear(), tars.members(file))),
+        fastest(lambda: (containers._members.cache_clear(), containers.members(file))),
     )
 
 

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
-from vlprobe.probes import rococo_fronts
+from vlprobe.probes import rococo_galleries
 from vlprobe.runs import questions
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
@@ -38,7 +38,7 @@ from vlprobe.types import Picture
 LARGEST = 10_000_000  # bytes of all that is shipped
 LEVEL = 19  # of zstd
 FAMILY = "demo"  # of the models
-_FRONTS = f"{rococo_fronts.TABLE}.parquet"
+_FRONTS = f"{rococo_galleries.TABLE}.parquet"
 _CAPTION_EDITS = (
     "paraphrase",
     "flip",

@@ -7,7 +7,6 @@ import pytest
 from PIL import Image
 
 from vlprobe.datasets import frames, orders, queries
-from vlprobe.datasets.videos import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
 FILES = dict(re.findall(r"^### `(\w+):.*?^```csv\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
@@ -44,7 +43,7 @@ def test_the_boundaries_of_the_example_of_frames_are_found(tmp_path: Path):
 @pytest.mark.parametrize(
     ("heading", "columns"),
     [
-        ("frames:TABLE@FOLDER", {*rows.REQUIRED, *rows.OPTIONAL}),
+        ("frames:TABLE@FOLDER", {*frames.REQUIRED, *frames.OPTIONAL}),
         ("orders:FILE", {*orders.COLUMNS}),
         ("queries:FILE", {"query", "caption", "version"}),
     ],

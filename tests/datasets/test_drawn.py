@@ -9,9 +9,8 @@ from PIL import Image
 
 from vlprobe.datasets import demo, demo_pairs, demo_triplets, drawn
 from vlprobe.datasets.world.contrasts import contrasts
-from vlprobe.datasets.world.layout import SIZE
 from vlprobe.datasets.world.renderer import VERSION, render, render_large
-from vlprobe.datasets.world.scene import distinct, draw
+from vlprobe.datasets.world.scene import SIZE, distinct, draw
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture, PictureEdit

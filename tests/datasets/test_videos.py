@@ -10,7 +10,6 @@ from PIL import Image
 av = pytest.importorskip("av", reason="needs requirements-models.txt")
 
 from vlprobe.datasets import frames  # noqa: E402
-from vlprobe.datasets.videos import clips  # noqa: E402
 from vlprobe.errors import InvalidInput  # noqa: E402
 
 TWO = [{"video": "a.mp4", "time": time, "caption": f"at {time}"} for time in (0.3, 1.2)]
@@ -145,6 +144,6 @@ def test_too_many_or_too_large_frames_are_refused(tmp_path, monkeypatch):
         ("MOST_FRAMES", 0, "takes 1 frames of"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(clips, limit, value)
+            patch.setattr(frames, limit, value)
             with pytest.raises(InvalidInput, match=said):
                 frames.load(table(tmp_path, rows), tmp_path / "cache")

@@ -20,7 +20,7 @@ import pytest
 from tests.faults import forks
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import jobs
-from vlprobe.runs.job_report import JobReport
+from vlprobe.runs.job import JobReport
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -32,7 +32,7 @@ STARTER = """
 import os, signal, sys
 from pathlib import Path
 from vlprobe.runs import jobs
-from vlprobe.runs.job_report import JobReport
+from vlprobe.runs.job import JobReport
 from vlprobe.runs.request import Request
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest

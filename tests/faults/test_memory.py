@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from vlprobe import registry
-from vlprobe.datasets.world.words import vocabulary
+from vlprobe.datasets.world.captions import vocabulary
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Capabilities, PairScorer, Picture

@@ -131,13 +131,13 @@ from vlprobe.datasets import table
 from vlprobe.datasets.tables import reader
 from vlprobe.errors import VlprobeError
 from vlprobe.scoring import pictures
-from vlprobe.storage import cells, memo
+from vlprobe.storage import containers, memo
 
 file = Path(sys.argv[2])
 columns = reader.read(file)
 first = table.load(f"table:{file}", Path(sys.argv[1])).items[0]
 pictures.open_picture(first.image)
-remembered = cells._group(str(file), "image", 0, *memo.stamp(file))
+remembered = containers._group(str(file), "image", 0, *memo.stamp(file))
 CHANGE
 print(columns.values("caption")[7], len(remembered[7]["bytes"].as_py()))
 try:

@@ -12,7 +12,7 @@ from tests.hostile.test_hostile_datasets import told
 from tests.storage.test_containers import png, write_tar
 from vlprobe.datasets import table
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import tars
+from vlprobe.storage import containers
 
 END = bytes(1024)
 
@@ -105,7 +105,7 @@ def test_a_tar_made_to_break_us_has_its_picture_or_is_refused_in_one_line(
         assert expected in told(f"table:{file}", tmp_path / "cache")
     else:
         (item,) = table.load(f"table:{file}", tmp_path / "cache").items
-        assert item.captions == ("A dog.",) and tars.read(file, "0.png") == png()
+        assert item.captions == ("A dog.",) and containers.read_member(file, "0.png") == png()
 
 
 NAMES = {
@@ -121,8 +121,8 @@ NAMES = {
 @pytest.mark.parametrize("what", NAMES)
 def test_a_strange_name_of_a_member_is_a_name_and_never_a_path(what: str, how: int, tmp_path: Path):
     file = write_tar(tmp_path / "a.tar", {NAMES[what]: b"inside"}, how)
-    assert list(tars.members(file)) == [NAMES[what]]
-    assert tars.read(file, NAMES[what]) == b"inside"
+    assert list(containers.members(file)) == [NAMES[what]]
+    assert containers.read_member(file, NAMES[what]) == b"inside"
 
 
 def damaged(whole: bytes) -> Iterator[bytes]:
@@ -147,7 +147,7 @@ def test_bytes_changed_anywhere_in_a_tar_end_in_one_line_or_in_members(how: int,
         file = tmp_path / f"{number}.tar"
         file.write_bytes(content)
         try:
-            for start, n_bytes in tars.members(file).values():
+            for start, n_bytes in containers.members(file).values():
                 assert min(start, n_bytes) >= 0 and start + n_bytes <= len(content)
             n_read += 1
         except InvalidInput as error:
@@ -157,9 +157,11 @@ def test_bytes_changed_anywhere_in_a_tar_end_in_one_line_or_in_members(how: int,
 
 def test_the_members_themselves_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     sizes = []
-    read = tars._Headers.read
+    read = containers._Headers.read
     monkeypatch.setattr(
-        tars._Headers, "read", lambda self, size=-1: sizes.append(size) or read(self, size)
+        containers._Headers, "read", lambda self, size=-1: sizes.append(size) or read(self, size)
     )
-    tars.members(write_tar(tmp_path / "a.tar", {f"{n}.png": bytes(1_000_000) for n in range(3)}))
+    containers.members(
+        write_tar(tmp_path / "a.tar", {f"{n}.png": bytes(1_000_000) for n in range(3)})
+    )
     assert set(sizes) <= {1, 512}

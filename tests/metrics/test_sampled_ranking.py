@@ -6,8 +6,8 @@ from scipy import stats
 
 from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.scoring import gallery
-from vlprobe.scoring.first_few import best_columns
 from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.retrieval import best_columns
 
 WIDTH, DEPTHS = 5, (3, 10, 40)
 

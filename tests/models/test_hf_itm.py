@@ -14,8 +14,8 @@ from vlprobe.probes.fit import score_type
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring import gallery, short_list, spread
-from vlprobe.scoring.encoder import CachedEncoder
+from vlprobe.scoring import gallery, spread
+from vlprobe.scoring.encoder import Encoder
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 
@@ -259,7 +259,7 @@ def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(made, ph
 def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
     probe, made, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(short_list, "SHORT_LIST", 4)
+    monkeypatch.setattr(gallery, "SHORT_LIST", 4)
     folder, model = made("blip")
     store = Store(tmp_path / "cache")
     options = (

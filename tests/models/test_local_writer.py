@@ -8,10 +8,9 @@ from click.testing import CliRunner
 
 from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
+from vlprobe.models import writers as writers
 from vlprobe.models.endpoint.budget import Budget
-from vlprobe.models.writers import names as writers
-from vlprobe.models.writers import prompts
-from vlprobe.models.writers.prompts import Prompt
+from vlprobe.models.writers import Prompt
 from vlprobe.runs.request import Progress
 from vlprobe.storage.store import Store
 
@@ -43,7 +42,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def said(store: Store, folder: Path, prompt: Prompt) -> str:
     writer = writers.load(f"hf-gen:{folder}", "cpu")
     writer.open(store.root, Budget(), Progress())
-    return prompts.asked(writer, [prompt])[prompt.name].text
+    return writers.asked(writer, [prompt])[prompt.name].text
 
 
 def expected(kind: str, folder: Path, prompt: Prompt) -> str:

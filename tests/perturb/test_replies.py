@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vlprobe.errors import NotFound
-from vlprobe.perturb import instructions, replies
+from vlprobe.perturb import instructions
 from vlprobe.perturb.instructions import KINDS, NEGATIVES
 
 CAPTION = "A red bus stops at the corner of a street."
@@ -19,38 +19,38 @@ RIGHT = [
     ("a photo of a red bus stopping at the corner of a street.", PHOTO),
 ]
 WRONG = [
-    ("NONE", P1, replies.NONE_POSSIBLE),
-    ("none.", LIE, replies.NONE_POSSIBLE),
-    ("", P1, replies.EMPTY),
-    (' "" ', P1, replies.EMPTY),
-    ("...", P1, replies.EMPTY),
-    ("A crimson bus.\nIt halts.", P1, replies.SEVERAL_LINES),
-    ("A crimson bus \x1b[31m halts.", P1, replies.UNPRINTABLE),
-    ("I'm sorry, I can't help with that.", P1, replies.REFUSAL),
-    ("As an AI language model, I have no eyes.", P1, replies.REFUSAL),
-    ("Sure! A crimson bus halts at a corner.", P1, replies.REMARK),
-    ("Paraphrased: A crimson bus halts at a corner.", P1, replies.REMARK),
-    ("Here's a caption of a crimson bus.", P1, replies.REMARK),
-    ("a red bus stops at the corner, of a street", P1, replies.UNCHANGED),
-    ("A scarlet bus stops here.", P1, replies.REPEATED),
-    ("A bus waits.", LIE, replies.TRUE_CAPTION),
-    ("A crimson bus halts at a corner " + "and goes on " * 20, P1, replies.TOO_LONG),
-    ("same", P1, replies.TOO_SHORT),
-    ("A tram.", LIE, replies.TOO_SHORT),
-    ("Ein roter Bus hält an der Straßenecke.", P1, replies.OTHER_LANGUAGE),
-    ("A picture of a red bus that stops at a corner.", PHOTO, replies.NO_OPENING),
+    ("NONE", P1, instructions.NONE_POSSIBLE),
+    ("none.", LIE, instructions.NONE_POSSIBLE),
+    ("", P1, instructions.EMPTY),
+    (' "" ', P1, instructions.EMPTY),
+    ("...", P1, instructions.EMPTY),
+    ("A crimson bus.\nIt halts.", P1, instructions.SEVERAL_LINES),
+    ("A crimson bus \x1b[31m halts.", P1, instructions.UNPRINTABLE),
+    ("I'm sorry, I can't help with that.", P1, instructions.REFUSAL),
+    ("As an AI language model, I have no eyes.", P1, instructions.REFUSAL),
+    ("Sure! A crimson bus halts at a corner.", P1, instructions.REMARK),
+    ("Paraphrased: A crimson bus halts at a corner.", P1, instructions.REMARK),
+    ("Here's a caption of a crimson bus.", P1, instructions.REMARK),
+    ("a red bus stops at the corner, of a street", P1, instructions.UNCHANGED),
+    ("A scarlet bus stops here.", P1, instructions.REPEATED),
+    ("A bus waits.", LIE, instructions.TRUE_CAPTION),
+    ("A crimson bus halts at a corner " + "and goes on " * 20, P1, instructions.TOO_LONG),
+    ("same", P1, instructions.TOO_SHORT),
+    ("A tram.", LIE, instructions.TOO_SHORT),
+    ("Ein roter Bus hält an der Straßenecke.", P1, instructions.OTHER_LANGUAGE),
+    ("A picture of a red bus that stops at a corner.", PHOTO, instructions.NO_OPENING),
 ]
 
 
 def defect(reply: str, kind: instructions.EditKind, is_cut: bool = False) -> str:
     known = {"earlier": {"a scarlet bus stops here"}, "true_captions": {"a bus waits"}}
-    return replies.defect(replies.text_of(reply), CAPTION, kind, is_cut=is_cut, **known)
+    return instructions.defect(instructions.text_of(reply), CAPTION, kind, is_cut=is_cut, **known)
 
 
 @pytest.mark.parametrize(("reply", "kind"), RIGHT)
 def test_an_edit_passes(reply: str, kind: instructions.EditKind):
     assert defect(reply, kind) == ""
-    assert defect(reply, kind, is_cut=True) == replies.CUT_OFF
+    assert defect(reply, kind, is_cut=True) == instructions.CUT_OFF
 
 
 @pytest.mark.parametrize(("reply", "kind", "reason"), WRONG)
@@ -70,10 +70,10 @@ def test_what_is_no_edit_is_refused_with_its_reason(
 )
 def test_a_verdict_is_one_word_and_agrees_or_not(reply: str, meaning: str):
     for kind in (P1, LIE):
-        agrees = replies.judged_defect(reply, kind) == ""
+        agrees = instructions.judged_defect(reply, kind) == ""
         assert agrees == (kind.meaning == meaning)
     for reply in ("", "They are the same, or different.", "yes"):
-        assert replies.judged_defect(reply, P1) == replies.NO_VERDICT
+        assert instructions.judged_defect(reply, P1) == instructions.NO_VERDICT
 
 
 def test_rules_let_the_edits_pass_that_people_validated(shared_data: Path):
@@ -83,8 +83,8 @@ def test_rules_let_the_edits_pass_that_people_validated(shared_data: Path):
         rows = json.loads(file.read_text("utf-8"))
         for row in list(rows.values() if isinstance(rows, dict) else rows)[:100]:
             for column, kind in (("caption2", KINDS["positive"]), ("negative_caption", LIE)):
-                text = replies.text_of(row[column])
-                reason = replies.defect(text, row["caption"], kind)
+                text = instructions.text_of(row[column])
+                reason = instructions.defect(text, row["caption"], kind)
                 counts[reason] = counts.get(reason, 0) + 1
     total = sum(counts.values())
     assert total > 500 and counts[""] / total > 0.99, counts

@@ -8,12 +8,12 @@ import pytest
 
 from vlprobe import registry
 from vlprobe.perturb import mix
-from vlprobe.probes import rococo_fronts
+from vlprobe.probes import rococo_galleries
 from vlprobe.runs import answers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures
-from vlprobe.scoring.first_few import FIRST
+from vlprobe.scoring.retrieval import FIRST
 from vlprobe.storage.entry import Entry
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
@@ -27,7 +27,10 @@ def tables(store: Store, dataset: str, model: str) -> pd.DataFrame:
     manifest = execute(Request((model,), dataset, "rococo", OPTIONS, examine=False), store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
     entry = store.run(manifest["key"])
-    scores, fronts = entry.table("scores").to_pandas(), entry.table(rococo_fronts.TABLE).to_pandas()
+    scores, fronts = (
+        entry.table("scores").to_pandas(),
+        entry.table(rococo_galleries.TABLE).to_pandas(),
+    )
     assert set(fronts.pop("run")) == {manifest["key"]}
     assert fronts["case"].tolist() == cases["case"].tolist()
     joined = cases.merge(scores, on=["case", "kind", "subtype", "rule", "item"])
@@ -153,7 +156,7 @@ def test_a_run_that_an_earlier_version_began_has_no_fronts_where_that_scored(
     def write_as_before(self: Entry, name: str, table):
         if name.startswith("000000006"):
             raise Stopped
-        write(self, name, table.drop_columns(rococo_fronts.SCHEMA.names))
+        write(self, name, table.drop_columns(rococo_galleries.SCHEMA.names))
 
     request = Request(("control:random",), tiny, "rococo", OPTIONS, examine=False)
     with monkeypatch.context() as patch:

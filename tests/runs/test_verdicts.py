@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from vlprobe.cli.main import main
-from vlprobe.runs.edits import agreement
-from vlprobe.runs.edits.sheet import open_edits
+from vlprobe.runs.edits.sheet import MAJORITY, open_edits
 from vlprobe.storage import files, mine
 from vlprobe.storage.store import Store
 
@@ -94,7 +93,7 @@ def test_agreement_is_counted_by_judge_and_meaning(edits: Path):
     row = table.loc[("Ann", "all")]
     assert row["low"] < row["as_intended"] < row["high"]
     # most judges: both say otherwise of 0; of 1, 2 and 3 one of two does, and a tie is none
-    assert table.loc[(agreement.MAJORITY, "all"), "as_intended"] == pytest.approx(16 / 20)
+    assert table.loc[(MAJORITY, "all"), "as_intended"] == pytest.approx(16 / 20)
     voices = [
         intended(e0="different", e1="unsure", e2="broken"),
         intended(e0="different", e3="same"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vlprobe.scoring.first_few import FIRST, FirstFew, best_columns, best_first, padded
+from vlprobe.scoring.retrieval import FIRST, FirstFew, best_columns, best_first, padded
 
 
 def sorted_row(scores: np.ndarray, is_own: np.ndarray) -> list[int]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vlprobe.scoring import gallery, short_list
+from vlprobe.scoring import gallery
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.retrieval import retrieve
 
@@ -67,7 +67,7 @@ def test_candidates_that_the_model_cannot_tell_apart_tie_to_the_bit():
 
 
 def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_it(monkeypatch):
-    monkeypatch.setattr(short_list, "SHORT_LIST", 5)
+    monkeypatch.setattr(gallery, "SHORT_LIST", 5)
     queries, vectors, owner, altered = world(4)
     logits = np.random.default_rng(5).normal(scale=9, size=(12, 72)).astype(np.float32)
     asked = []
@@ -101,7 +101,7 @@ def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_
 
 @pytest.mark.parametrize("alike", [0, 9])
 def test_a_clean_rank_of_a_matching_head_is_that_of_the_originals_alone(monkeypatch, alike: int):
-    monkeypatch.setattr(short_list, "SHORT_LIST", 4)
+    monkeypatch.setattr(gallery, "SHORT_LIST", 4)
     queries, vectors, owner, altered = world(8)
     order = np.random.default_rng(9).permutation(
         72
@@ -128,9 +128,9 @@ def test_a_clean_rank_of_a_matching_head_is_that_of_the_originals_alone(monkeypa
 
 
 def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(monkeypatch):
-    monkeypatch.setattr(short_list, "SHORT_LIST", 2)
+    monkeypatch.setattr(gallery, "SHORT_LIST", 2)
     cosines = np.array([[0.5, 0.4, 0.4, 0.1], [0.1, 0.2, 0.3, 0.4]], np.float32)
-    found = short_list.reranked(cosines, lambda query, candidate: np.zeros(len(query), np.float32))
+    found = gallery.reranked(cosines, lambda query, candidate: np.zeros(len(query), np.float32))
     assert (np.argsort(-found[1], kind="stable") == [3, 2, 1, 0]).all()
     assert found[0].tolist() == pytest.approx([0.5, 0.4, 0.4, 0.1 + 0.4 - 3])
     queries, vectors, owner, altered = world(6)

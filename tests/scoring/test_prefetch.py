@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe.scoring.encoder import CachedEncoder
-from vlprobe.scoring.prefetch import Prefetcher, pipelined
+from vlprobe.scoring.batches import Prefetcher, pipelined
+from vlprobe.scoring.encoder import Encoder
 from vlprobe.types import Capabilities, DualEncoder, Picture
 
 PATIENCE = 300  # seconds after which what should have happened has not

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from vlprobe.scoring import gallery
-from vlprobe.scoring.first_few import FIRST
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.retrieval import RetrievalRanks, retrieve, retrieve_clean
+from vlprobe.scoring.retrieval import FIRST, RetrievalRanks, retrieve, retrieve_clean
 
 WIDTH = 6
 

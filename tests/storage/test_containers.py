@@ -9,7 +9,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
-from vlprobe.storage import columnar_files, containers, tars
+from vlprobe.storage import columnar_files, containers
 from vlprobe.types import Picture
 
 
@@ -46,10 +46,10 @@ def test_members_are_those_that_tarfile_finds(how: int, tmp_path: Path):
             for entry in tar
             if entry.isfile()
         }
-    assert tars.members(file) == expected
+    assert containers.members(file) == expected
     for name, content in members.items():
-        assert tars.read(file, name.removeprefix("./")) == content
-    assert not tars.has(file, "link")
+        assert containers.read_member(file, name.removeprefix("./")) == content
+    assert not containers.has_member(file, "link")
 
 
 def test_a_tar_cut_anywhere_is_told_in_one_line(tmp_path: Path):
@@ -58,31 +58,31 @@ def test_a_tar_cut_anywhere_is_told_in_one_line(tmp_path: Path):
     for n_bytes in (0, 100, 511, 512, 700, 1500, 1536, 2048):
         cut.write_bytes(whole[:n_bytes])
         with pytest.raises(InvalidInput, match=r"is truncated|is not a valid tar") as refusal:
-            tars.members(cut)
+            containers.members(cut)
         assert "\n" not in str(refusal.value)
     cut.write_bytes(b"\x1f\x8b" + bytes(2000))
     with pytest.raises(InvalidInput, match="Expected a whole tar that is not compressed"):
-        tars.members(cut)
+        containers.members(cut)
 
 
 def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = write_tar(tmp_path / "x.tar", {f"{n}.txt": b"x" for n in range(4)})
-    monkeypatch.setattr(tars, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(containers, "MOST_MEMBERS", 3)
     with pytest.raises(InvalidInput, match="more than 3 members"):
-        tars.members(file)
-    monkeypatch.setattr(tars, "MOST_MEMBERS", 4)
-    assert len(tars.members(file)) == 4
-    monkeypatch.setattr(tars, "MOST_BYTES", 0)
+        containers.members(file)
+    monkeypatch.setattr(containers, "MOST_MEMBERS", 4)
+    assert len(containers.members(file)) == 4
+    monkeypatch.setattr(containers, "MOST_BYTES", 0)
     with pytest.raises(InvalidInput, match="has 1 bytes"):
-        tars.read(file, "0.txt")
+        containers.read_member(file, "0.txt")
 
 
 def test_a_tar_that_has_changed_is_gone_through_again(tmp_path: Path):
     file = write_tar(tmp_path / "x.tar", {"a.txt": b"a"})
-    assert list(tars.members(file)) == ["a.txt"]
-    assert tars.members(file) is tars.members(file)
+    assert list(containers.members(file)) == ["a.txt"]
+    assert containers.members(file) is containers.members(file)
     write_tar(file, {"a.txt": b"a", "b.txt": b"bb" * 9000})
-    assert list(tars.members(file)) == ["a.txt", "b.txt"]
+    assert list(containers.members(file)) == ["a.txt", "b.txt"]
 
 
 def write_cells(path: Path, contents: list[bytes | None]) -> Path:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from vlprobe.storage import access, annotations, bookmarks, display_names, files, mine, verdicts
+from vlprobe.runs.edits import sheet
+from vlprobe.storage import access, annotations, bookmarks, display_names, files, mine
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.answer_log import FOLDER, AnswerLog, KeptAnswer
 from vlprobe.storage.store import Store
@@ -32,7 +33,7 @@ def write_all(store: Store) -> None:
 def read_all(store: Store) -> list:
     return [
         annotations.read(store, KEY).current,
-        verdicts.read(store, EDITS),
+        sheet.read_stored(store, EDITS),
         display_names.read(store),
         bookmarks.read(store),
     ]

@@ -6,15 +6,15 @@ from PIL import Image
 
 from vlprobe.perturb import mix
 from vlprobe.perturb.draws import draw
-from vlprobe.training import alter
+from vlprobe.training import batches
 from vlprobe.types import PictureEdit
 
 CAPTION = "Two red dogs stand to the left of a blue car on the beach."
-WORDS = alter.vocabulary([CAPTION, "The cat's toy is blue."])
+WORDS = batches.vocabulary([CAPTION, "The cat's toy is blue."])
 
 
 def test_the_vocabulary_is_every_word_once():
-    assert alter.vocabulary(["A cat, a Dog.", "two dogs; a cat"]) == (
+    assert batches.vocabulary(["A cat, a Dog.", "two dogs; a cat"]) == (
         "a",
         "cat",
         "dog",
@@ -26,7 +26,7 @@ def test_the_vocabulary_is_every_word_once():
 def test_a_corrupted_caption_differs_and_never_is_empty():
     for number in range(300):
         for caption in (CAPTION, "Dog", "Two dogs."):
-            made = alter.corrupt_caption(caption, WORDS, number)
+            made = batches.corrupt_caption(caption, WORDS, number)
             assert made != caption
             assert any(map(str.isalnum, made))
             assert "  " not in made
@@ -35,22 +35,22 @@ def test_a_corrupted_caption_differs_and_never_is_empty():
 def test_three_words_in_ten_are_altered_half_of_them_deleted():
     deleted = exchanged = 0
     for number in range(2000):
-        made = alter.corrupt_caption(CAPTION, ["zzz", "yyy"], number).lower()
+        made = batches.corrupt_caption(CAPTION, ["zzz", "yyy"], number).lower()
         put_in = made.count("zzz") + made.count("yyy")
         exchanged += put_in
         deleted += 14 - len(made.split())
-    assert (exchanged + deleted) / (2000 * 14) == pytest.approx(alter.ALTERED_WORDS, abs=0.01)
-    assert exchanged / (exchanged + deleted) == pytest.approx(alter.PUT_IN, abs=0.02)
+    assert (exchanged + deleted) / (2000 * 14) == pytest.approx(batches.ALTERED_WORDS, abs=0.01)
+    assert exchanged / (exchanged + deleted) == pytest.approx(batches.PUT_IN, abs=0.02)
 
 
 def test_a_word_put_in_is_another_word_in_the_case_of_the_first():
     for number in range(50):
-        assert alter.corrupt_caption("Dog", ["cat", "dog"], number) == "Cat"
+        assert batches.corrupt_caption("Dog", ["cat", "dog"], number) == "Cat"
 
 
 def test_the_number_alone_decides():
-    made = [alter.corrupt_caption(CAPTION, WORDS, number) for number in range(20)]
-    assert made == [alter.corrupt_caption(CAPTION, WORDS, number) for number in range(20)]
+    made = [batches.corrupt_caption(CAPTION, WORDS, number) for number in range(20)]
+    assert made == [batches.corrupt_caption(CAPTION, WORDS, number) for number in range(20)]
     assert len(set(made)) > 15
 
 
@@ -63,7 +63,7 @@ def test_half_of_the_pictures_are_mixed_with_another_of_the_batch():
     counts = []
     for number in range(20):
         before = pixels.copy()
-        made, rows = alter.mixed_pictures(pixels, number)
+        made, rows = batches.mixed_pictures(pixels, number)
         counts.append(len(rows))
         assert np.array_equal(before, pixels)
         assert all(
@@ -76,7 +76,7 @@ def test_a_mixed_picture_keeps_between_six_and_nine_tenths_of_itself():
     pixels = np.stack([np.full((3, 30, 30), value, np.float32) for value in (0.0, 1.0)])
     kinds = set()
     for number in range(60):
-        for one, row in zip(*alter.mixed_pictures(pixels, number), strict=True):
+        for one, row in zip(*batches.mixed_pictures(pixels, number), strict=True):
             kept = 1 - abs(one.mean() - row)
             assert 0.59 < kept < 0.91
             kinds.add("mix" if len(np.unique(one)) == 1 else "patch")
@@ -84,12 +84,12 @@ def test_a_mixed_picture_keeps_between_six_and_nine_tenths_of_itself():
 
 
 def test_pictures_are_mixed_and_patched_as_the_probe_does_it(monkeypatch):
-    monkeypatch.setattr(alter, "LAMBDAS", (0.7, 0.7))
+    monkeypatch.setattr(batches, "LAMBDAS", (0.7, 0.7))
     pixels = np.rint(255 * pictures(3, 24))
     images = [Image.fromarray(picture.transpose(1, 2, 0).astype(np.uint8)) for picture in pixels]
     kinds = set()
     for number in range(20):
-        for one, row in zip(*alter.mixed_pictures(pixels, number), strict=True):
+        for one, row in zip(*batches.mixed_pictures(pixels, number), strict=True):
             kind = "patch" if (one == pixels[row]).mean() > 0.6 else "mix"
             kinds.add(kind)
             partner = int(
@@ -117,7 +117,7 @@ def test_a_varied_picture_is_moved_and_relit_and_stays_between_black_and_white()
     seen = pictures(1, 40)[0]
     ratios = []
     for number in range(30):
-        varied = alter.vary_picture((seen - mean) / std, mean, std, number) * std + mean
+        varied = batches.vary_picture((seen - mean) / std, mean, std, number) * std + mean
         assert varied.dtype == np.float32
         assert varied.min() > -1e-6
         assert varied.max() < 1 + 1e-6

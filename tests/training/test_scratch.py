@@ -12,7 +12,7 @@ from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import CONTEXT, build, config, token_ids, tokenizer
 from vlprobe.training import scratch as training
-from vlprobe.training.lessons import batches, draw_lessons
+from vlprobe.training.scratch import batches, draw_lessons
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from PIL import Image
 from scipy import stats
 
 from vlprobe import registry, views
-from vlprobe.probes import prsm_comparisons
+from vlprobe.probes import prsm_ranking
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures
@@ -145,8 +145,8 @@ def test_a_group_s_queries_alone_are_those_with_the_tag(asked):
 )  # fmt: skip
 def test_only_what_the_versions_are_is_compared(item, setting, texts, names):
     n_pairs = math.comb(len(texts), 2)
-    pairs = {measure: np.arange(float(n_pairs)) for measure in prsm_comparisons.MEASURES}
-    row = prsm_comparisons.measured(item, setting, texts, pairs)
+    pairs = {measure: np.arange(float(n_pairs)) for measure in prsm_ranking.MEASURES}
+    row = prsm_ranking.measured(item, setting, texts, pairs)
     assert row["comparison"] == names
     assert all(len(values) == len(names) for values in row.values())
 
@@ -181,9 +181,9 @@ def test_every_released_prompt_has_its_comparisons():
         for item in queries.load(name, Path()).items[::97]:
             texts = tuple(dict.fromkeys(item.captions))
             pairs_of = {
-                measure: np.zeros(math.comb(len(texts), 2)) for measure in prsm_comparisons.MEASURES
+                measure: np.zeros(math.comb(len(texts), 2)) for measure in prsm_ranking.MEASURES
             }
-            row = prsm_comparisons.measured(item, setting, texts, pairs_of)
+            row = prsm_ranking.measured(item, setting, texts, pairs_of)
             assert row["comparison"] == list(pairs)
 
 

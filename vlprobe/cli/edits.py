@@ -150,18 +150,16 @@ def verdicts(
     SHEETS are filled-in copies of a sheet, one per judge. Without any, verdicts that an earlier version stored in
     the cache count.
     """
-    from vlprobe.runs.edits import agreement
-    from vlprobe.runs.edits.sheet import EditVerdict, open_edits, read_sheets
+    from vlprobe.runs.edits import sheet
     from vlprobe.storage import files
-    from vlprobe.storage import verdicts as stored_verdicts
 
-    judged = open_edits(edits_path)
+    judged = sheet.open_edits(edits_path)
     counted = (
-        read_sheets(sheets, judged)
+        sheet.read_sheets(sheets, judged)
         if sheets
-        else [EditVerdict(*row) for row in stored_verdicts.read(cache_store(ctx), judged.digest)]
+        else sheet.read_stored(cache_store(ctx), judged.digest)
     )
-    report = agreement.report(judged.edits, counted)
+    report = sheet.report(judged.edits, counted)
     if disputes:
         rows = [
             (
@@ -190,11 +188,11 @@ def verdicts(
         ]
         columns = "judge intended edits as_intended low high unsure broken"
         print_rows(columns, table, how)
-    inform(agreement.sentence(report))
+    inform(sheet.sentence(report))
     if output:
         if output.exists():
             raise InvalidInput(f"'{output}' exists. Name a new file, or remove this one.")
-        content, n_left_out = agreement.without_wrong(judged, counted)
+        content, n_left_out = sheet.without_wrong(judged, counted)
         files.write_bytes(output, content)
         inform(f"{output}: {n_left_out:,} edits left out")
 

@@ -1,7 +1,6 @@
 """The demo world's held-out scenes: 500 drawn pictures with five captions each."""
 
 import hashlib
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.renderer import VERSION, render
 from vlprobe.datasets.world.scene import Scene, distinct
 from vlprobe.errors import NotFound
+from vlprobe.scoring import pictures
 from vlprobe.storage.files import write_bytes
 from vlprobe.types import Item, Picture
 
@@ -71,9 +71,7 @@ def draw(scene: Scene, path: Path) -> bytes:
 
 def encode(scene: Scene) -> bytes:
     """The bytes of the scene's PNG file."""
-    buffer = io.BytesIO()
-    render(scene).save(buffer, format="PNG")
-    return buffer.getvalue()
+    return pictures.encode(render(scene), "PNG")
 
 
 def _tags(scene: Scene) -> dict[str, str]:

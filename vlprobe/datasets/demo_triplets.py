@@ -15,9 +15,8 @@ from pathlib import Path
 
 from vlprobe.datasets.demo_pairs import item_id, picture, picture_folder, split_in, tags
 from vlprobe.datasets.validation import LoadedDataset, validated
-from vlprobe.datasets.world.contrasts import Contrast, contrasts
+from vlprobe.datasets.world.contrasts import Contrast, contrasts, converse, reworded
 from vlprobe.datasets.world.scene import stream
-from vlprobe.datasets.world.wording import converse, reworded
 from vlprobe.types import Item
 
 PREFIX = "demo-triplets"

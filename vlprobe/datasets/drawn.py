@@ -12,9 +12,8 @@ from PIL import Image
 
 from vlprobe.datasets import demo, demo_pairs, drawn_series
 from vlprobe.datasets.world.contrasts import KINDS, contrasts
-from vlprobe.datasets.world.layout import SIZE
 from vlprobe.datasets.world.renderer import VERSION, render, render_large
-from vlprobe.datasets.world.scene import Scene, distinct
+from vlprobe.datasets.world.scene import SIZE, Scene, distinct
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures

@@ -17,7 +17,7 @@ from pathlib import Path
 from vlprobe.datasets.demo_pairs import item_id, picture, picture_folder, split_in
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.datasets.world.contrasts import Contrast, contrasts
-from vlprobe.datasets.world.scene import COLORS, OBJECTS, OPPOSITE, Group, Scene, pick, stream
+from vlprobe.datasets.world.scene import COLORS, OBJECTS, OPPOSITE, Scene, pick, stream
 from vlprobe.types import Item, Series
 
 PREFIX = "demo-series"
@@ -114,10 +114,7 @@ def _worse(scene: Scene, rng: random.Random) -> list[Scene]:
         taken = {value for member in scene.groups for value in (member.color, member.object)}
         options = COLORS if field == "color" else [name for name in OBJECTS if name != "person"]
         value = pick(rng, [option for option in options if option not in taken])
-        scenes.append(_with_group(scenes[-1], at, replace(group, **{field: value})))
+        groups = list(scenes[-1].groups)
+        groups[at] = replace(group, **{field: value})
+        scenes.append(replace(scenes[-1], groups=tuple(groups)))
     return scenes
-
-
-def _with_group(scene: Scene, at: int, group: Group) -> Scene:
-    groups = (*scene.groups[:at], group, *scene.groups[at + 1 :])
-    return replace(scene, groups=groups)

@@ -34,19 +34,473 @@ No face detector is shipped: `faces` is the user's to fill in. Nor is the manual
 reproduced. Two frames of one caption are never a pair. What is left out is counted in the notes. An
 item is image I1, captions (T1,), foil_image I2, foils (T2,); pairs that share a frame are one
 cluster, as are the boundaries of a video.
+
+Appendix B.1 prints the template of +graph with the attention relation in the first place; all captions of figures 5
+and 16 have the contacting one there, such as "The person is sitting on the sofa which is behind him/her.", and so
+does ours. Frames out of video files are stored in the cache as PNG, named by the digest of the video and the time.
+Other versions of FFmpeg may decode other pixels: then the frames, and so the dataset, have another digest.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vlprobe.datasets import sources
+from vlprobe.datasets.file_formats import read_json_lines, read_table
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
-from vlprobe.datasets.videos import clips, pairing, rows
-from vlprobe.datasets.videos.rows import Frame
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, MissingDependency
+from vlprobe.scoring import pictures
+from vlprobe.storage.access import refuse_outside
+from vlprobe.storage.files import write_bytes
 from vlprobe.types import Item, Series
+
+if TYPE_CHECKING:
+    import av
+
+RELATIONS = ("attention", "spatial", "contacting")
+FACES_WORDS = {"": None, "false": 0, "no": 0, "true": 1, "yes": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A row of the table."""
+
+    key: str  # the number of its line
+    video: str
+    object: str
+    file: str
+    time: float  # seconds; NaN: of a whole segment of a video
+    caption: str
+    relations: tuple[str, ...]
+    boundary: float  # seconds; -inf before the first boundary
+    faces: bool | None  # None: not said
+
+
+TEMPLATE = "The person is {contacting} the {object} which is {spatial} him/her."
+# Relations of Action Genome that do not go into the template as they are written
+WORDS = {"have it on the back": "having on the back", "other relationship": ""}
+EXPECTED_GRAPHS = (
+    "an object and three relations for +graph: columns object and attention, spatial, contacting "
+    "(or a|b|c in relations)"
+)
+
+
+def captioned(file: Path, frames: Sequence[Frame]) -> list[Frame]:
+    """The frames with captions made of their relations; those that cannot be told have none.
+
+    Raises:
+        InvalidInput: a frame without an object, or without one of the relations that the template has.
+    """
+    faulty = [
+        frame.key
+        for frame in frames
+        if not frame.object
+        or len(frame.relations) != len(RELATIONS)
+        or not all(frame.relations[1:])
+    ]
+    sources.refuse_rows(file, faulty, len(frames), EXPECTED_GRAPHS)
+    return [replace(frame, caption=caption(frame.object, *frame.relations[1:])) for frame in frames]
+
+
+def caption(object_name: str, spatial: str, contacting: str) -> str:
+    """Describe what a frame shows of one object; "" where a relation says nothing.
+
+    >>> caption("sofa", "behind", "sitting_on")
+    'The person is sitting on the sofa which is behind him/her.'
+    >>> caption("bag", "in_front_of", "other_relationship")
+    ''
+    """
+    spatial, contacting = (
+        WORDS.get(words := relation.replace("_", " ").strip().lower(), words)
+        for relation in (spatial, contacting)
+    )
+    if not (spatial and contacting):
+        return ""
+    return TEMPLATE.format(contacting=contacting, object=object_name.strip(), spatial=spatial)
+
+
+REQUIRED = ("video", "frame", "time", "caption")
+OPTIONAL = ("object", *RELATIONS, "relations", "boundary", "faces")
+EXPECTED_ROWS = (
+    "a video, a frame, seconds in time, no later ones in boundary (if any), "
+    "and a number, true or false in faces (if any)"
+)
+
+
+def segments(sequence: list[Frame]) -> list[list[Frame]]:
+    """Runs of frames with one caption and one boundary; frames without a caption are in none."""
+    captioned = [frame for frame in sequence if frame.caption]
+    return [
+        list(run)
+        for _, run in groupby(captioned, key=lambda frame: (frame.caption, frame.boundary))
+    ]
+
+
+def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
+    """The frames of each video (and object) by time. Raises InvalidInput for impossible times."""
+    sequences: dict[tuple[str, str], dict[float, Frame]] = {}
+    repeated = []
+    for frame in frames:
+        first_at_time = sequences.setdefault((frame.video, frame.object), {}).setdefault(
+            frame.time,
+            frame,
+        )
+        if first_at_time is not frame:
+            repeated.append(frame.key)
+    expected = "one row for each time of a video, or of an object in a video where there is a column object"
+    sources.refuse_rows(file, repeated, len(frames), expected)
+    ordered = [[by_time[time] for time in sorted(by_time)] for by_time in sequences.values()]
+    falling = [
+        later.key
+        for sequence in ordered
+        for earlier, later in pairwise(sequence)
+        if later.boundary < earlier.boundary
+    ]
+    sources.refuse_rows(file, falling, len(frames), "boundaries that do not fall as time goes on")
+    return ordered
+
+
+def read(
+    file: Path, choice: str, *, writes_captions: bool, is_video: bool
+) -> tuple[list[Frame], list[str]]:
+    """All frames of a table, and notes.
+
+    Args:
+        file: The table.
+        choice: The filter, some of which need columns.
+        writes_captions: Whether captions are made of the relations.
+        is_video: Whether frames are taken out of videos: a row then names no file, and may be
+            without a time.
+
+    Raises:
+        InvalidInput: a row that is not a frame, or a column that is not there.
+    """
+    rows = _rows(file)
+    present = {column for _, row in rows for column in row}
+    needed = [
+        column
+        for column in REQUIRED
+        if not (is_video and column in ("frame", "time"))
+        and not (writes_captions and column == "caption")
+    ]
+    if not present.issuperset(needed):
+        raise InvalidInput(
+            f"'{file}' has the columns {', '.join(sorted(present)) or 'none'}. Expected {', '.join(needed)}, "
+            f"and if need be {', '.join(OPTIONAL)}."
+        )
+    frame_by_row = {key: _frame(key, row, is_video) for key, row in rows}
+    sources.refuse_rows(
+        file,
+        [key for key, frame in frame_by_row.items() if frame is None],
+        len(rows),
+        EXPECTED_ROWS,
+    )
+    frames = [frame for frame in frame_by_row.values() if frame]
+    _refuse_lacks(file, frames, choice)
+    if writes_captions:
+        frames = captioned(file, frames)
+    return frames, sources.unread_columns(file, (row for _, row in rows), (*REQUIRED, *OPTIONAL))
+
+
+def _refuse_lacks(file: Path, frames: Sequence[Frame], choice: str) -> None:
+    """Raises InvalidInput where a filter lacks a column."""
+    if choice == "ag":
+        faulty = [
+            frame.key for frame in frames if len(frame.relations) != 3 or not all(frame.relations)
+        ]
+        expected = f"three relations for +ag: columns {', '.join(RELATIONS)}, or a|b|c in relations"
+        sources.refuse_rows(file, faulty, len(frames), expected)
+    if choice == "youcook2":
+        faulty = [frame.key for frame in frames if frame.faces is None]
+        expected = "a column faces for +youcook2, with a number, true or false: no face detector is shipped"
+        sources.refuse_rows(file, faulty, len(frames), expected)
+
+
+def _rows(file: Path) -> list[tuple[str, dict[str, str]]]:
+    if file.suffix != ".jsonl":
+        return [(str(line), row) for line, row in read_table(file)]
+    records = read_json_lines(file)
+    faulty = [str(number) for number, row in enumerate(records, 1) if not isinstance(row, dict)]
+    sources.refuse_rows(file, faulty, len(records), EXPECTED_ROWS)
+    return [
+        (str(number), {key.strip().lower(): _text(value) for key, value in row.items()})
+        for number, row in enumerate(records, 1)
+        if isinstance(row, dict)
+    ]
+
+
+def _text(value: object) -> str:
+    """A value of a JSON line as a table would write it."""
+    if isinstance(value, list):
+        return "|".join(map(_text, value))
+    return "" if value is None else str(value).strip()
+
+
+def _frame(key: str, row: dict[str, str], is_video: bool) -> Frame | None:
+    """The row as a frame; None where it is not one. A row of a video without a time is a segment."""
+    video, file = row.get("video", ""), "" if is_video else row.get("frame", "")
+    time, boundary = _number(row.get("time", "")), _number(row.get("boundary") or "-inf")
+    faces = FACES_WORDS.get(row.get("faces", "").lower(), _number(row.get("faces", "")))
+    relations = [row.get(column, "") for column in RELATIONS]
+    if not any(relations):
+        relations = row["relations"].split("|") if row.get("relations") else []
+    is_segment = is_video and not row.get("time")
+    is_known = (
+        video
+        and (file or is_video)
+        and (is_segment or (math.isfinite(time) and time >= 0 and boundary <= time))
+        and not math.isnan(boundary)
+        and (faces is None or faces >= 0)
+    )
+    if not is_known:
+        return None
+    shows = None if faces is None else faces > 0
+    relations = tuple(relation.strip().lower() for relation in relations)
+    return Frame(
+        key,
+        video,
+        row.get("object", ""),
+        file,
+        time,
+        row.get("caption", ""),
+        relations,
+        boundary,
+        shows,
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+MOTION = re.compile(r"\b(up|down|upward|downward|towards)\b", re.IGNORECASE)
+ALIKE = "have fewer than 2 of 3 relations different"
+SKIPPED = "come right after a chosen frame"
+MOVES = "have a caption that says where something moves"
+FACES = "show a face"
+SAME = "say the same of both frames"
+
+
+EXCLUSIONS = (ALIKE, SKIPPED, MOVES, FACES, SAME)
+Pairs = Iterator[tuple[Frame, Frame, str]]  # with the reason for which they are left out, or none
+
+
+def _neighbours(sequence: list[Frame]) -> Pairs:
+    for earlier, later in pairwise(sequence):
+        yield earlier, later, _same_caption_reason(earlier, later)
+
+
+def _action_genome(sequence: list[Frame]) -> Pairs:
+    kept_index = -2
+    for start_index, earlier in enumerate(sequence):
+        follows = start_index == kept_index + 1
+        kept_later_index = -2
+        for index, later in enumerate(sequence[start_index + 1 :], start_index + 1):
+            differing = sum(
+                relation != later_relation
+                for relation, later_relation in zip(earlier.relations, later.relations, strict=True)
+            )
+            if follows or index == kept_later_index + 1:
+                exclusion = SKIPPED
+            elif differing < 2:
+                exclusion = ALIKE
+            else:
+                exclusion = _same_caption_reason(earlier, later)
+            if not exclusion:
+                kept_index, kept_later_index = start_index, index
+            yield earlier, later, exclusion
+
+
+def _gebc(sequence: list[Frame]) -> Pairs:
+    middles = _middles(sequence)
+    for earlier, later in zip(middles, middles[2:], strict=False):
+        moves = MOTION.search(earlier.caption) or MOTION.search(later.caption)
+        yield earlier, later, MOVES if moves else _same_caption_reason(earlier, later)
+
+
+def _youcook2(sequence: list[Frame]) -> Pairs:
+    for earlier, later in combinations(_middles(sequence), 2):
+        yield (
+            earlier,
+            later,
+            FACES if earlier.faces or later.faces else _same_caption_reason(earlier, later),
+        )
+
+
+FILTERS = {"": _neighbours, "ag": _action_genome, "gebc": _gebc, "youcook2": _youcook2}
+
+
+def _same_caption_reason(earlier: Frame, later: Frame) -> str:
+    return SAME if earlier.caption == later.caption else ""
+
+
+def _middles(sequence: list[Frame]) -> list[Frame]:
+    return [segment[(len(segment) - 1) // 2] for segment in segments(sequence)]
+
+
+FPS = 5  # frames a second that a segment is cut into; EqBen, appendix A.6
+MOST_FRAMES = 5_000  # that are taken of one video
+MOST_DECODED = 300_000  # that are decoded of one video: 83 minutes at 60 a second
+MOST_PIXELS = 34_000_000  # of a frame: 8K
+LATE = 0.5  # seconds after the last frame that are still inside: a frame lasts some time
+# Demuxers of single files; none that opens others, as playlists do.
+FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg"
+EXPECTED_VIDEO = "an MP4, MOV, MKV, WebM, AVI or MPEG file with a video stream"
+
+
+def extracted(file: Path, frames: Sequence[Frame], folder: Path, cache: Path) -> list[Frame]:
+    """The frames with files in the cache; those without a time are segments, cut into FPS frames a second.
+
+    Args:
+        file: The table, for errors.
+        frames: Its rows; `video` is the name of a file.
+        folder: Where the videos are.
+        cache: Pictures go to `cache/frames`.
+
+    Raises:
+        MissingDependency: PyAV is not installed.
+        InvalidInput: a video that is not there or cannot be read, or a time outside of it.
+    """
+    by_video: dict[str, list[Frame]] = {}
+    for frame in frames:
+        by_video.setdefault(frame.video, []).append(frame)
+    return [
+        frame
+        for name, of_video in by_video.items()
+        for frame in _of_video(file, _path(file, folder, name), of_video, cache)
+    ]
+
+
+def _path(file: Path, folder: Path, name: str) -> Path:
+    path = folder / name
+    refuse_outside(path)
+    if Path(name).is_absolute() or ".." in Path(name).parts or not path.is_file():
+        raise InvalidInput(
+            f"Video '{name}' of '{file}' is not in '{folder}'. Put it there, or drop its rows."
+        )
+    return path
+
+
+def _of_video(file: Path, path: Path, frames: Sequence[Frame], cache: Path) -> list[Frame]:
+    digest = pictures.file_digests([path], cache)[0]
+    taken = cache / "frames"
+    if any(math.isnan(frame.time) for frame in frames):
+        frames = _cut(path, frames)
+    if len(frames) > MOST_FRAMES:
+        raise InvalidInput(
+            f"'{file}' takes {len(frames):,} frames of '{path}'. Expected at most {MOST_FRAMES:,}; take fewer."
+        )
+    kept_frames = [
+        replace(frame, file=str(taken / f"{digest}-{round(1000 * frame.time):09}.png"))
+        for frame in frames
+    ]
+    missing = sorted({frame.time for frame in kept_frames if not Path(frame.file).exists()})
+    if missing:
+        _write(file, path, missing, {frame.time: Path(frame.file) for frame in kept_frames})
+    return kept_frames
+
+
+def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
+    """A frame each 1 / FPS s, with what the segment that it is in says; segments begin at their boundaries."""
+    ordered = sorted(segments, key=lambda segment: segment.boundary)
+    final_second = 0.0
+    for seconds, _ in _decoded(path):
+        final_second = seconds
+    if ordered[-1].boundary > final_second:
+        raise InvalidInput(
+            f"Row {ordered[-1].key} begins at second {ordered[-1].boundary:g} of '{path}', whose last frame is at "
+            f"{final_second:g}. Expected times inside of the video."
+        )
+    frames = []
+    for number in range(math.floor(final_second * FPS + 1e-6) + 1):
+        seconds = number / FPS
+        inside = [segment for segment in ordered if segment.boundary <= seconds]
+        segment = inside[-1] if inside else replace(ordered[0], caption="", boundary=-math.inf)
+        frames.append(replace(segment, key=f"{segment.key}@{seconds:g}", time=seconds))
+    return frames
+
+
+def _write(
+    file: Path, path: Path, missing: Sequence[float], file_of_time: dict[float, Path]
+) -> None:
+    """Writes the frames that are shown at these times, rising."""
+    waiting = list(missing)
+    final_second, picture_before = 0.0, None
+    for seconds, picture in _decoded(path):
+        while waiting and picture_before is not None and waiting[0] < seconds - 1e-6:
+            _save(picture_before, file_of_time[waiting.pop(0)])
+        if not waiting:
+            return
+        final_second, picture_before = seconds, picture
+    while waiting and picture_before is not None and waiting[0] <= final_second + LATE:
+        _save(picture_before, file_of_time[waiting.pop(0)])
+    if waiting:
+        raise InvalidInput(
+            f"'{file}' asks for second {waiting[0]:g} of '{path}', whose last frame is at {final_second:g}. "
+            "Expected times inside of the video."
+        )
+
+
+def _save(picture: "av.VideoFrame", path: Path) -> None:
+    write_bytes(path, pictures.encode(picture.to_image(), "PNG"))
+
+
+def _decoded(path: Path) -> Iterator[tuple[float, "av.VideoFrame"]]:
+    """Second, from the first frame, and picture of each frame. Raises InvalidInput."""
+    try:
+        import av
+        from av.error import FFmpegError
+    except ImportError:
+        raise MissingDependency("Taking frames out of videos", "av", "'vlprobe[data]'") from None
+    try:
+        with (
+            path.open("rb") as content,
+            av.open(
+                content, "r", options={"format_whitelist": FORMATS, "protocol_whitelist": "none"}
+            ) as container,
+        ):
+            if not container.streams.video:
+                raise InvalidInput(f"'{path}' shows no pictures. Expected {EXPECTED_VIDEO}.")
+            stream = container.streams.video[0]
+            if stream.codec_context is None:
+                raise InvalidInput(
+                    f"'{path}' has an unknown codec. Convert it, for instance to H.264."
+                )
+            _refuse_large(path, stream.codec_context.width * stream.codec_context.height)
+            start = None
+            for number, picture in enumerate(container.decode(stream)):
+                _refuse_large(path, picture.width * picture.height)
+                if number >= MOST_DECODED:
+                    raise InvalidInput(
+                        f"'{path}' has more than {MOST_DECODED:,} frames. Cut it into shorter ones."
+                    )
+                if picture.time is None:
+                    raise InvalidInput(
+                        f"Frames of '{path}' have no time. Expected {EXPECTED_VIDEO}."
+                    )
+                start = picture.time if start is None else start
+                yield picture.time - start, picture
+            if start is None:
+                raise InvalidInput(f"'{path}' has no frame. Expected {EXPECTED_VIDEO}.")
+    except (FFmpegError, OSError, ValueError) as error:
+        raise InvalidInput(
+            f"Video '{path}' cannot be read ({type(error).__name__}). Expected {EXPECTED_VIDEO}."
+        ) from None
+
+
+def _refuse_large(path: Path, n_pixels: int) -> None:
+    if n_pixels > MOST_PIXELS:
+        raise InvalidInput(
+            f"Frames of '{path}' have {n_pixels:,} pixels. Expected at most {MOST_PIXELS:,}."
+        )
+
 
 PREFIX = "frames"
 BOUNDARIES, GRAPH, VIDEO = "boundaries", "graph", "video"
@@ -61,7 +515,7 @@ def names() -> list[str]:
 def load(name: str, cache: Path) -> LoadedDataset:
     """Pairs or boundaries in the order of the videos in the table, and of time. Raises InvalidInput."""
     source = _source(name)
-    choices = sorted(source.options & {*pairing.FILTERS, BOUNDARIES})
+    choices = sorted(source.options & {*FILTERS, BOUNDARIES})
     if len(choices) > 1:
         raise InvalidInput(
             f"'{name}' asks for {len(choices)} filters: {', '.join(choices)}. Expected at most one.",
@@ -70,14 +524,14 @@ def load(name: str, cache: Path) -> LoadedDataset:
     item_rows: _Rows = []
     notes: list[str] = []
     for file in source.files:
-        frames, ignored = rows.read(
+        frames, ignored = read(
             file,
             choice,
             writes_captions=GRAPH in source.options,
             is_video=VIDEO in source.options,
         )
         if VIDEO in source.options:
-            frames = clips.extracted(file, frames, source.images or file.parent, cache)
+            frames = extracted(file, frames, source.images or file.parent, cache)
         make = _boundaries if choice == BOUNDARIES else _pairs
         items_of_file, pair_notes = make(file, frames, choice)
         item_rows += items_of_file
@@ -97,7 +551,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _source(name: str) -> sources.Source:
-    options = [sources.AVAILABLE, BOUNDARIES, GRAPH, VIDEO, *filter(None, pairing.FILTERS)]
+    options = [sources.AVAILABLE, BOUNDARIES, GRAPH, VIDEO, *filter(None, FILTERS)]
     source = sources.parse_source(name, options, [".csv", ".tsv", ".jsonl"])
     return source if source.images else replace(source, images=source.files[0].parent)
 
@@ -106,12 +560,8 @@ def _pairs(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, lis
     captioned = [frame for frame in frames if frame.caption]
     without = [frame.key for frame in frames if not frame.caption]
     notes = sources.count_note(without, len(frames), "have no caption and are left out", "frames")
-    pairs = [
-        pair
-        for sequence in rows.sequences(file, captioned)
-        for pair in pairing.FILTERS[choice](sequence)
-    ]
-    for reason in pairing.EXCLUSIONS:
+    pairs = [pair for sequence in sequences(file, captioned) for pair in FILTERS[choice](sequence)]
+    for reason in EXCLUSIONS:
         keys = [
             f"{earlier.key}-{later.key}"
             for earlier, later, exclusion in pairs
@@ -143,9 +593,9 @@ def _boundaries(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows
     """Every boundary of each video, with all its frames, those without a caption too."""
     item_rows: _Rows = []
     early = []
-    for sequence in rows.sequences(file, frames):
+    for sequence in sequences(file, frames):
         times = tuple(frame.time for frame in sequence)
-        for before, after in pairwise(rows.segments(sequence)):
+        for before, after in pairwise(segments(sequence)):
             previous, following = before[-1], after[0]
             if following.boundary <= previous.boundary:
                 continue

@@ -11,9 +11,8 @@ from vlprobe.perturb import language
 from vlprobe.storage import files
 
 VERSION = 1  # of the verdicts: raised whenever one changes
-REMEMBERED = (
-    500  # captions from which on a verdict is kept: fewer are judged anew within half a second
-)
+# Captions from which on a verdict is kept: fewer are judged anew within half a second
+REMEMBERED = 500
 
 
 def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset[str]:

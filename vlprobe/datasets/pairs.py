@@ -22,7 +22,6 @@ as BMP into cache/frames/ (without loss, and with the same bytes under every ver
 other array is refused.
 """
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,9 +58,7 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
-    check_records_head(
-        sources.parse_source(name, OPTIONS, [".json", ".jsonl"]).files[0],
-    )
+    check_records_head(sources.parse_source(name, OPTIONS, [".json", ".jsonl"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
@@ -186,7 +183,7 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
             picture.path
             for item in items
             for picture in (item.image, item.foil_image)
-            if picture and _is_array(picture)
+            if picture and picture.path.suffix == ".npy" and not picture.absent
         )
     )
     frames = {
@@ -201,10 +198,6 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
         )
         for item in items
     ]
-
-
-def _is_array(picture: Picture) -> bool:
-    return picture.path.suffix == ".npy" and not picture.absent
 
 
 def _frame(path: Path, target: Path) -> Path:
@@ -223,7 +216,6 @@ def _frame(path: Path, target: Path) -> Path:
             f"'{path}' holds {array.dtype} numbers of shape {array.shape}. "
             "Expected a frame: 8-bit numbers of shape (height, width, 3), blue first."
         )
-    buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(array[:, :, ::-1])).save(buffer, format="BMP")
-    write_bytes(target, buffer.getvalue(), durable=False)
+    frame = Image.fromarray(np.ascontiguousarray(array[:, :, ::-1]))
+    write_bytes(target, pictures.encode(frame, "BMP"), durable=False)
     return target

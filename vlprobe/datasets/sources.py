@@ -17,11 +17,8 @@ from vlprobe.types import Item, Picture
 
 AVAILABLE = "available"  # the option that leaves out rows whose picture is not there
 UNPICTURED = "unpictured"  # the option that keeps them, for scores that were computed elsewhere
-SUFFIXES = (
-    ".png",
-    ".jpg",
-    ".jpeg",
-)  # of a picture that is named without one, or was saved in another format
+# Of a picture that is named without one, or was saved in another format
+SUFFIXES = (".png", ".jpg", ".jpeg")
 COCO_FILE_NAME = re.compile(r"(?:COCO_(?:train|val|test)\d{4}_)?(\d{12})\.jpg")
 
 

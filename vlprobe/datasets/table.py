@@ -11,20 +11,150 @@
                              only the rows with that value in the column `split` or `label`
 
 Pairs, foils and triplets that share a picture are one cluster: they are resampled together.
+
+Tables whose captions are ids, or are marked as true and false, are refused with a way to read them.
 """
 
-from dataclasses import replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from vlprobe.datasets import audit, sources
 from vlprobe.datasets.file_formats import check_records_head
-from vlprobe.datasets.tables import cases, foil_lint, labels, layouts, reader, remote
+from vlprobe.datasets.labels import LABEL, check_values
+from vlprobe.datasets.sources import AVAILABLE, UNPICTURED, Source
+from vlprobe.datasets.tables import cases, layouts, reader, remote
 from vlprobe.datasets.tables import lint as table_lint
-from vlprobe.datasets.tables import names as table_names
+from vlprobe.datasets.tables.layouts import ROLES, Layout
+from vlprobe.datasets.tables.reader import Table
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
-PREFIX = table_names.PREFIX
+PREFIX = "table"
+CHOOSING = ("split", "label")  # columns whose value chooses rows
+OPTION = re.compile(rf"({AVAILABLE}|{UNPICTURED})|(layout|{'|'.join((*CHOOSING, *ROLES))})=([^+]+)")
+EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, label=VALUE, " + ", ".join(
+    f"{role}=COLUMN" for role in ROLES
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A name, parsed."""
+
+    name: str
+    file: Path  # of a URL its last part
+    url: str  # "" where it is a file here
+    images: Path | None  # the folder of pictures, where the name has one
+    words: frozenset[str]  # options without a value
+    values: Mapping[str, str]  # options with one
+
+    @property
+    def source(self) -> Source:
+        """Return the location of its pictures."""
+        return Source(self.name, (self.file,), self.images or self.file.parent, self.words)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Role to column, as the options name them."""
+        return {role: column for role, column in self.values.items() if role in ROLES}
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Column to value of the rows to use; empty: all."""
+        return {column: value for column, value in self.values.items() if column in CHOOSING}
+
+
+def parse(name: str) -> TableName:
+    """The parts of a name. An existing path may contain @ and +.
+
+    Raises:
+        InvalidInput: no file is named, the text after a plus sign is not an option, or the folder of
+            pictures is not there.
+    """
+    prefix, _, path = name.partition(":")
+    if not path:
+        raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE, a table.")
+    words: set[str] = set()
+    values: dict[str, str] = {}
+    is_url = remote.is_url(path)
+    while (is_url or not files.parse_path(path).exists()) and "+" in path:
+        path, _, option = path.rpartition("+")
+        match = OPTION.fullmatch(option)
+        if not match:
+            raise InvalidInput(
+                f"'{option[:80]}' in '{name}' is no option, or there is no such file. Expected {EXPECTED}."
+            )
+        if match[1]:
+            words.add(match[1])
+        else:
+            values.setdefault(match[2], match[3])
+    images = None
+    if is_url:
+        url, folder = remote.in_name(path)
+        remote.require_url(url)
+        images = _image_folder(name, folder) if folder else None
+        file = Path(remote.file_name(url))
+        return TableName(name, file, url, images, frozenset(words), values)
+    if not files.parse_path(path).exists() and "@" in path:
+        path, _, folder = path.rpartition("@")
+        images = _image_folder(name, folder)
+    return TableName(name, files.parse_path(path), "", images, frozenset(words), values)
+
+
+def _image_folder(name: str, folder: str) -> Path:
+    images = files.parse_path(folder)
+    if not images.is_dir():
+        raise InvalidInput(
+            f"Image folder '{images}' of '{name}' does not exist. Expected {PREFIX}:FILE@IMAGEDIR."
+        )
+    return images
+
+
+# As CxC's "COCO_val2014:sentid:648388": one word with a number in it.
+AN_ID = pc.MatchSubstringOptions(r"^\s*[^\s\d]*\d\S*\s*$")
+
+
+def check_captions(table: Table, layout: Layout, name: str) -> None:
+    """Check that the captions of a table are captions, and true as far as the table says.
+
+    Args:
+        table: As it was read.
+        layout: Which of its columns mean what.
+        name: The name of the dataset, for an error.
+
+    Raises:
+        InvalidInput: a column `label` has two values, one for true and one for false captions, and
+            the layout and the name of the dataset do not say what to do with it; or all captions
+            are ids.
+    """
+    captions = table.columns.get(layout.columns.get("caption", ""))
+    if captions is not None and _are_ids(captions):
+        raise InvalidInput(
+            f"'{table.file}', column '{layout.columns['caption']}': '{captions[0].as_py()}' and all others are "
+            "ids, not captions. Write the captions in their place, or name another column: +caption=COLUMN."
+        )
+    labels = table.columns.get(LABEL)
+    is_used = LABEL in (*layout.needs, *layout.columns.values())
+    if layout.kind not in ("captions", "people") or labels is None or is_used:
+        return
+    if not pa.types.is_string(labels.type):
+        return
+    counts = {pair["values"]: pair["counts"] for pair in labels.value_counts().to_pylist()}
+    check_values(table.file, counts, name)
+
+
+def _are_ids(captions: pa.ChunkedArray) -> bool:
+    if not len(captions) or not pa.types.is_string(captions.type):
+        return False
+    is_id = pc.call_function("match_substring_regex", [captions], AN_ID)
+    return bool(pc.call_function("all", [is_id]).as_py())
 
 
 def names() -> list[str]:
@@ -34,7 +164,7 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
-    parsed = table_names.parse(name)
+    parsed = parse(name)
     file = parsed.file
     reader.require_kind(file)
     if parsed.url:
@@ -57,8 +187,8 @@ def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
     parsed, table, layout = _read(name, cache)
     if not parsed.chosen and table_lint.is_columnar(table, layout):
         return table_lint.check(table, layout)
-    if not parsed.chosen and (texts := foil_lint.texts_of(table, layout)):
-        return foil_lint.check(table, layout, texts)
+    if not parsed.chosen and (texts := table_lint.texts_of(table, layout)):
+        return table_lint.check_foils(table, layout, texts)
     items = [_named(row) for row in cases.rows_of(table, layout, parsed.chosen).rows]
     return audit.check(items, cache, sees_pictures=False)
 
@@ -69,8 +199,8 @@ def _named(row: cases.Unpictured) -> Item:
     return replace(row.item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
 
 
-def _read(name: str, cache: Path) -> tuple[table_names.TableName, reader.Table, layouts.Layout]:
-    parsed = table_names.parse(name)
+def _read(name: str, cache: Path) -> tuple[TableName, Table, Layout]:
+    parsed = parse(name)
     if parsed.url:
         reader.require_kind(parsed.file)
         parsed = replace(parsed, file=remote.local_copy(parsed.url, cache))
@@ -78,8 +208,8 @@ def _read(name: str, cache: Path) -> tuple[table_names.TableName, reader.Table, 
     layout = layouts.recognised(
         str(parsed.file), table.names, parsed.values.get("layout", ""), parsed.columns
     )
-    if labels.LABEL not in parsed.chosen:
-        labels.check(table, layout, name)
+    if LABEL not in parsed.chosen:
+        check_captions(table, layout, name)
     return parsed, table, layout
 
 

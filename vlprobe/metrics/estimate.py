@@ -387,9 +387,8 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     difference.
     """
     n_groups = sums.shape[3]
-    moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(
-        1, 2
-    )  # what a group's exchange adds to the first model's sums
+    # What a group's exchange adds to the first model's sums
+    moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(1, 2)
     weights_move = bool(moved[1].any())  # not where both models answered the same cases
     start, pooled = sums[:, None, :, 0].sum(axis=3), sums[:, None].sum(axis=(3, 4))
     # Sums differ in their last digits by their order: what differs from the observed by these alone

@@ -20,12 +20,10 @@ class Rankings:
     """The same n candidates ranked several times."""
 
     order: np.ndarray  # int64 (n_versions, n): numbers of the candidates, best first, ties in the order of the numbers
-    centred: (
-        np.ndarray
-    )  # float64 of the same shape: average rank of each candidate less the mean rank
-    tied: list[
-        tuple[np.ndarray, np.ndarray]
-    ]  # a version: first and last place (from 0) of every group that ties
+    # Float64 of the same shape: average rank of each candidate less the mean rank
+    centred: np.ndarray
+    # A version: first and last place (from 0) of every group that ties
+    tied: list[tuple[np.ndarray, np.ndarray]]
 
 
 class Ranker:

@@ -13,10 +13,8 @@ class Paraphrase(NamedTuple):
     subtype: str  # simple or advanced
     source: str = ""
     target: str = ""
-    segments: tuple[
-        Segment,
-        ...,
-    ] = ()  # in the order of the text; a kept stretch may differ in the case of its first letter
+    # In the order of the text; a kept stretch may differ in the case of its first letter
+    segments: tuple[Segment, ...] = ()
 
     def where(self, position: int) -> int | None:
         """Index in the text of a character of the stripped caption; None if it was replaced."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from vlprobe.metrics import pairs
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
-from vlprobe.probes import edits_option
+from vlprobe.probes import file_options
 from vlprobe.probes.fit import check_fit, score_type
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
@@ -93,24 +93,26 @@ class EqBen(Probe):
     dataset = "demo-pairs"
     presentation = PRESENTATION
     options = (
-        edits_option.option("Those with a different meaning are foils of the picture's captions."),
+        file_options.edits_option(
+            "Those with a different meaning are foils of the picture's captions."
+        ),
     )
     metrics = pairs.METRICS
     optional_metrics = order_metrics = pairs.ORDER_METRICS
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Add the digest of a file of edits."""
-        return edits_option.pinned(options)
+        return file_options.pin_edits(options)
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput where a file has an edit of a caption that no item has."""
-        edits_option.check_items(items, options)
+        file_options.check_edits(items, options)
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
         """The sample of the item; items without a picture or a foil are counted as such."""
-        edits = edits_option.loaded(options)
+        edits = file_options.load_edits(options)
         if edits and item.image:
             return _foils_of_file(item, item.image, edits)
         if item.image is None or not item.foils:

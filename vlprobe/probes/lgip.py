@@ -23,7 +23,7 @@ from vlprobe.perturb import lgip, lgip_format
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.perturb.templates import has_marker
-from vlprobe.probes import edits_option
+from vlprobe.probes import file_options
 from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
@@ -157,7 +157,7 @@ class Lgip(Probe):
             help="The rule that made them, or the paper's test for marker words.",
             choices=lgip.TAGS,
         ),
-        edits_option.option(
+        file_options.edits_option(
             "They take the place of the rules: same are rewordings, different are lies. LGIP's own form is read too."
         ),
     )
@@ -182,12 +182,12 @@ class Lgip(Probe):
         if options["rules"] not in lgip.RULES:
             rules = registry.load_rules(str(options["rules"]))
             options = {**options, "rules": rules.name, "rules_digest": rules.digest}
-        return edits_option.with_digest(options) if options["edits"] else options
+        return file_options.with_edits_digest(options) if options["edits"] else options
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput where a file has an edit of a caption that no item has."""
-        if options["edits"] and not edits_option.is_lgip_form(options):
-            edits_option.check_items(items, options)
+        if options["edits"] and not file_options.is_lgip_form(options):
+            file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
         """All, unless the edits come from a file or the rules from a plug-in."""
@@ -200,9 +200,9 @@ class Lgip(Probe):
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(LgipOptions, options)
-        if settings["edits"] and edits_option.is_lgip_form(options):
+        if settings["edits"] and file_options.is_lgip_form(options):
             caption_edits = _edits_from_file(item, item.image, settings)
-        elif edits := edits_option.loaded(options):
+        elif edits := file_options.load_edits(options):
             caption_edits = _listed_edits(item, edits, settings["kinds"])
         else:
             caption_edits = lgip.in_english(

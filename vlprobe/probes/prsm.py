@@ -16,13 +16,9 @@ from vlprobe.metrics import ranking, sampled_ranking
 from vlprobe.perturb import lgip
 from vlprobe.perturb.edits_file import NO_EDIT, EditsFile
 from vlprobe.perturb.language import NOT_IN_ENGLISH
-from vlprobe.probes import edits_option, prsm_comparisons
+from vlprobe.probes import file_options, prsm_ranking
 from vlprobe.probes.fit import check_fit
-from vlprobe.probes.prsm_ranking import (
-    GroupGallery,
-    RankingScorer,
-    group_of,
-)
+from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer, group_of
 from vlprobe.types import Case, Edit, Encoder, Item, Metric, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation
@@ -106,7 +102,7 @@ class Prsm(Probe):
             label="Grouped by the tag",
             help="Each query ranks the pictures with its own value of this tag alone; empty: all pictures.",
         ),
-        edits_option.option(
+        file_options.edits_option(
             "Those that mean the same are the versions of a query, in place of rules."
         ),
         Option(
@@ -121,11 +117,11 @@ class Prsm(Probe):
     )
     metrics = ranking.METRICS
     optional_metrics = (sampled_ranking.METRIC,)
-    side_tables = prsm_comparisons.TABLES
+    side_tables = prsm_ranking.TABLES
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Add the digest of the gallery."""
-        options = edits_option.pinned(options)
+        options = file_options.pin_edits(options)
         if not options.get("sampled"):
             options.pop("sampled", None)
         name = str(options["gallery"])
@@ -141,7 +137,7 @@ class Prsm(Probe):
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput where a file has an edit of a caption that no item has."""
-        edits_option.check_items(items, options)
+        file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
         """The query, unless the dataset or a file brings its versions."""
@@ -153,7 +149,7 @@ class Prsm(Probe):
         """The query sets of an item: as its dataset gives them, or made from its captions."""
         cases, dropped = [], {}
         query_sets: Mapping[str, Sequence[str]]
-        if edits := edits_option.loaded(options):
+        if edits := file_options.load_edits(options):
             query_sets = _listed_sets(item, edits)
             dropped = {} if query_sets else {NO_EDIT: 1}
         elif item.setting:

@@ -11,33 +11,35 @@ unknown. A dataset that brings altered captions of its own (released files) is u
 
 import copy
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Literal, NotRequired, TypedDict, cast
 
-from vlprobe.errors import Misfit
+from vlprobe.errors import InvalidInput, Misfit
 from vlprobe.metrics import retrieval
-from vlprobe.perturb import mix
-from vlprobe.probes import edits_option, rococo_fronts, rococo_options
+from vlprobe.perturb import mix, substitution
+from vlprobe.probes import file_options, rococo_galleries
 from vlprobe.probes.caption_foils import (
+    Draws,
     caption_cases,
     file_caption_cases,
     file_foils,
     voter_digest,
 )
-from vlprobe.probes.clean_gallery import KINDS, clean_cases
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.rococo_galleries import (
+    KINDS,
     RELEASED,
     PictureGalleries,
     RetrievalScorer,
     TextGalleries,
     changed_items,
+    clean_cases,
     item_numbers,
     mixed_pictures,
     normalised,
 )
-from vlprobe.probes.rococo_options import RococoOptions
 from vlprobe.scoring import pictures
 from vlprobe.types import (
     Case,
@@ -49,7 +51,153 @@ from vlprobe.types import (
     Reader,
     Run,
 )
+from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
+
+# Policies that make nothing without the encoders' vote
+VOTED_POLICIES = ("delete:low-ei", "delete:high-ei")
+
+
+class RococoOptions(TypedDict):
+    """The options as a run has them."""
+
+    policies: list[str]
+    pictures: list[str]
+    picture_seeds: list[int]
+    influence: list[str]
+    normalise: bool
+    caption_seeds: NotRequired[list[int]]
+    vocabulary: NotRequired[str]
+    edits: NotRequired[str]
+
+
+OPTIONS = (
+    Option(
+        name="policies",
+        default=("rand-voca", "same-concept", "diff-concept", "danger"),
+        label="Altered captions",
+        help="Which words are put in. NAME exchanges one noun of a caption, NAME:K as many as K, delete:WHICH "
+        "leaves one out. None: no query for captions; with no altered pictures either: the clean gallery alone.",
+        choices=(
+            *substitution.POLICIES,
+            *(f"delete:{which}" for which in substitution.DELETIONS),
+        ),
+        pattern=f"({'|'.join(substitution.POLICIES)}):0*[1-5]",
+        expected=f"NAME, NAME:K (2 to 5 words) or delete:WHICH with a NAME of {', '.join(substitution.POLICIES)} "
+        f"and a WHICH of {', '.join(substitution.DELETIONS)}",
+    ),
+    Option(
+        name="pictures",
+        default=("mix:0.9", "patch:0.9"),
+        label="Altered pictures",
+        help="mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the share that stays. "
+        "None: no query for pictures.",
+        choices=tuple(f"{kind}:{lam}" for lam in mix.LAMBDAS for kind in ("mix", "patch")),
+        pattern=r"(mix|patch):0?\.[0-9]*[1-9][0-9]*",
+        expected="mix:LAM or patch:LAM, 0 < LAM < 1",
+    ),
+    Option(
+        name="picture_seeds",
+        default=mix.SEEDS,
+        label="Seeds of altered pictures",
+        help="Partners and patches are drawn anew for each.",
+        choices=mix.SEEDS,
+        pattern="[0-9]+",
+        expected="whole numbers, 0 or more",
+        minimum=0,
+    ),
+    Option(
+        name="caption_seeds",
+        default=(),
+        label="Seeds of altered captions",
+        help="Words are drawn anew for each, and the numbers are means over them. None: one draw, by the run's seed.",
+        choices=mix.SEEDS,
+        pattern="[0-9]+",
+        expected="whole numbers, 0 or more",
+        minimum=0,
+    ),
+    file_options.VOCABULARY,
+    Option(
+        name="influence",
+        default=(),
+        label="Encoders that vote on the word",
+        help="Models that embed texts: the noun that most of them find least influential is exchanged. None: a "
+        "noun at random.",
+        pattern=".+",
+        refers_to="model",
+    ),
+    Option(
+        name="normalise",
+        default=True,
+        label="Even out released captions",
+        help="Released files spell altered captions differently from originals: both are compared without case "
+        "and marks.",
+    ),
+    file_options.edits_option("Those with a different meaning take the place of altered captions."),
+)
+
+
+def check_settings(settings: RococoOptions) -> None:
+    """A vote takes voters, an altered picture a seed, a vocabulary its policy; no edit has two names.
+    Raises InvalidInput.
+    """
+    needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
+    if needing_votes and not settings["influence"]:
+        raise InvalidInput(
+            f"Policy '{needing_votes[0]}' needs EI scores: name encoders that vote on the word as the option "
+            "'influence'."
+        )
+    if settings["pictures"] and not settings["picture_seeds"]:
+        raise InvalidInput(
+            "Altered pictures take a seed. Name one or more as the option 'picture_seeds'."
+        )
+    _refuse_synonyms("pictures", {name: parse_strength(name) for name in settings["pictures"]})
+    # Where policies name the number of words, 1 is what a policy without a number means.
+    _refuse_synonyms(
+        "policies",
+        {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]},
+    )
+    file_options.check_vocabulary(settings.get("vocabulary", ""), settings["policies"])
+
+
+def pinned_options(options: Mapping[str, object]) -> dict[str, object]:
+    """The options with the vocabulary's digest, without unused ones: a run without it keeps its key. Raises
+    InvalidInput where the vocabulary cannot be read.
+    """
+    left_out = [name for name in ("caption_seeds", "vocabulary") if not options.get(name)]
+    asked_for = {name: value for name, value in options.items() if name not in left_out}
+    return (
+        file_options.with_vocabulary_digest(asked_for) if "vocabulary" in asked_for else asked_for
+    )
+
+
+def make_draws(settings: RococoOptions, seed: int) -> Draws:
+    """Return the rules that decide on the words, from pinned options and the seed of a run."""
+    return Draws(
+        voters=tuple(settings["influence"]),
+        seed=seed,
+        caption_seeds=tuple(settings.get("caption_seeds", ())),
+        words=file_options.load_vocabulary(settings),
+    )
+
+
+def parse_strength(name: str) -> tuple[Literal["mix", "patch"], float]:
+    """Kind and share that stays, of a strength as KIND:LAM; the option's pattern allows no other."""
+    kind, lam = name.split(":")
+    return cast(Literal["mix", "patch"], kind), float(lam)
+
+
+def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
+    """Raise InvalidInput where two values of an option mean the same, so that it would be in
+    the gallery twice.
+    """
+    for value, meaning in meanings.items():
+        synonym = next(name for name, same in meanings.items() if same == meaning)
+        if synonym != value:
+            raise InvalidInput(
+                f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once."
+            )
+
 
 PRESENTATION = Presentation(
     title="Retrieval (RoCOCO)",
@@ -101,16 +249,15 @@ class Rococo(Probe):
     needs = "gallery"
     dataset = "demo"
     presentation = PRESENTATION
-    options = rococo_options.OPTIONS
+    options = OPTIONS
     metrics = retrieval.METRICS
-    side_tables = rococo_fronts.TABLES
-    partners: Mapping[
-        int, Mapping[str, Path]
-    ] = {}  # by seed and item id: the picture that one is mixed with
+    side_tables = rococo_galleries.TABLES
+    # By seed and item id: the picture that one is mixed with
+    partners: Mapping[int, Mapping[str, Path]] = {}
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """A vote takes voters, an altered picture a seed; no edit has two names."""
-        rococo_options.check(cast(RococoOptions, options))
+        check_settings(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Add the digests of the encoders that vote and of the vocabulary; leave out what is not
@@ -119,7 +266,7 @@ class Rococo(Probe):
         Raises:
             InvalidInput: A file cannot be read.
         """
-        pinned = rococo_options.pinned(edits_option.pinned(options))
+        pinned = pinned_options(file_options.pin_edits(options))
         names = cast(RococoOptions, options)["influence"]
         return (
             {**pinned, "influence_digest": [voter_digest(name, cache) for name in names]}
@@ -129,7 +276,7 @@ class Rococo(Probe):
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput where a file has an edit of a caption that no item has."""
-        edits_option.check_items(items, options)
+        file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
         """All of a picture, unless its dataset or a file brings altered ones."""
@@ -172,8 +319,8 @@ class Rococo(Probe):
         has_edits = settings.get("edits") or item.foils
         if not (settings["policies"] or settings["pictures"] or has_edits):
             return clean_cases(item, item.image), {}
-        edits = edits_option.loaded(options)
-        draws = rococo_options.draws(settings, seed)
+        edits = file_options.load_edits(options)
+        draws = make_draws(settings, seed)
         policies = [RELEASED] if item.foils else settings["policies"]
         cases, dropped = (
             file_caption_cases(item, item.image, edits)
@@ -216,7 +363,7 @@ class Rococo(Probe):
             partner = partner_of[item.id]
             partner_image = mix.fitted(pictures.open_picture(Picture(partner)), image.size)
             for strength in strengths:
-                kind, lam = rococo_options.strength(strength)
+                kind, lam = parse_strength(strength)
                 if not mix.changes(
                     image, partner_image, mix.picture_edit(item.id, partner, kind, lam, seed)
                 ):
@@ -249,7 +396,7 @@ class Rococo(Probe):
             for rule, numbers in changed.items()
             for picture in mixed_pictures(pictures_by_id, rule, numbers)
         ]
-        edits = edits_option.loaded(run.options)
+        edits = file_options.load_edits(run.options)
         spelled = [item for item in items if item.image and run.options["normalise"]]
         released = [(*item.captions, *item.foils) for item in spelled if item.foils]
         if edits:

@@ -1,10 +1,19 @@
 """RoCOCO's search: galleries of captions with altered ones and of pictures with mixed ones, and the
 scores of its cases.
+
+In the clean gallery nothing is altered, and the rival of the right candidate is the best of all others. The first
+candidates of a query in both galleries are stored next to the scores:
+
+    fronts.parquet has one row per case: the first candidates of the clean gallery and of the whole one
+
+A candidate is named by its item; a caption also by its text, a mixed picture also by the item whose
+picture was mixed in. Lists are best first and have up to `retrieval.FIRST` candidates.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
@@ -12,14 +21,123 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vlprobe.perturb import mix
-from vlprobe.probes import rococo_fronts
-from vlprobe.probes.clean_gallery import CAPTIONS, CLEAN
-from vlprobe.probes.rococo_fronts import CandidateNames
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.gallery import Gallery, Match
 from vlprobe.scoring.retrieval import RetrievalRanks, retrieve, retrieve_clean
-from vlprobe.scoring.short_list import Match
-from vlprobe.types import Encoder, Picture, Reader
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role
+from vlprobe.types.presentation import KindPresentation
+
+CLEAN = "clean"  # the policy and the rule of a gallery in which nothing is altered
+CAPTIONS, PICTURES = "clean_i2t", "clean_t2i"  # kinds of its cases, by what is searched
+KINDS = {
+    CAPTIONS: KindPresentation(
+        label="Find the caption: nothing is altered",
+        lie="another picture's caption",
+        winner="the other caption",
+        lies="captions of other pictures",
+        question="A picture looks for its captions among those of all pictures: one of its own should score higher "
+        "than all others.",
+        body="caption_search",
+    ),
+    PICTURES: KindPresentation(
+        label="Find the picture: nothing is altered",
+        lie="another picture",
+        winner="the other picture",
+        lies="other pictures",
+        question="A caption looks for its picture among all pictures: the right one should score higher than all "
+        "others.",
+        body="picture_search",
+    ),
+}
+
+
+def clean_cases(item: Item, picture: Picture) -> list[Case]:
+    """The queries of an item in a gallery in which nothing is altered."""
+    same: list[Role] = ["same"] * (len(item.captions) - 1)
+    cases = [
+        Case(
+            f"{item.id}/{CAPTIONS}",
+            item.id,
+            item.id,
+            (picture,),
+            item.captions,
+            ("original", *same),
+            Edit(CAPTIONS, CLEAN, CLEAN),
+        )
+    ]
+    for index, caption in enumerate(item.captions):
+        group = f"{item.id}/{index}"
+        case_id, edit = f"{group}/{PICTURES}", Edit(PICTURES, CLEAN, CLEAN)
+        cases.append(Case(case_id, item.id, group, (picture,), (caption,), ("original",), edit))
+    return cases
+
+
+TABLE = "fronts"
+_WORDS, _NUMBERS = pa.list_(pa.string()), pa.list_(pa.float32())
+SCHEMA = pa.schema(
+    [
+        ("clean_items", _WORDS),
+        ("clean_texts", _WORDS),  # of captions; of pictures the list is empty
+        ("clean_scores", _NUMBERS),
+        ("whole_items", _WORDS),
+        ("whole_texts", _WORDS),
+        ("whole_partners", _WORDS),  # of mixed pictures; "" for an unmixed picture
+        ("whole_altered", pa.list_(pa.bool_())),
+        ("whole_scores", _NUMBERS),
+        ("partner", pa.string()),  # whose picture is mixed into the query's own; "" of a caption
+        ("own_altered", pa.float32()),  # similarity of the best altered candidate of the own item
+        ("own_altered_rank", pa.int32()),  # its rank, if no tie counted against it
+    ]
+)
+TABLES = MappingProxyType({TABLE: SCHEMA})
+
+
+class CandidateNames(NamedTuple):
+    """Names of a gallery's candidates; sequences of one length, by the candidate's number."""
+
+    items: pa.Array
+    texts: pa.Array | None  # of captions
+    partners: pa.Array | None  # of pictures: the item that each is mixed with, or ""
+    altered: pa.Array
+
+
+def table(ranks: RetrievalRanks, names: CandidateNames, partners: Sequence[str]) -> pa.Table:
+    """The rows of `SCHEMA` for some queries of one gallery.
+
+    Args:
+        ranks: The ranks of the candidates.
+        names: Names of the gallery's candidates.
+        partners: The item that each query's own picture is mixed with; "" of a caption's query.
+    """
+    clean, whole = ranks.first_clean, ranks.first
+    columns = {
+        "clean_items": _named(names.items, clean),
+        "clean_texts": _named(names.texts, clean),
+        "clean_scores": _listed(pa.array(ranks.first_clean_scores[clean >= 0]), clean),
+        "whole_items": _named(names.items, whole),
+        "whole_texts": _named(names.texts, whole),
+        "whole_partners": _named(names.partners, whole),
+        "whole_altered": _named(names.altered, whole),
+        "whole_scores": _listed(pa.array(ranks.first_scores[whole >= 0]), whole),
+        "partner": pa.array(partners, pa.string()),
+        "own_altered": pa.array(ranks.own_altered, pa.float32(), from_pandas=True),
+        "own_altered_rank": pa.array(ranks.own_altered_rank, pa.int32(), from_pandas=True),
+    }
+    return pa.table(columns, schema=SCHEMA)
+
+
+def _named(names: pa.Array | None, numbers: np.ndarray) -> pa.ListArray:
+    """The names of each query's candidates, as lists; empty ones where these have no such name."""
+    if names is None:
+        return pa.array([[]] * len(numbers), _WORDS)
+    return _listed(names.take(pa.array(numbers[numbers >= 0])), numbers)
+
+
+def _listed(values: pa.Array, numbers: np.ndarray) -> pa.ListArray:
+    """Values of all queries' candidates, query by query, as a list a query."""
+    lengths = (numbers >= 0).sum(axis=1)
+    return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(lengths)), pa.int32()), values)
+
 
 TEXT_KINDS = ("i2t", CAPTIONS)  # kinds of searches for a caption
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
@@ -69,7 +187,7 @@ class RuleGallery(NamedTuple):
             ranks = retrieve(
                 queries, query_items, self.gallery, self.owners, self.is_altered, match
             )
-        fronts = rococo_fronts.table(ranks, self.names, partners)
+        fronts = table(ranks, self.names, partners)
         return GallerySearch(ranks, fronts, list(map(self.candidate_name, ranks.which_altered)))
 
 

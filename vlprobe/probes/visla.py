@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from vlprobe.metrics import triplets
 from vlprobe.perturb.edits_file import MEANINGS, NO_EDIT, EditsFile
-from vlprobe.probes import edits_option
+from vlprobe.probes import file_options
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -85,7 +85,7 @@ class Visla(Probe):
     dataset = "demo-triplets"
     presentation = PRESENTATION
     options = (
-        edits_option.option(
+        file_options.edits_option(
             "Each caption, one that means the same and one that does not make a triplet."
         ),
     )
@@ -93,17 +93,17 @@ class Visla(Probe):
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Add the digest of a file of edits."""
-        return edits_option.pinned(options)
+        return file_options.pin_edits(options)
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
         """Raise InvalidInput where a file has an edit of a caption that no item has."""
-        edits_option.check_items(items, options)
+        file_options.check_edits(items, options)
 
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
         """The cases of a triplet; items without a foil are counted as such."""
-        if edits := edits_option.loaded(options):
+        if edits := file_options.load_edits(options):
             return _triplets_of_file(item, edits)
         if not item.foils:
             return [], {"no negative": 1}

@@ -11,7 +11,6 @@ from the same cases.
 """
 
 import datetime
-import io
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +23,10 @@ from vlprobe import __version__
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
 from vlprobe.perturb.edits_file import line
-from vlprobe.probes import rococo_options
+from vlprobe.probes import rococo
 from vlprobe.probes.caption_foils import altered_in_order
 from vlprobe.probes.released_layout import file_names, image_names, layouts
+from vlprobe.probes.rococo import RococoOptions
 from vlprobe.probes.rococo_galleries import (
     FROM_FILE,
     RELEASED,
@@ -34,7 +34,6 @@ from vlprobe.probes.rococo_galleries import (
     item_numbers,
     mixed_pictures,
 )
-from vlprobe.probes.rococo_options import RococoOptions
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import prepare, write_questions
@@ -145,7 +144,7 @@ def _altered(context: RunContext) -> Iterator[tuple[str, str, str, str]]:
     that came out of a file of edits are not repeated.
     """
     items = {item.id: item for item in context.items}
-    draws = rococo_options.draws(cast(RococoOptions, context.run.options), context.run.seed)
+    draws = rococo.make_draws(cast(RococoOptions, context.run.options), context.run.seed)
     for block in context.read_cases(["kind", "subtype", "rule", "item", "texts", "roles"]):
         for case in block.filter(pc.field("kind") == "i2t").to_pylist():
             policy, rule, item = case["subtype"], case["rule"], items[case["item"]]
@@ -232,9 +231,7 @@ def _write_picture(
 
 
 def _png(picture: Picture) -> bytes:
-    buffer = io.BytesIO()
-    pictures.open_picture(picture).save(buffer, format="PNG")
-    return buffer.getvalue()
+    return pictures.encode(pictures.open_picture(picture), "PNG")
 
 
 def _refuse_without_space(folder: Path, mixed: Sequence[Picture]) -> None:

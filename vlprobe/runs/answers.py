@@ -16,9 +16,9 @@ from vlprobe import __version__
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics.judge import Judge, metrics_on
 from vlprobe.probes.fit import score_type
-from vlprobe.runs import lookups, questions
+from vlprobe.runs import questions
 from vlprobe.runs.context import RunContext
-from vlprobe.runs.executor import CaseRange, Executor, part_name
+from vlprobe.runs.executor import CaseRange, Executor, bind, part_name
 from vlprobe.runs.request import RunKeys
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Item, Metric, Model, answers_cases
@@ -59,9 +59,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     started = time.monotonic()
     executor.progress.begin_run(RunKeys(context.run.key, context.run.case_key, context.run.probe))
     coverage = (
-        model.check_cases(context.read_cases)
-        if answers_cases(model)
-        else lookups.bind(context, model)
+        model.check_cases(context.read_cases) if answers_cases(model) else bind(context, model)
     )
     case_manifest, run_entry = context.case_entry.manifest(), context.run_entry
     case_ranges = questions.part_ranges(

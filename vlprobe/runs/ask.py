@@ -10,7 +10,6 @@ The order of pictures and texts is that of the rows of an array without ids.
 """
 
 import contextlib
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -125,9 +124,8 @@ def _file(picture: Picture, key: str, folder: Path, copies: bool) -> str:
         return ""
     if picture.edit:
         name = f"pictures/{key}.png"
-        buffer = io.BytesIO()
-        pictures.open_picture(picture).save(buffer, format="PNG")
-        files.write_bytes(folder / name, buffer.getvalue(), durable=False)
+        content = pictures.encode(pictures.open_picture(picture), "PNG")
+        files.write_bytes(folder / name, content, durable=False)
         return name
     if copies:
         name = f"pictures/{key}{picture.path.suffix.lower()}"

@@ -32,10 +32,8 @@ COLUMNS = pa.schema(
         ("id", pa.string()),
         ("item", pa.string()),
         ("item_code", pa.int32()),
-        (
-            "cluster",
-            pa.string(),
-        ),  # the unit of resampling; sets written before there were clusters lack it
+        # The unit of resampling; sets written before there were clusters lack it
+        ("cluster", pa.string()),
         ("group", pa.string()),
         ("kind", pa.string()),
         ("subtype", pa.string()),
@@ -48,9 +46,8 @@ COLUMNS = pa.schema(
         ("tags", pa.map_(pa.string(), pa.string())),
     ]
 )
-Chunk = tuple[
-    pa.RecordBatch, Mapping[str, int]
-]  # the questions, and how many were dropped for each reason
+# The questions, and how many were dropped for each reason
+Chunk = tuple[pa.RecordBatch, Mapping[str, int]]
 
 
 def chunks(
@@ -111,9 +108,8 @@ def _batch(
     items: Sequence[Item], item_rows: Sequence[int], cases: Sequence[Case], first_code: int
 ) -> pa.RecordBatch:
     names = {picture: picture.name for case in cases for picture in case.images}
-    item_row = pa.array(
-        item_rows, pa.int32()
-    )  # a name and a tag are made once an item, and not once a case
+    # A name and a tag are made once an item, and not once a case
+    item_row = pa.array(item_rows, pa.int32())
     columns = {
         "id": [case.id for case in cases],
         "item": pa.array([item.id for item in items], pa.string()).take(item_row),
@@ -146,9 +142,8 @@ def _shared(
                 (items[start : start + CHUNK_ITEMS], start) for start in starts[number::workers]
             ]
             stdin, _ = _pipes(process)
-            with contextlib.suppress(
-                BrokenPipeError
-            ):  # the process ended, which is noticed when its first chunk is read
+            # The process ended, which is noticed when its first chunk is read
+            with contextlib.suppress(BrokenPipeError):
                 pickle.dump((make, share), stdin)
                 stdin.close()
         sources = [_received(process) for process in processes_started]
@@ -211,11 +206,8 @@ def work() -> None:
     os.dup2(2, 1)  # whatever prints must not disturb the tables
     try:
         _send_chunks(sys.stdin.buffer, out)
-    except (
-        VlprobeError,
-        EOFError,
-        BrokenPipeError,
-    ):  # the parent repeats the failure itself, or has ended
+    except (VlprobeError, EOFError, BrokenPipeError):
+        # The parent repeats the failure itself, or has ended
         os._exit(1)
 
 

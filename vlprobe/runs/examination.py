@@ -25,17 +25,25 @@ def examine(
     if is_stored(context, dataset):
         return
     if looks_up(model):
-        is_judged = (
-            model.is_bound
-        )  # else nothing was scored now, and the model was not bound to its inputs
+        # Else nothing was scored now, and the model was not bound to its inputs
+        is_judged = model.is_bound
     else:
         is_judged = answers_cases(model) or bool(doctor_examine.sample(dataset.items, model))
     if not is_judged:
         return
     with contextlib.ExitStack() as stack:
         encoder = shared.encoder if shared else None
-        if encoder is None and _keeps_pictures(context, model):
-            encoder = stack.enter_context(contextlib.closing(_encoder(context, model)))
+        request = context.request
+        embeds = embeds_images(model) and not (looks_up(model) or answers_cases(model))
+        if encoder is None and embeds and request.keep_embeddings:
+            # It reads the embeddings that the store has now
+            encoder = Encoder(
+                model,
+                context.store.root / "embeddings",
+                workers=request.workers,
+                memory=request.memory << 20,
+            )
+            stack.enter_context(contextlib.closing(encoder))
         doctor_examine.examine(
             model,
             dataset,
@@ -49,22 +57,3 @@ def is_stored(context: RunContext, dataset: Dataset) -> bool:
     """Return whether the model was put to the doctor's checks on this dataset."""
     examinations = doctor_examine.load(context.store, context.run.model_digest)
     return any(examination.dataset_digest == dataset.digest for examination in examinations)
-
-
-def _keeps_pictures(context: RunContext, model: Model) -> bool:
-    return (
-        context.request.keep_embeddings
-        and embeds_images(model)
-        and not (looks_up(model) or answers_cases(model))
-    )
-
-
-def _encoder(context: RunContext, model: Model) -> CachedEncoder:
-    """One that knows the embeddings which the store has now."""
-    request = context.request
-    return CachedEncoder(
-        model,
-        context.store.root / "embeddings",
-        workers=request.workers,
-        memory=request.memory << 20,
-    )

@@ -1,23 +1,129 @@
-"""Scores the cases of a run: a part of them at a time to a table of scores in the store, in this
-process.
+"""Score the cases of a run in this process, one part at a time, to a table of scores in the store.
+
+A model that looks answers up is first told which pictures and texts the run shows to it. Several runs of one model
+share the embeddings of texts that recur.
 """
 
 import functools
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import numpy as np
+import pyarrow as pa
+from pandas.core.util.hashing import hash_array
 
-from vlprobe.runs import lookups
+from vlprobe.errors import InvalidInput
+from vlprobe.models.from_files.lookup import BoundLookup
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
 from vlprobe.scoring import thumbnails
 from vlprobe.scoring.cases import Scorer
-from vlprobe.scoring.encoder import CachedEncoder
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.inputs import RunInputs
 from vlprobe.scoring.spread import similarity_spread
-from vlprobe.types import Item, Model
+from vlprobe.storage import files
+from vlprobe.types import Item, Model, Run, looks_up
+
+QUESTIONS = "questions.json"  # that `vlprobe ask` wrote, next to the answers
+MOST_BYTES = 1 << 20
+
+
+def bind(context: RunContext, model: Model) -> str:
+    """Bind a lookup model to all inputs of the run; do nothing for any other model.
+
+    Returns:
+        A note for readers about missing rows, "" if there are none.
+
+    Raises:
+        InvalidInput: rows are missing, and missing rows are not allowed.
+    """
+    if not looks_up(model):
+        return ""
+    probe, root = context.probe, context.store.root
+    candidates = probe.candidates(context.run, context.items, context.read_cases, root)
+    inputs = RunInputs(context.items, context.read_cases, candidates, root)
+    try:
+        return model.bind(inputs, context.run.key, is_gallery=probe.needs == "gallery")
+    except InvalidInput as error:
+        if isinstance(model, BoundLookup) and (words := _asked_otherwise(model.file, context.run)):
+            raise InvalidInput(f"{error} {words}") from None
+        raise
+
+
+def _asked_otherwise(file: Path, run: Run) -> str:
+    """Return in a sentence how the questions next to a file of answers differ from a run's; "" if
+    there are none, or they do not differ.
+    """
+    path = (file if file.is_dir() else file.parent) / QUESTIONS
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            return ""
+        facts = files.parse_json_object(files.read(path).decode())
+    except (OSError, ValueError):  # there is none, or it is not what `ask` writes
+        return ""
+    words = " ".join(_differences(facts, run))
+    return f"'{path}' was written with {words}: run it with the same." if words else ""
+
+
+def _differences(facts: Mapping[str, object], run: Run) -> Iterator[str]:
+    """Yield the settings of `vlprobe ask` that differ from a run's, as typed."""
+    if facts.get("dataset_digest") != run.dataset_digest:
+        yield f"--dataset {facts.get('dataset')}"
+    for name in ("probe", "seed", "limit"):
+        if name in facts and facts[name] != getattr(run, name):
+            yield f"--{name} {facts[name]}"
+    asked, options = _mapping(facts.get("options")), _mapping(json.loads(json.dumps(run.options)))
+    for name in sorted(asked.keys() | options.keys()):
+        if asked.get(name) != options.get(name):
+            yield f"--option {name}={','.join(_texts(asked.get(name)))}"
+    chosen = _mapping(facts.get("selection"))
+    if chosen != run.selection:
+        for name, value in chosen.items():
+            yield from (f"--{name} {text}" for text in _texts(value))
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> list[str]:
+    """Return the entries of a list, or one value, as texts."""
+    return [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])]
+
+
+def recurring_texts(contexts: Sequence[RunContext]) -> Callable[[Sequence[str]], np.ndarray]:
+    """Build a test for texts that are in the stored cases of at least two of these runs.
+
+    In memory are 8 bytes for each distinct text of a run; two texts of one hash, one in 2^64, would
+    only be kept for nothing.
+
+    Returns:
+        A function of texts, bool of shape (n,).
+    """
+    hashes, counts = np.unique(
+        np.concatenate([_hashes(context.read_cases(["texts"])) for context in contexts]),
+        return_counts=True,
+    )
+    recurring = hashes[counts > 1]
+    return lambda texts: np.isin(_hash(texts), recurring)
+
+
+def _hashes(blocks: Iterable[pa.Table]) -> np.ndarray:
+    """Hash the distinct texts of one run's cases, uint64."""
+    hashes = [np.empty(0, dtype=np.uint64)]
+    for block in blocks:
+        texts = block["texts"].combine_chunks().flatten().unique().to_pylist()
+        hashes.append(np.unique(_hash(texts)))
+    return np.unique(np.concatenate(hashes))
+
+
+def _hash(texts: Sequence[str]) -> np.ndarray:
+    return hash_array(np.array(texts, dtype=object), categorize=False)
+
 
 CaseRange = tuple[int, int]  # a range of cases: the number of its first, and its end
 
@@ -114,7 +220,7 @@ class LocalExecutor(Executor):
     def encoder(self) -> CachedEncoder:
         """The model with its batches and the stored embeddings."""
         if self._encoder is None:
-            lookups.bind(self.context, self.model)
+            bind(self.context, self.model)
             request, root = self.context.request, self.context.store.root
             self._encoder = CachedEncoder(
                 self.model,

@@ -11,7 +11,6 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
@@ -180,13 +179,11 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
         folder = cache / mine.FOLDER / "kept" / safe
     file = folder / f"{picture.key.hex()}.png"
     text = file.with_suffix(".txt")
-    buffer = BytesIO()
-    picture.draw().save(buffer, "PNG")
-    with lock(
-        folder.parent / f".{safe}.lock", lambda: None
-    ):  # two people may keep one picture at once
+    content = pictures.encode(picture.draw(), "PNG")
+    # Two people may keep one picture at once
+    with lock(folder.parent / f".{safe}.lock", lambda: None):
         captions_before = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
-        write_bytes(file, buffer.getvalue())
+        write_bytes(file, content)
         write_bytes(
             text,
             "".join(

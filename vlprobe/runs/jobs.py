@@ -28,8 +28,7 @@ import psutil
 from vlprobe.errors import InvalidInput, JobFailed, Misfit, NotFound, StoredDamage, VlprobeError
 from vlprobe.models.frozen import pick_device
 from vlprobe.runs import processes
-from vlprobe.runs.job import Job, JobRequest, run_requests
-from vlprobe.runs.job_report import Cancelled, JobReport
+from vlprobe.runs.job import Cancelled, Job, JobReport, JobRequest, run_requests
 from vlprobe.runs.request import PlanRequest, Request
 from vlprobe.runs.run import execute_plan
 from vlprobe.storage import job_files
@@ -76,9 +75,8 @@ def resume(store: Store, job_id: str) -> None:
     """Start a stopped job again; finished work is not repeated. Raises InvalidInput while it runs."""
     store.require_writable()
     folder = _folder(store, job_id)
-    with lock(
-        folder / ".lock", lambda: None
-    ):  # if two people click at the same time, one gets an error
+    # If two people click at the same time, one gets an error
+    with lock(folder / ".lock", lambda: None):
         if not read(store, job_id).ended:
             raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
         (folder / "cancel").unlink(missing_ok=True)
@@ -191,9 +189,8 @@ def jobs(store: Store) -> list[Job]:
     """Return all jobs whose request can be read, newest first."""
     readable = []
     for folder in job_files.folders(store.root):
-        with contextlib.suppress(
-            InvalidInput, NotFound
-        ):  # see `damaged`; or deleted in the meantime
+        # See `damaged`; or deleted in the meantime
+        with contextlib.suppress(InvalidInput, NotFound):
             readable.append(read(store, folder.name))
     return sorted(readable, key=lambda job: (job.created, job.id), reverse=True)
 

@@ -277,9 +277,8 @@ def edits(
             Edited("substitution", altered.text, altered.edit) for altered in alterations if altered
         ]
         dropped |= {f"{policy}: {reason}": count for reason, count in lost.items()}
-    for which in reversed(
-        substitution.DELETIONS
-    ):  # of two that delete the same word, the informed one is reported
+    # Of two that delete the same word, the informed one is reported
+    for which in reversed(substitution.DELETIONS):
         if which == "random" or votes:
             deletions, lost = substitution.delete(
                 [caption], _ITEM, which, seed=seed, influence=votes
@@ -327,9 +326,8 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
     scores = player.scores([picture], texts)[0]
     same, cosines = _compared(player, texts)
     if not player.scores_pairs:
-        scores[same[0]] = scores[
-            0
-        ]  # encoded in different batches, equal texts may differ in the last bit
+        # Encoded in different batches, equal texts may differ in the last bit
+        scores[same[0]] = scores[0]
     differs = np.array(texts)[:, None] != np.array(texts)
     alike = (same & differs)[1:, 1:].any(axis=1)
     return Answer(

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import IO
 
-Stream = (
-    int | IO[bytes] | None
-)  # as of Popen: subprocess.PIPE, an open file, or None for that of this process
+# As of Popen: subprocess.PIPE, an open file, or None for that of this process
+Stream = int | IO[bytes] | None
 
 
 def start(
@@ -29,10 +28,8 @@ def environment() -> dict[str, str]:
     """This process's, in which `python -m` finds this copy of vlprobe from any folder."""
     variables = dict(os.environ)
     root = Path(__file__).resolve().parents[2]
-    if root.name not in (
-        "site-packages",
-        "dist-packages",
-    ):  # a checkout: found though another one is installed
+    # A checkout: found though another one is installed
+    if root.name not in ("site-packages", "dist-packages"):
         search_path = variables.get("PYTHONPATH")
         variables["PYTHONPATH"] = f"{root}{os.pathsep}{search_path}" if search_path else str(root)
     return variables

@@ -76,7 +76,11 @@ class Profile(Progress):
         """Return a table of the stages until now, with their sum."""
         self._end_stage("start")
         wall = sum(stage.wall for stage in self.stages.values())
-        rows = [*self.stages.items(), ("all", _sum(list(self.stages.values())))]
+        stages = self.stages.values()
+        every = _Stage(
+            wall, sum(stage.cpu for stage in stages), sum(stage.model for stage in stages)
+        )
+        rows = [*self.stages.items(), ("all", every)]
         lines = [f"{'stage':26}{'wall s':>9}{'share':>8}{'CPU s':>9}{'model s':>9}{'at work':>9}"]
         for name, stage in rows:
             share, busy = stage.wall / max(wall, 1e-9), stage.model / max(stage.wall, 1e-9)
@@ -102,11 +106,3 @@ def _clocks() -> tuple[float, float, float]:
     """Wall seconds, those of the processors, and those that models were at work."""
     times = os.times()
     return time.perf_counter(), sum(times[:4]), device.model_seconds()
-
-
-def _sum(stages: list[_ProfileStage]) -> _ProfileStage:
-    return _ProfileStage(
-        sum(stage.wall for stage in stages),
-        sum(stage.cpu for stage in stages),
-        sum(stage.model for stage in stages),
-    )

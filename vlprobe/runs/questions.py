@@ -25,9 +25,8 @@ _BRING_EDITS = (
     "Edits from a file are asked about in any language: --option edits=FILE (docs/edits.md)."
 )
 FIRST_PART_CASES = 64
-NO_CASES = (
-    "no-cases.json"  # by the key of a question set without a case: dropped items, with the reason
-)
+# By the key of a question set without a case: dropped items, with the reason
+NO_CASES = "no-cases.json"
 MOST_NO_CASES = 1000  # question sets that are remembered, the newest
 SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 

@@ -21,9 +21,8 @@ class Request:
     device: str = "auto"
     precision: str = "fp32"
     batch_size: int = 64
-    workers: int = min(
-        16, os.cpu_count() or 1
-    )  # threads that read pictures, processes that make edits
+    # Threads that read pictures, processes that make edits
+    workers: int = min(16, os.cpu_count() or 1)
     memory: int = 2048  # MiB that a run may use in addition to the model's weights
     keep_embeddings: bool = True
     examine: bool = True  # put the model to the doctor's checks too, once for each dataset

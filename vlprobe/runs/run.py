@@ -26,9 +26,8 @@ from vlprobe.registry import ModelName, model_memo
 from vlprobe.runs import examination, questions, ray_cluster, selection
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
-from vlprobe.runs.executor import Executor, LocalExecutor, SharedEncoder
+from vlprobe.runs.executor import Executor, LocalExecutor, SharedEncoder, recurring_texts
 from vlprobe.runs.ray_executor import RayExecutor
-from vlprobe.runs.recurring import recurring_texts
 from vlprobe.runs.request import Progress, Request, RunKeys
 from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files, memo
@@ -229,7 +228,8 @@ class _Execution:
             and (context := self._context(planned, prepared, model))
         ]
         shared = None
-        if len(runs) > 1 and request.executor == "local" and not _reads_answers(model):
+        embeds = not (looks_up(model) or answers_cases(model))
+        if len(runs) > 1 and request.executor == "local" and embeds:
             shared = SharedEncoder(recurring_texts([context for context, _, _ in runs]))
         with contextlib.closing(shared) if shared else contextlib.nullcontext():
             for context, dataset, manifest_of in runs:
@@ -258,11 +258,6 @@ class _Execution:
         except Misfit as misfit:
             self._leave_out(prepared, misfit)
             return None
-
-
-def _reads_answers(model: Model) -> bool:
-    """Return whether the model computes no embeddings itself."""
-    return looks_up(model) or answers_cases(model)
 
 
 class Prepared(NamedTuple):

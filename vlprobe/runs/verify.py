@@ -51,9 +51,8 @@ class Damage:
 
     path: Path | Object
     why: str
-    drop: tuple[
-        Path | Object, ...
-    ]  # paths to remove, so that they are created again; empty: it cannot be created again and stays
+    # Paths to remove, so that they are created again; empty: it cannot be created again and stays
+    drop: tuple[Path | Object, ...]
 
 
 def damages(
@@ -94,9 +93,8 @@ def damages(
     else:
         dropped = [target for damage in again for target in damage.drop]
         targets = {target.name if isinstance(target, Object) else target for target in dropped}
-        targets |= {
-            target.parent for target in dropped if isinstance(target, Path)
-        }  # of a job one file may go
+        # Of a job one file may go
+        targets |= {target.parent for target in dropped if isinstance(target, Path)}
         checks = [(check, path) for check, path in checks if path in targets]
     for done, (check, path) in enumerate(checks):
         progress("Reading what is stored", done, len(checks))
@@ -173,9 +171,8 @@ def _empty(folder: Path) -> None:
     """Remove the content of a folder except its lock, for which another process may be waiting."""
     with files.lock(folder / ".lock", lambda: None):
         if not (folder / "manifest.json").is_dir():
-            (folder / "manifest.json").unlink(
-                missing_ok=True
-            )  # first: a partial folder must not pass for a complete one
+            # First: a partial folder must not pass for a complete one
+            (folder / "manifest.json").unlink(missing_ok=True)
         for path in folder.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
@@ -184,9 +181,8 @@ def _empty(folder: Path) -> None:
 
 
 def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
-    if not files.present(
-        folder / "manifest.json"
-    ):  # it grows, or was stopped: its parts are looked at one by one
+    # It grows, or was stopped: its parts are looked at one by one
+    if not files.present(folder / "manifest.json"):
         return
     try:
         manifest = Entry(folder).manifest()
@@ -208,18 +204,16 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
 
 
 def _wrong_key(manifest: dict, key: str) -> str:
-    run = (
-        manifest.get("run") if manifest["schema"] == SCHEMA else None
-    )  # its content in another form is unknown
+    # Its content in another form is unknown
+    run = manifest.get("run") if manifest["schema"] == SCHEMA else None
     keys = {manifest.get("key")} | ({Run(**run).key} if run else set())
     return f"it is of another key ({', '.join(map(str, keys))})" if keys != {key} else ""
 
 
 def _part(path: Path) -> Iterator[Damage]:
     line = path.with_suffix(".json")
-    if (
-        line.exists() and not part_intact(path) and line.exists()
-    ):  # its run may have ended meanwhile, and dropped it
+    # Its run may have ended meanwhile, and dropped it
+    if line.exists() and not part_intact(path) and line.exists():
         yield Damage(path, "its checksum differs", (line, path))
 
 

@@ -43,9 +43,8 @@ class DeviceBatches:
 
     def __init__(self, model_name: str) -> None:
         self._model_name = model_name
-        self._oom_batch_caps: dict[
-            str, int
-        ] = {}  # largest batch of a stage after a failure for want of memory
+        # Largest batch of a stage after a failure for want of memory
+        self._oom_batch_caps: dict[str, int] = {}
 
     def run(
         self, stage: str, call: Callable[..., Output], *batch: Sequence | np.ndarray

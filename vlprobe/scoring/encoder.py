@@ -11,6 +11,7 @@ towers compute a beginning once per batch. Embeddings that are needed again (`ke
 
 import contextlib
 import functools
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,21 +20,78 @@ from typing import Protocol
 import numpy as np
 
 from vlprobe.scoring import pictures
-from vlprobe.scoring.batches import BATCH_MULTIPLES, OpenedPicture, PixelBatches, fill_up
+from vlprobe.scoring.batches import (
+    BATCH_MULTIPLES,
+    OpenedPicture,
+    PixelBatches,
+    Prefetcher,
+    fill_up,
+    pipelined,
+)
 from vlprobe.scoring.device import DeviceBatches
 from vlprobe.scoring.gallery import similarity_matrix
-from vlprobe.scoring.prefetch import Prefetcher, pipelined
-from vlprobe.scoring.tokens import (
-    alphabetical_ranks,
-    content_lengths,
-    equal_length_batches,
-    text_keys,
-    token_counts,
-)
 from vlprobe.scoring.vectors import VectorStore
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Model, PairScorer, Picture
 from vlprobe.types.protocols import embeds_images, embeds_texts, looks_up, scores_pairs
+
+PAD = -1  # in a row of tokens: after the end of the text
+
+
+def token_counts(tokens: np.ndarray, pad: np.ndarray | int = PAD) -> np.ndarray:
+    """Count the columns of each row before the trailing ones that equal `pad`, shape (n,); a row with only `pad`
+    counts in full.
+    """
+    return tokens.shape[1] - np.argmax(tokens[:, ::-1] != pad, axis=1)
+
+
+def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
+    """16 bytes a row, independent of the number of PAD columns; `counts` are the rows'
+    `token_counts`.
+    """
+    width = tokens.shape[1] * tokens.itemsize
+    content = np.ascontiguousarray(tokens).data.cast("B")
+    starts = range(0, len(content), width)
+    stops = (np.array(starts) + counts * tokens.itemsize).tolist()
+    return [
+        hashlib.blake2b(content[start:stop], digest_size=16).digest()
+        for start, stop in zip(starts, stops, strict=True)
+    ]
+
+
+def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Compute for each row its token count, and the count without the model's own padding (repeats of its final token).
+
+    Returns int64 of shape (n, 2); texts with equal rows may share a batch.
+    """
+    final = tokens[np.arange(len(tokens)), np.maximum(counts - 1, 0), None]
+    has_pad = counts.min(initial=tokens.shape[1]) < tokens.shape[1]
+    filled = np.where(tokens == PAD, final, tokens) if has_pad else tokens
+    return np.stack([counts, token_counts(filled, final)], axis=1)
+
+
+def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
+    """Return the place of each of these rows in the alphabetical order of their texts, capitals as small
+    letters; int64 of shape (rows,).
+
+    Texts that begin alike are neighbours then: a model may compute their beginnings once.
+
+    >>> alphabetical_ranks(["a red car", "two dogs", "A red bus"], np.array([0, 1, 2])).tolist()
+    [1, 2, 0]
+    """
+    lowered = [texts[row].lower() for row in map(int, rows)]
+    ranks = np.empty(len(rows), dtype=np.int64)
+    ranks[sorted(range(len(rows)), key=lowered.__getitem__)] = np.arange(len(rows))
+    return ranks
+
+
+def equal_length_batches(
+    rows: np.ndarray, lengths: np.ndarray, max_rows: int
+) -> Iterator[np.ndarray]:
+    """Yield the rows, in their order, in batches of neighbours with equal lengths and at most `max_rows`."""
+    for group in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
+        yield from (group[start : start + max_rows] for start in range(0, len(group), max_rows))
+
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
@@ -99,9 +157,8 @@ class CachedEncoder:
         self._encoded_pictures = SingleFlightCache(memory // 2, lambda encoded: encoded.nbytes)
         self._content_keys: dict[Picture, bytes] = {}
         self._pixel_bytes = 0  # of one preprocessed picture; 0 until the first one is
-        self._overlap = (
-            capabilities.device != "cpu"
-        )  # on a CPU the model and the worker thread would compete
+        # On a CPU the model and the worker thread would compete
+        self._overlap = capabilities.device != "cpu"
         self._device = DeviceBatches(model.name)
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
@@ -126,9 +183,8 @@ class CachedEncoder:
             chunk_lengths.append(content_lengths(tokens, counts))
         one_chunk = tokens if len(chunks) == 1 else None
         stored = np.fromiter(map(self._texts.__contains__, keys), bool, len(keys))
-        row_of_key = dict(
-            zip(reversed(keys), reversed(range(len(keys))), strict=True)
-        )  # the lowest row of each key
+        # The lowest row of each key
+        row_of_key = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
         representative = np.fromiter(map(row_of_key.__getitem__, keys), np.int64, len(keys))
         is_representative = representative == np.arange(len(keys))
         vectors = np.empty((len(keys), self.dim), dtype=np.float32)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
@@ -20,17 +21,10 @@ from vlprobe.storage import containers, files, memo
 from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Picture
 
-MAX_PIXELS = (
-    89_000_000  # just under the size at which PIL itself begins to warn of a decompression bomb
-)
-FORMATS = (
-    "JPEG",
-    "PNG",
-    "WEBP",
-    "GIF",
-    "BMP",
-    "TIFF",
-)  # not EPS, for example, which PIL passes to Ghostscript
+# Just under the size at which PIL itself begins to warn of a decompression bomb
+MAX_PIXELS = 89_000_000
+# Not EPS, for example, which PIL passes to Ghostscript
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 # What PIL's decoders of these formats raise on 27,000 files with random bytes changed or cut off.
 DAMAGE = (OSError, SyntaxError, ValueError, TypeError, EOFError, struct.error)
 TURNS: dict[object, Image.Transpose] = {  # how a picture is turned upright, by EXIF's orientation
@@ -89,8 +83,13 @@ def _cropped(path: Path, box: tuple[int, int, int, int]) -> bytes:
             f"'{path}' is no part of that picture, which is {image.width} x {image.height}. "
             "Expected a box inside of it: left, top, width, height."
         )
+    return encode(image.crop(edges), "BMP")
+
+
+def encode(image: Image.Image, file_format: Literal["PNG", "BMP"]) -> bytes:
+    """Return the bytes of the image's file in a format without loss."""
     buffer = io.BytesIO()
-    image.crop(edges).save(buffer, format="BMP")
+    image.save(buffer, file_format)
     return buffer.getvalue()
 
 

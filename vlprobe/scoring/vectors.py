@@ -26,9 +26,8 @@ from vlprobe.storage import access
 from vlprobe.storage.files import write_bytes
 from vlprobe.storage.mirror import Mirror, mirror_of
 
-FILE_BYTES = (
-    32 << 20
-)  # of embeddings that wait in memory to be written, and of a file that is not small
+# Of embeddings that wait in memory to be written, and of a file that is not small
+FILE_BYTES = 32 << 20
 FLUSH_SECONDS = 20.0  # the most that is lost when a process is killed
 SMALL_FILES = 16  # more than these are merged
 FETCH_THREADS = 8
@@ -82,9 +81,8 @@ class VectorStore:
         if self._mirror and folder:
             _exchange(self._mirror, folder)
         for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
-            with contextlib.suppress(
-                FileNotFoundError
-            ):  # merged by another process since the folder was listed
+            # Merged by another process since the folder was listed
+            with contextlib.suppress(FileNotFoundError):
                 self._open(file)
 
     def _open(self, file: Path) -> None:
@@ -244,8 +242,7 @@ def _merge(folder: Path) -> None:
             )
             for member in group:
                 if member.name != merged:
-                    with contextlib.suppress(
-                        PermissionError
-                    ):  # open in another process, on Windows
+                    # Open in another process, on Windows
+                    with contextlib.suppress(PermissionError):
                         member.unlink()
             group = []

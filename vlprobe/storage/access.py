@@ -128,11 +128,8 @@ def refuse_outside(path: Path) -> None:
     roots = [Path(root) for root in setting.split(os.pathsep) if root]
     try:
         resolved = path.expanduser().resolve()
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ):  # an unknown home, NUL, a loop of links: no file can have this path
+    except (OSError, ValueError, RuntimeError):
+        # An unknown home, NUL, a loop of links: no file can have this path
         resolved = None
     if resolved is None or not any(resolved.is_relative_to(root) for root in roots):
         raise InvalidInput(

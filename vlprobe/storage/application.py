@@ -4,13 +4,8 @@ import tomllib
 from pathlib import Path
 
 Setting = str | int | float | bool
-PINNED = (
-    "global",
-    "server",
-    "runner",
-    "client",
-    "browser",
-)  # sections; the theme is not a limit
+# Sections; the theme is not a limit
+PINNED = ("global", "server", "runner", "client", "browser")
 
 
 def app_file() -> Path:

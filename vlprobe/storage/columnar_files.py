@@ -70,9 +70,8 @@ def damaged(file: Path, error: Exception) -> InvalidInput:
     if isinstance(error, MemoryError):
         return InvalidInput(f"'{file}' cannot be read. {NO_MEMORY}")
     reason = " ".join(str(error).split())[:200]
-    if (
-        "DictAccumulator" in reason
-    ):  # pyarrow's words for DELTA_BYTE_ARRAY, where 1 kB becomes gigabytes
+    # Pyarrow's words for DELTA_BYTE_ARRAY, where 1 kB becomes gigabytes
+    if "DictAccumulator" in reason:
         return InvalidInput(
             f"'{file}' has texts in a delta encoding, which is not read. "
             "Save it again with pyarrow, pandas or DuckDB."
@@ -110,9 +109,8 @@ class ParquetFile:
     ) -> "Iterator[pa.RecordBatch]":
         """Some columns of some groups of rows."""
         names = list(columns)
-        for (
-            number
-        ) in groups:  # one at a time: pyarrow does not join lists with different dictionaries
+        # One at a time: pyarrow does not join lists with different dictionaries
+        for number in groups:
             group = self._groups[number]
             if max(group.total_byte_size, 4 * group.num_rows) > MOST_BYTES:
                 raise InvalidInput(

@@ -171,13 +171,8 @@ def parse_manifest(content: bytes) -> dict[str, Any] | None:
             intact = _has_types(manifest, REQUIRED_FIELDS | OPTIONAL_FIELDS)
             if intact and "run" in manifest:
                 intact = set(REQUIRED_FIELDS) <= set(manifest) and _is_run(manifest["run"])
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        KeyError,
-        RecursionError,
-    ):  # not JSON, or of another form
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        # Not JSON, or of another form
         return None
     return replace_surrogates(manifest) if intact else None
 
@@ -240,10 +235,8 @@ def verify_table(path: Path) -> None:
 
 @functools.lru_cache(maxsize=10_000)  # each query needs it: 1.5 ms per megabyte
 def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
-    for pause in (
-        0.5,
-        0,
-    ):  # tried twice: a process may be between writing the table and the manifest
+    # Tried twice: a process may be between writing the table and the manifest
+    for pause in (0.5, 0):
         checksums = {
             record["name"]: record["sha256"] for record in Entry(path.parent).manifest()["files"]
         }
@@ -358,10 +351,8 @@ class Entry:
                 needed = bisect.bisect_right(starts, range_start) - 1
                 while needed < len(sizes) and starts[needed] < range_stop:
                     if needed != number:
-                        number, group = (
-                            needed,
-                            pa.table({}),
-                        )  # frees the previous group before the next is read
+                        # Frees the previous group before the next is read
+                        number, group = (needed, pa.table({}))
                         group = file.read_row_group(number, columns=columns)
                     start = max(range_start - starts[number], 0)
                     pieces.append(group.slice(start, range_stop - starts[number] - start))

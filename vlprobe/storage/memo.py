@@ -88,9 +88,8 @@ def _is_private(status: os.stat_result) -> bool:
     )
 
 
-@functools.lru_cache(
-    maxsize=4
-)  # each page needs it: 30,000 digests of photographs take 33 ms to parse
+# Each page needs it: 30,000 digests of photographs take 33 ms to parse
+@functools.lru_cache(maxsize=4)
 def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())

@@ -22,9 +22,8 @@ class SingleFlightCache:
 
     def __init__(self, capacity: int, size_of: Callable[[Any], int] = lambda value: 1) -> None:
         self._capacity, self._size_of, self._size = capacity, size_of, 0
-        self._values: OrderedDict[Hashable, tuple[Any, int]] = (
-            OrderedDict()
-        )  # with the size of each
+        # With the size of each
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._pending: dict[Hashable, Future[Any]] = {}
         self._lock = threading.Lock()
 

@@ -183,9 +183,8 @@ class Store:
                 continue
             if manifest is None:  # incomplete
                 continue
-            is_copy = (
-                manifest.get("key") != key
-            )  # made by a file manager; reported by `vlprobe verify`
+            # Made by a file manager; reported by `vlprobe verify`
+            is_copy = manifest.get("key") != key
             if manifest["schema"] != SCHEMA:
                 unread[key] = InvalidInput(
                     f"Run {key} was stored in form {printable(str(manifest['schema']))}; this vlprobe reads form "
@@ -339,9 +338,8 @@ def _connection(roots: tuple[str, ...]) -> "duckdb.DuckDBPyConnection":
     connection.execute(
         "SET autoinstall_known_extensions=false; SET autoload_known_extensions=false"
     )
-    connection.execute(
-        "SET parquet_metadata_cache=true"
-    )  # files never change, and parsing their footers is slow
+    # Files never change, and parsing their footers is slow
+    connection.execute("SET parquet_metadata_cache=true")
     connection.execute(f"SET allowed_directories=[{folders}]")
     connection.execute("SET enable_external_access=false")
     connection.execute("SET lock_configuration=true")

@@ -15,9 +15,8 @@ from vlprobe.training.objective import Settings
 if TYPE_CHECKING:
     import torch
 
-HIGHEST_SCALE = (
-    100  # CLIP keeps its logit scale below; a model that starts above may stay where it is
-)
+# CLIP keeps its logit scale below; a model that starts above may stay where it is
+HIGHEST_SCALE = 100
 _BETAS = (0.9, 0.98)
 
 

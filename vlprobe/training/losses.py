@@ -17,13 +17,8 @@ from vlprobe.metrics import pairwise
 if TYPE_CHECKING:
     import torch
 
-EQSIM_VARIANTS = (
-    "hybrid",
-    "v1",
-    "v2",
-    "v2-close",
-    "v1+v2-close",
-)  # hybrid: v2-close and v1 on the rest
+# Hybrid: v2-close and v1 on the rest
+EQSIM_VARIANTS = ("hybrid", "v1", "v2", "v2-close", "v1+v2-close")
 FIRST_FLIPS = 0.25  # share of a batch's flips, the weakest, that the curriculum begins with
 ALL_FLIPS_AT = 0.5  # share of the training after which all count
 

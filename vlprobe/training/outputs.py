@@ -37,9 +37,8 @@ def finished_card(path: Path, pinned: str) -> dict | None:
     """The card of the same training, if it has ended. Raises InvalidInput where the file holds
     something else.
     """
-    if (
-        not path.exists() or path.with_suffix(".state.pt").exists()
-    ):  # killed after the weights, before the card
+    # Killed after the weights, before the card
+    if not path.exists() or path.with_suffix(".state.pt").exists():
         return None
     try:
         card = json.loads(path.with_suffix(".json").read_bytes())

@@ -27,16 +27,15 @@ from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.frozen import PRECISIONS
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.storage.files import lock, write_bytes, write_json
-from vlprobe.training import alter, objective, outputs
+from vlprobe.training import batches, objective, outputs
 from vlprobe.training.batches import Batches, rows, split
 from vlprobe.training.learner import Learner
 from vlprobe.training.objective import PARTS, Settings
 from vlprobe.training.request import TrainRequest
 from vlprobe.types import Dataset, Item
 
-Progress = Callable[
-    [str, float, float], None
-]  # what is being done, done, of how many; may raise to stop
+# What is being done, done, of how many; may raise to stop
+Progress = Callable[[str, float, float], None]
 _FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
 _SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
 _SAVE_SHARE = 0.05  # of the time that saving may take; a large model is saved less often
@@ -158,7 +157,7 @@ class _Training:
         )
         weights = objective.weights(request.loss)
         learned, held_out = split(items)
-        words = alter.vocabulary(
+        words = batches.vocabulary(
             caption for item in learned for row in rows(item) for caption in row.captions
         )
         channels = encoder.module.visual.preprocess_cfg
@@ -177,9 +176,8 @@ class _Training:
             foreign,
         )
         n = sum(len(rows(item)) for item in held_out)
-        size = n // math.ceil(
-            n / request.batch_size
-        )  # as even as it goes: what is left over is judged by nobody
+        # As even as it goes: what is left over is judged by nobody
+        size = n // math.ceil(n / request.batch_size)
         self._held_out = list(
             Batches(held_out, encoder, size, 0, PARTS.keys(), words, foreign=foreign).epoch()
         )
@@ -234,9 +232,8 @@ class _Training:
                 name: float(np.mean(values)) for name, values in by_part.items() if values
             },
         }
-        self._note(
-            line if step else line | {"pinned": self._pinned}
-        )  # the first line says whose log it is
+        # The first line says whose log it is
+        self._note(line if step else line | {"pinned": self._pinned})
 
     def _note(self, line: dict) -> None:
         with self._log.open("a", encoding="utf-8") as file:

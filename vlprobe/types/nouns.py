@@ -107,9 +107,8 @@ class Item:
     captions: tuple[str, ...]
     tags: Mapping[str, str] = field(default_factory=dict)  # what estimates can be sliced by
     foils: tuple[str, ...] = ()  # captions that do not fit the image
-    foil_image: Picture | None = (
-        None  # a second picture, which the foil fits and the caption does not
-    )
+    # A second picture, which the foil fits and the caption does not
+    foil_image: Picture | None = None
     cluster: str = ""  # items of one cluster are resampled together, as where they share a picture; "": each alone
     setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
     series: "Series | None" = None  # pictures in an order, that the probe `series` asks about
@@ -176,9 +175,8 @@ class Metric:
     # Cases in which what this metric compares is equal, bool of shape (n,); None: nothing is, or 0
     # is the aim.
     tied: "Callable[[pd.DataFrame], np.ndarray] | None" = zero_margin
-    model_free: bool = (
-        False  # computed from the questions alone: it has a value where the model has no answer
-    )
+    # Computed from the questions alone: it has a value where the model has no answer
+    model_free: bool = False
     # Column whose values count alike: `weight` is 1 over the number of cases of the row's value.
     even_over: str = ""
 

@@ -31,9 +31,8 @@ class Option:
     default: Value | tuple[Value, ...]
     label: str  # beside a field
     help: str  # a sentence or two
-    choices: tuple[
-        Value, ...
-    ] = ()  # values to pick from; the only ones, unless `pattern` allows others
+    # Values to pick from; the only ones, unless `pattern` allows others
+    choices: tuple[Value, ...] = ()
     pattern: str = ""  # what other texts match as a whole
     expected: str = ""  # these texts in words, for an error
     minimum: int | None = None  # of a whole number

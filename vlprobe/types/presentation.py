@@ -60,9 +60,8 @@ class KindPresentation:
 
     label: str  # what is asked, in plain words
     lie: str = ""  # what may fool a model, in a sentence: "is fooled by {lie}", "believes {lie}"
-    verb: str = (
-        "is fooled by"  # between a model's name and `lie`; "is moved by" where nobody is fooled
-    )
+    # Between a model's name and `lie`; "is moved by" where nobody is fooled
+    verb: str = "is fooled by"
     winner: str = ""  # what wins where a model is fooled, in "{winner} wins by"; "" by the body
     lies: str = "lies"  # what is counted: "763 {lies} believed"
     sentence: str = ""  # Markdown, where the probe's own is about other questions than these
@@ -73,9 +72,8 @@ class KindPresentation:
     edit_label: str = ""  # above the edited caption, of an `edit`
     edit_column: str = "wrong"  # heading of the edited caption's score
     legend: str = ""  # how to read a card, where it does not explain itself
-    summary: str = (
-        ""  # Markdown with {n_cases}, {n_tied} and {model}; "" for the share of fooled cases
-    )
+    # Markdown with {n_cases}, {n_tied} and {model}; "" for the share of fooled cases
+    summary: str = ""
     several_comparisons: bool = False  # the margin is that of the worst of several comparisons
     guess_held: float = math.nan  # share of the cases that a guess holds; NaN: not defined
     is_share: bool = False  # of a movement: it is a share, and no cosine
@@ -106,15 +104,13 @@ class Presentation:
         str  # Markdown: what the probe shows and which way is better, for readers who know no paper
     )
     kinds: Mapping[str, KindPresentation]  # the first is shown first
-    headlines: tuple[
-        str, ...
-    ] = ()  # the two to four metrics that say most: rates with one direction
+    # The two to four metrics that say most: rates with one direction
+    headlines: tuple[str, ...] = ()
     trade_off: TradeOff | None = None
     retrieval_metrics: tuple[str, ...] = ()  # plain recall, which fine-tuning easily loses
     subtype_label: str = "Type of edit"  # what the column `subtype` divides cases by
-    value_labels: Mapping[str, str] = field(
-        default_factory=dict
-    )  # stored names of subtypes and strengths, in words
+    # Stored names of subtypes and strengths, in words
+    value_labels: Mapping[str, str] = field(default_factory=dict)
     value_order: tuple[str, ...] = ()  # stored names that have an order of their own
     role_labels: Mapping[str, str] = field(default_factory=lambda: ROLE_LABELS)
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from PIL import Image
 
-Reader = Callable[
-    [Sequence[str]], "Iterator[pa.Table]"
-]  # column names to these columns, a block of rows at a time
+# Column names to these columns, a block of rows at a time
+Reader = Callable[[Sequence[str]], "Iterator[pa.Table]"]
 
 
 # "verdict": right or wrong only, so a difference of scores has no size
@@ -284,9 +283,8 @@ class Encoder(Protocol):
     embeds_texts: bool
     embeds_images: bool
     memory: int  # bytes that may be taken
-    progress: Callable[
-        [str, int, int], None
-    ]  # called with stage, done and total; may raise to stop
+    # Called with stage, done and total; may raise to stop
+    progress: Callable[[str, int, int], None]
     # Vectors of two sides, shapes (n, width) and (m, width), to their similarities, (n, m)
     similarity: Callable[[np.ndarray, np.ndarray], np.ndarray]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from vlprobe.metrics import estimate
-from vlprobe.probes.prsm_comparisons import COMPARISONS, MEASURES, NAMES, TABLE
+from vlprobe.probes.prsm_ranking import COMPARISONS, MEASURES, NAMES, TABLE
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views.runs import QuestionSet

@@ -15,7 +15,7 @@ from vlprobe.errors import NotFound
 from vlprobe.metrics import estimate, triplets
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.perturb.mix import LAMBDAS
-from vlprobe.probes import rococo_fronts
+from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
 from vlprobe.types import selection
 from vlprobe.views import estimates, papers, runs, tradeoff, versions
@@ -458,7 +458,7 @@ def first_lists(
         An empty list where a run did not keep what stands first in its galleries.
     """
     runs = [question_set.run(model).key for model in (before, after)]
-    if not all(store.run(key).has_table(rococo_fronts.TABLE) for key in runs):
+    if not all(store.run(key).has_table(rococo_galleries.TABLE) for key in runs):
         return []
     own = "coalesce(nullif(list_position({}.clean_items[1:5], c.item), 0), 6)"
     places = [own.format(table) for table in ("b", "a")]
@@ -473,7 +473,7 @@ def first_lists(
             "GROUP BY caption ORDER BY place_before - place_after DESC, caption LIMIT ?",
             [
                 store.files([question_set.key], "cases"),
-                *(store.files([key], rococo_fronts.TABLE) for key in runs),
+                *(store.files([key], rococo_galleries.TABLE) for key in runs),
                 count,
             ],
         ).fetchall()

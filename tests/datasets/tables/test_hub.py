@@ -7,7 +7,7 @@ from PIL import Image
 
 from vlprobe import registry
 from vlprobe.datasets import table
-from vlprobe.datasets.tables import hub
+from vlprobe.datasets.tables import remote
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.scoring import pictures
 
@@ -48,7 +48,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return load(str(folder), **settings)
 
     monkeypatch.setattr(library, "load_dataset", of_folder)
-    monkeypatch.setattr(hub, "_commit", lambda repository: "c0ffee")
+    monkeypatch.setattr(remote, "_commit", lambda repository: "c0ffee")
     return folder
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from tests.datasets.tables.released import ON_DISK, RELEASED
 from vlprobe import registry, views
 from vlprobe.datasets import audit, table
-from vlprobe.datasets.tables import fields, layouts, reader
+from vlprobe.datasets.tables import cases, layouts, reader
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.probes import eqben, visla
 from vlprobe.runs.request import Request
@@ -453,7 +453,7 @@ def test_a_role_that_no_column_has_costs_one_list_a_table(tmp_path: Path):
     file = tmp_path / "x.csv"
     file.write_text("image,caption,negative\na.png,A dog.,A cat.\n")
     read = reader.read(file)
-    values = fields.Fields(read, layouts.recognised("x", read.names, "", {}))
+    values = cases.Fields(read, layouts.recognised("x", read.names, "", {}))
     assert values.role("subset") is values.role("id")
     assert values.role("caption") is values.role("caption")
 

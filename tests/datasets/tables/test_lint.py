@@ -10,7 +10,7 @@ from PIL import Image
 
 from vlprobe.cli import main
 from vlprobe.datasets import audit, table
-from vlprobe.datasets.tables import foil_lint, lint
+from vlprobe.datasets.tables import lint
 from vlprobe.errors import InvalidInput
 
 TEXTS = [
@@ -81,10 +81,10 @@ def test_columns_of_foils_have_the_defects_that_items_have(
     rows = [row | ({"id": f"k{n}"} if with_ids else {}) for n, row in enumerate(rows)]
     file = write(tmp_path / "x.csv", rows)
     _, columns, layout = table._read(f"table:{file}", tmp_path)
-    assert foil_lint.texts_of(columns, layout)
-    monkeypatch.setattr(foil_lint, "BLOCK_ROWS", 7)
+    assert lint.texts_of(columns, layout)
+    monkeypatch.setattr(lint, "BLOCK_ROWS", 7)
     of_columns = table.lint(f"table:{file}", tmp_path / "cache")
-    monkeypatch.setattr(foil_lint, "texts_of", lambda *_: None)
+    monkeypatch.setattr(lint, "texts_of", lambda *_: None)
     of_items = table.lint(f"table:{file}", tmp_path / "cache")
     assert of_columns == of_items
     counts = {finding.name: finding.count for finding in of_columns}
@@ -107,16 +107,16 @@ def test_a_table_of_foils_with_an_odd_row_is_linted_by_its_items(odd: dict, tmp_
         {"image": f"{n}.png", "caption": f"A dog {n}.", "negative": f"A cat {n}."} for n in range(3)
     ]
     file = write(tmp_path / "x.csv", [*rows, rows[0] | odd])
-    assert foil_lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:]) is None
+    assert lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:]) is None
     assert table.lint(f"table:{file}", tmp_path / "cache")[0].of in (3, 4)
 
 
 def test_a_caption_with_several_foils_is_linted_as_columns(tmp_path: Path):
     rows = [{"image": "a.png", "caption": "A dog.", "negative": f"A {n}."} for n in range(3)]
     file = write(tmp_path / "x.csv", rows)
-    assert foil_lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:])
+    assert lint.texts_of(*table._read(f"table:{file}", tmp_path)[1:])
     same = write(tmp_path / "y.csv", [*rows, rows[1]])
-    assert foil_lint.texts_of(*table._read(f"table:{same}", tmp_path)[1:]) is None
+    assert lint.texts_of(*table._read(f"table:{same}", tmp_path)[1:]) is None
 
 
 def test_columns_take_texts_apart_as_items_do():
@@ -125,9 +125,7 @@ def test_columns_take_texts_apart_as_items_do():
     column = pa.chunked_array([texts[:3], texts[3:200], texts[200:]], pa.string())
     blocks = pa.chunked_array(lint.plain_blocks(column), pa.string()).to_pylist()
     assert blocks == [audit.plain(text) for text in texts]
-    assert list(map(list, map(audit._Words().__getitem__, texts))) == list(
-        map(foil_lint._words, texts)
-    )
+    assert list(map(list, map(audit._Words().__getitem__, texts))) == list(map(lint._words, texts))
 
 
 def test_no_picture_needs_to_be_here_and_foils_are_linted_too(tmp_path: Path):

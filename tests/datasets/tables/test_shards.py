@@ -5,7 +5,7 @@ import pytest
 
 from tests.storage.test_containers import png, write_tar
 from vlprobe.datasets import audit, table
-from vlprobe.datasets.tables import shards
+from vlprobe.datasets.tables import reader
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
 
@@ -66,6 +66,6 @@ def test_what_is_wrong_with_a_tar_is_one_line(members: dict, reason: str, tmp_pa
 
 def test_a_text_that_is_too_long_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = write_tar(tmp_path / "a.tar", {"0.png": png(), "0.txt": b"xx"})
-    monkeypatch.setattr(shards, "MOST_TEXT_BYTES", 1)
+    monkeypatch.setattr(reader, "MOST_TEXT_BYTES", 1)
     with pytest.raises(InvalidInput, match=r"has 2 bytes. Expected a text of at most 1"):
         load(file)

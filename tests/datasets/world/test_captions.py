@@ -2,10 +2,18 @@ import re
 
 import pytest
 
-from vlprobe.datasets.world.captions import TEMPLATES, captions, wrapped
-from vlprobe.datasets.world.layout import facing, placements
-from vlprobe.datasets.world.scene import OPPOSITE, Group, Scene, draw
-from vlprobe.datasets.world.words import COLORS, NUMBERS, SYNONYMS, article, plural, vocabulary
+from vlprobe.datasets.world.captions import (
+    COLORS,
+    NUMBERS,
+    SYNONYMS,
+    TEMPLATES,
+    article,
+    captions,
+    plural,
+    vocabulary,
+    wrapped,
+)
+from vlprobe.datasets.world.scene import OPPOSITE, Group, Scene, draw, facing, placements
 
 SCENES = [draw("test", index) for index in range(400)]
 TEXTS = [(scene, text) for scene in SCENES for text in captions(scene, 8)]

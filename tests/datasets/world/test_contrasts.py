@@ -7,12 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vlprobe.datasets.world.contrasts import KINDS, contrasts
-from vlprobe.datasets.world.layout import placements
+from vlprobe.datasets.world.captions import PLACES, vocabulary
+from vlprobe.datasets.world.contrasts import KINDS, contrasts, converse, reworded
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import COLORS, OBJECTS, OPPOSITE, draw, split_of, stream
-from vlprobe.datasets.world.wording import converse, reworded
-from vlprobe.datasets.world.words import PLACES, vocabulary
+from vlprobe.datasets.world.scene import (
+    COLORS,
+    OBJECTS,
+    OPPOSITE,
+    draw,
+    placements,
+    split_of,
+    stream,
+)
 
 COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 NAMES = {name: name for name in OBJECTS} | {

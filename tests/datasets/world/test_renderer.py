@@ -6,9 +6,19 @@ import pytest
 from PIL import Image
 
 from vlprobe.datasets.world import sprites
-from vlprobe.datasets.world.layout import SIZE, facing, placements
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import BACKGROUNDS, COLORS, COUNTS, OBJECTS, Group, Scene, draw
+from vlprobe.datasets.world.scene import (
+    BACKGROUNDS,
+    COLORS,
+    COUNTS,
+    OBJECTS,
+    SIZE,
+    Group,
+    Scene,
+    draw,
+    facing,
+    placements,
+)
 from vlprobe.datasets.world.sprites import sprite
 
 SIDE_BY_SIDE = ("", "left", "right", "above", "below")
@@ -56,7 +66,7 @@ def test_every_object_renders_in_every_color_and_count():
 
 def test_every_thing_shows_most_of_its_color_as_that_color():
     # One vote a pixel, for the base colour that it is very near to.
-    from vlprobe.datasets.world.palette import tones
+    from vlprobe.datasets.world.sprites import tones
 
     bases = np.array([tones(color).base for color in COLORS])
     for name, color in itertools.product(OBJECTS, COLORS):

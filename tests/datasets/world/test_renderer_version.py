@@ -17,16 +17,18 @@ import PIL
 import pytest
 from PIL import Image
 
-from vlprobe.datasets.world import palette, renderer, sprites
-from vlprobe.datasets.world.layout import SIZE, facing, placements
+from vlprobe.datasets.world import renderer, sprites
 from vlprobe.datasets.world.scene import (
     BACKGROUNDS,
     COLORS,
     COUNTS,
     OBJECTS,
     RELATIONS,
+    SIZE,
     Scene,
     draw,
+    facing,
+    placements,
 )
 
 FOLDER = Path(__file__).parent
@@ -130,6 +132,8 @@ def test_any_pillow_draws_the_same_scenes_under_one_version(drawn):
 
 
 def test_a_changed_colour_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypatch):
+    tones = sprites.tones
+
     def redrawn() -> list[int]:
         sprites.sprite.cache_clear()
         renderer._ground_mark.cache_clear()
@@ -138,7 +142,7 @@ def test_a_changed_colour_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypa
     try:
         with monkeypatch.context() as patch:
             patch.setattr(
-                sprites, "tones", lambda color: palette.tones("pink" if color == "red" else color)
+                sprites, "tones", lambda color: tones("pink" if color == "red" else color)
             )
             reds = {
                 index

@@ -11,8 +11,8 @@ from tests.conftest import CAPTIONS
 from tests.models.endpoint import author
 from tests.models.endpoint.conftest import Server
 from vlprobe.cli.main import main
-from vlprobe.perturb import replies
-from vlprobe.probes import edits_option
+from vlprobe.perturb import instructions
+from vlprobe.probes import file_options
 from vlprobe.runs.edits import write as edits_write
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -75,15 +75,15 @@ def test_what_stays_wrong_stands_in_a_second_file_with_its_reason(
     reasons = {row["caption"]: row["reason"] for row in rows(out.with_suffix(".rejected.jsonl"))}
     car, boat, horse = (next(c for c in FIRST if w in c) for w in ("car", "boat", "horse"))
     assert reasons == {
-        car: replies.SEVERAL_LINES,
-        boat: replies.NO_VERDICT,
-        horse: replies.JUDGED_DIFFERENT,
+        car: instructions.SEVERAL_LINES,
+        boat: instructions.NO_VERDICT,
+        horse: instructions.JUDGED_DIFFERENT,
     }
     assert "3 edits (P1 3)" in outcome.stderr and "3 not written" in outcome.stderr
     again = [messages for messages in asked(server) if len(messages) == 3]
     assert {author.caption_of(messages) for messages in again} == {car, boat, horse, FIRST[0]}
     told = next(messages for messages in again if author.caption_of(messages) == car)
-    assert told[1]["content"] == author.TWICE and replies.SEVERAL_LINES in told[2]["content"]
+    assert told[1]["content"] == author.TWICE and instructions.SEVERAL_LINES in told[2]["content"]
     assert max(map(len, asked(server))) == 3  # two attempts, no more
 
 
@@ -153,7 +153,7 @@ def test_a_file_of_somebody_else_is_left_alone(server: Server, tiny: str, store:
     assert "Name a new file" in outcome.stderr and "Ann" in out.read_text()
 
 
-@pytest.mark.parametrize(("kind", "reason"), [("cut", replies.CUT_OFF)])
+@pytest.mark.parametrize(("kind", "reason"), [("cut", instructions.CUT_OFF)])
 def test_an_answer_that_was_cut_off_is_asked_for_again(
     server: Server, tiny: str, store: Store, out: Path, kind: str, reason: str
 ):
@@ -178,7 +178,9 @@ def test_several_of_a_kind_differ_and_are_drawn_by_the_seed(
     words = ["--kind", "P1", "--count", "2", "--item", "2.png", "--attempts", "1"]
     call(store, tiny, out, server, *words, "--seed", "7", "--temperature", "0.5")
     assert len(rows(out)) == 1  # the author knows one
-    assert [row["reason"] for row in rows(out.with_suffix(".rejected.jsonl"))] == [replies.REPEATED]
+    assert [row["reason"] for row in rows(out.with_suffix(".rejected.jsonl"))] == [
+        instructions.REPEATED
+    ]
     bodies = [request["body"] for request in server.requests()[1:]]
     assert len({body["seed"] for body in bodies[:2]}) == 2
     assert [body["temperature"] for body in bodies] == [0.5, 0.5, 0.0]
@@ -223,9 +225,9 @@ def test_every_kind_can_be_asked_for_and_is_read_as_a_file_of_edits(
 ):
     words = ["--kind", "visla", "--kind", "prsm", "--kind", "negatives", "--attempts", "1"]
     call(store, tiny, out, server, *words, "--item", "3.png")
-    edits = edits_option.loaded(edits_option.with_digest({"edits": str(out)}))
+    edits = file_options.load_edits(file_options.with_edits_digest({"edits": str(out)}))
     assert edits and edits.rows[0].subtype == "positive"
     rest = rows(out.with_suffix(".rejected.jsonl"))
     every = Counter(row["subtype"] for row in [*rows(out), *rest])
     assert every.pop("P2") == 4 and every.pop("P3") == 3 and every.total() == 1 + 1 + 1 + 6
-    assert {row["reason"] for row in rest} == {replies.REPEATED}
+    assert {row["reason"] for row in rest} == {instructions.REPEATED}

@@ -44,9 +44,8 @@ class Layout:
     box: tuple[str, ...] = ()  # x, y, width and height of the part of the picture that is meant
     needs: tuple[str, ...] = ()  # further columns by which it is known
     no_tags: Collection[str] = field(default=())
-    rooted: bool = (
-        False  # whether its names of pictures begin with a slash that means the folder of pictures
-    )
+    # Whether its names of pictures begin with a slash that means the folder of pictures
+    rooted: bool = False
     votes: str = ""  # a column with the annotators that told the foil from the caption
 
     @property

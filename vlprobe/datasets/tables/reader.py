@@ -2,25 +2,218 @@
 
 A column is text, or lists of texts, or pictures that stay in the file and are known by their paths
 (`storage.containers`). Every defect is an InvalidInput of one line that names the file and the row.
+
+JSON that is not a list of rows is written out as rows: COCO captions, Karpathy's splits, FOIL it, VL-CheckList, Cola,
+and WhatsUp's COCO and Visual Genome parts. In a tar of webdataset's layout, the files of a row have one name up to
+its first dot: `000017.jpg` is the picture of row 000017, `000017.txt` its caption, and the fields of `000017.json`
+are further columns. A tar is not unpacked.
 """
 
 import csv
 import io
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlprobe.datasets.csv import DELIMITERS
 from vlprobe.datasets.file_formats import read_head, read_json, read_json_lines
-from vlprobe.datasets.tables import documents, shards
+from vlprobe.datasets.folder import SUFFIXES as SUFFIXES_OF_PICTURES
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import cells, columnar_files, files
+from vlprobe.storage import columnar_files, containers, files
 from vlprobe.storage.access import refuse_outside
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Row = dict[str, object]
+EXPECTED = (
+    "a list of objects, an object of objects, or the JSON of Karpathy's splits, COCO captions, FOIL it, VL-CheckList, "
+    "Cola or WhatsUp"
+)
+
+
+def rows_of_document(file: Path, content: object) -> list[Row]:
+    """The rows that a JSON document holds.
+
+    Raises:
+        InvalidInput: it holds none, or one of them is not like the first.
+    """
+    rows = None
+    try:
+        if isinstance(content, dict):
+            rows = _of_object(content)
+        elif isinstance(content, list) and content:
+            rows = _of_list(content)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InvalidInput(
+            f"'{file}' is not laid out alike in all its rows ({reason[:200]}). Expected {EXPECTED}."
+        ) from None
+    if not rows:
+        raise InvalidInput(f"'{file}' holds no rows. Expected {EXPECTED}.")
+    return rows
+
+
+def _of_object(content: Mapping[str, object]) -> list[Row] | None:
+    images, annotations = content.get("images"), content.get("annotations")
+    if isinstance(images, list) and isinstance(annotations, list):
+        first = annotations[0] if annotations else None
+        is_foil = isinstance(first, dict) and "foil" in first
+        return list(_foil_it(images, annotations) if is_foil else _coco(images, annotations))
+    if isinstance(images, list):
+        return [_karpathy(image) for image in images]
+    if content and all(isinstance(row, dict) for row in content.values()):
+        return [{"id": key, **row} for key, row in content.items() if isinstance(row, dict)]
+    return None
+
+
+def _of_list(content: list) -> list[Row] | None:
+    if all(isinstance(row, dict) for row in content):
+        return content
+    if not all(isinstance(row, list) for row in content):
+        number = next(n for n, row in enumerate(content) if not isinstance(row, dict | list))
+        raise ValueError(f"entry {number} is neither an object nor a list")
+    first = content[0]
+    if len(first) == 2 and isinstance(first[1], dict):
+        return list(_checklist(content))
+    if len(first) == 4 and all(isinstance(value, str) for value in first):
+        _require_captions(content)
+        return [
+            dict(zip(("image_1", "caption_1", "image_2", "caption_2"), row, strict=True))
+            for row in content
+        ]
+    if len(first) == 3 and isinstance(first[0], int | str):
+        return [
+            {"image_path": _coco_name(image), "caption_options": [right, wrong]}
+            for image, right, wrong in content
+        ]
+    return None
+
+
+def _require_captions(content: Sequence[Sequence[str]]) -> None:
+    """Raise ValueError if lists of four are not Cola's picture, caption, picture, caption: in
+    NaturalBench's list for fine-tuning the second is a picture.
+    """
+    for number, (_, caption, *_) in enumerate(content):
+        if Path(caption).suffix.lower() in SUFFIXES_OF_PICTURES:
+            raise ValueError(
+                f"entry {number} has the picture '{caption[:40]}' where Cola has a caption; NaturalBench's list "
+                "for fine-tuning has questions, take its test set"
+            )
+
+
+def _coco_name(image: object) -> str:
+    """WhatsUp names COCO's pictures by number; Visual Genome's have their file's stem."""
+    return f"{image:012d}.jpg" if isinstance(image, int) else str(image)
+
+
+def _checklist(content: Sequence) -> Iterator[Row]:
+    for number, (image, texts) in enumerate(content):
+        for part, (right, wrong) in enumerate(zip(texts["POS"], texts["NEG"], strict=True)):
+            yield {"id": f"{number}-{part}", "image": image, "pos": right, "neg": wrong}
+
+
+def _karpathy(image: Mapping) -> Row:
+    folder = image.get("filepath", "")
+    return {
+        "image": f"{folder}/{image['filename']}" if folder else image["filename"],
+        "caption": [sentence["raw"] for sentence in image["sentences"]],
+        "split": image["split"],
+    }
+
+
+def _coco(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Iterator[Row]:
+    captions: dict[object, list[str]] = {image["id"]: [] for image in images}
+    for annotation in annotations:
+        captions[annotation["image_id"]].append(annotation["caption"])
+    for image in images:
+        yield {"image": image["file_name"], "caption": captions[image["id"]]}
+
+
+def _foil_it(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Iterator[Row]:
+    """A row for each foil, with the caption it was made from: both have the id of the caption in COCO."""
+    names = {image["id"]: image["file_name"] for image in images}
+    originals = {
+        annotation["id"]: annotation["caption"]
+        for annotation in annotations
+        if not annotation["foil"]
+    }
+    for annotation in annotations:
+        if annotation["foil"]:
+            if annotation["id"] not in originals:
+                raise ValueError(f"foil {annotation['id']} has no caption of that id")
+            yield {
+                "id": annotation.get("foil_id", annotation["id"]),
+                "image": names[annotation["image_id"]],
+                "caption": originals[annotation["id"]],
+                "foil": annotation["caption"],
+                "target_word": annotation["target_word"],
+                "foil_word": annotation["foil_word"],
+            }
+
+
+PICTURES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff")
+TEXTS = {"txt": "caption", "caption": "caption", "text": "caption", "cls": "class"}
+MOST_TEXT_BYTES = 1 << 20  # of a member that is text
+KEY = "__key__"  # webdataset's name of the column that names a row
+LEFT_OUT = "__"  # begins the names of webdataset's own members
+
+
+def rows_of_shard(file: Path) -> list[dict[str, Any]]:
+    """A row for each picture of a tar, in its order.
+
+    Raises:
+        InvalidInput: it is not a tar, has no pictures, or a member that is text cannot be read.
+        OSError: it cannot be read.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    with file.open("rb") as tar:
+        for name, member in containers.members(file).items():
+            folder, _, base = name.rpartition("/")
+            stem, _, ending = base.partition(".")
+            kind = ending.lower().rpartition(".")[2]
+            if base.startswith((LEFT_OUT, ".")) or not ending:
+                continue
+            row = rows.setdefault(f"{folder}/{stem}" if folder else stem, {})
+            if kind in PICTURES:
+                # With dots in between, as in 000017.left.jpg, it is a column of its own.
+                column = ending.lower().rpartition(".")[0] or "image"
+                row[column] = f"{file.absolute()}/{name}"
+            elif kind in TEXTS or kind == "json":
+                if member.n_bytes > MOST_TEXT_BYTES:
+                    raise InvalidInput(
+                        f"'{name}' in '{file}' has {member.n_bytes:,} bytes. "
+                        f"Expected a text of at most {MOST_TEXT_BYTES:,}."
+                    )
+                tar.seek(member.start)
+                _add_text(file, name, kind, tar.read(member.n_bytes), row)
+    pictured = {key: row for key, row in rows.items() if _has_picture(row)}
+    if not pictured:
+        raise InvalidInput(
+            f"'{file}' has no pictures. Expected members such as 000017.jpg and 000017.txt."
+        )
+    return [{KEY: key, **row} for key, row in pictured.items()]
+
+
+def _has_picture(row: dict[str, Any]) -> bool:
+    return any(isinstance(value, str) and ".tar/" in value.lower() for value in row.values())
+
+
+def _add_text(file: Path, name: str, kind: str, content: bytes, row: dict[str, Any]) -> None:
+    try:
+        text = content.decode("utf-8-sig")
+        if kind == "json":
+            fields = files.parse_json_object(text)
+            row.update({key: value for key, value in fields.items() if key not in row})
+        else:
+            row[TEXTS[kind]] = text.strip()
+    except ValueError as error:
+        raise InvalidInput(
+            f"'{name}' in '{file}' cannot be read ({error}). Expected UTF-8, and an object where it is JSON."
+        ) from None
+
 
 SEPARATED = (".csv", ".tsv", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
@@ -29,10 +222,8 @@ SUFFIXES = (*SEPARATED, ".json", *JSON_LINES, ".parquet", ".arrow", ".feather", 
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".7z")
 MOST_BYTES = 4 << 30  # of a table's texts in memory
 MOST_ROWS = 50_000_000
-MOST_SPARSE, MOST_SPARSITY = (
-    1_000_000,
-    20,
-)  # cells of rows of JSON, in all and for each that is filled
+# Cells of rows of JSON, in all and for each that is filled
+MOST_SPARSE, MOST_SPARSITY = (1_000_000, 20)
 BATCH_ROWS = 8192  # that are written out at a time
 
 
@@ -98,11 +289,11 @@ def read(file: Path) -> Table:
         if suffix in SEPARATED:
             return _separated(file)
         if suffix == ".json":
-            return of_rows(file, documents.rows_of(file, read_json(file)))
+            return of_rows(file, rows_of_document(file, read_json(file)))
         if suffix in JSON_LINES:
-            return of_rows(file, documents.rows_of(file, read_json_lines(file)))
+            return of_rows(file, rows_of_document(file, read_json_lines(file)))
         if suffix == ".tar":
-            return of_rows(file, shards.rows_of(file))
+            return of_rows(file, rows_of_shard(file))
         return _columnar(file)
     except OSError as error:
         raise InvalidInput(
@@ -110,7 +301,7 @@ def read(file: Path) -> Table:
         ) from None
 
 
-def of_rows(file: Path, rows: Sequence[documents.Row]) -> Table:
+def of_rows(file: Path, rows: Sequence[Row]) -> Table:
     """Rows of JSON as columns; a column with any other value than texts and numbers is skipped."""
     import pyarrow as pa
 
@@ -146,11 +337,11 @@ def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] |
             )
 
 
-def _flat(row: documents.Row) -> documents.Row:
+def _flat(row: Row) -> Row:
     """The row with the fields of an object inside of it as columns of their own, OBJECT.FIELD."""
     if not any(isinstance(value, dict) for value in row.values()):
         return row
-    flat: documents.Row = {}
+    flat: Row = {}
     for name, value in row.items():
         inner = value.items() if isinstance(value, dict) else ()
         flat |= {f"{name}.{field}": part for field, part in inner}
@@ -284,7 +475,7 @@ def _columnar(file: Path) -> Table:
                 f"'{file}' has {n_rows:,} rows. Expected at most {MOST_ROWS:,}; divide it."
             )
         _refuse_twins(file, opened.schema.names)
-        inside = [name for name in cells.bytes_columns(opened.schema) if name.strip()]
+        inside = [name for name in containers.bytes_columns(opened.schema) if name.strip()]
         fields = [field for field in opened.schema if field.name.strip()]
         empty = pa.schema([field for field in fields if field.name not in inside]).empty_table()
         names = list(_flattened(empty))

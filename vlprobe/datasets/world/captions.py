@@ -7,11 +7,162 @@ edit can put in.
 """
 
 import random
+import re
 from collections.abc import Callable
 
-from vlprobe.datasets.world import words
-from vlprobe.datasets.world.layout import facing
-from vlprobe.datasets.world.scene import OPPOSITE, Group, Scene, pick, stream
+from vlprobe.datasets.world.scene import (
+    COLORS,
+    OBJECTS,
+    OPPOSITE,
+    Group,
+    Scene,
+    facing,
+    pick,
+    stream,
+)
+
+NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
+SYNONYMS = {
+    "dog": ("puppy",),
+    "cat": ("kitten",),
+    "horse": ("pony",),
+    "car": ("automobile",),
+    "bus": ("coach",),
+    "train": ("locomotive",),
+    "person": ("human",),
+    "bird": (),
+    "boat": ("ship", "sailboat"),
+    "bicycle": ("bike",),
+    "truck": ("lorry",),
+}
+PLACES = {
+    "street": ("on a city street", "on the road", "along the road", "on the street", "in the city"),
+    "room": ("in a room", "inside a house", "in the living room", "on a wooden floor", "indoors"),
+    "meadow": ("in a meadow", "on the grass", "in a field", "on a lawn", "in a grassy field"),
+    "beach": (
+        "on the beach",
+        "on the sand",
+        "on a sandy shore",
+        "at the seaside",
+        "on a sandy beach",
+    ),
+    "sea": ("in the sea", "on the water", "out on the ocean", "at sea", "on the open sea"),
+    "sky": (
+        "in the sky",
+        "among the clouds",
+        "high in the sky",
+        "up in the air",
+        "in a cloudy sky",
+    ),
+}
+SETTINGS = {
+    "street": ("a city street", "a road", "a street in the city"),
+    "room": ("a room", "a living room", "the inside of a house"),
+    "meadow": ("a meadow", "a grassy field", "a lawn"),
+    "beach": ("a beach", "a sandy beach", "a sandy shore"),
+    "sea": ("the sea", "the ocean", "the open sea"),
+    "sky": ("the sky", "a cloudy sky"),
+}
+RELATIONS = {
+    "left": ("to the left of", "on the left side of", "on the left of", "left of"),
+    "right": ("to the right of", "on the right side of", "on the right of", "right of"),
+    "above": ("above", "over", "higher than"),
+    "below": ("below", "under", "underneath", "beneath", "lower than"),
+    "front": ("in front of",),
+    "behind": ("behind",),
+}
+WITH = {  # "a dog with two cats ...": where the second is, as seen from the first
+    "left": ("to {its} left", "on {its} left"),
+    "right": ("to {its} right", "on {its} right"),
+    "above": ("above {it}", "over {it}"),
+    "below": ("below {it}", "underneath {it}"),
+    "front": ("in front of {it}",),
+    "behind": ("behind {it}",),
+}
+_FUNCTION_WORDS = """
+    a an the that is are there and with where by of in on to it its them their this we you can see seen be single
+    shown pictured picture photo image scene showing shows placed located parked wearing dressed next beside flanked
+    partly hidden covered followed following side left right
+"""
+_PLURALS = {
+    "person": "people",
+    "puppy": "puppies",
+    "pony": "ponies",
+    "lorry": "lorries",
+    "bus": "buses",
+    "coach": "coaches",
+}
+_AIR = ("float", "hover")
+_FOUR_WHEELS = ("car", "bus", "truck")
+
+
+def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str], ...]:
+    """Return the actions of a thing: pairs of present plural and participle, such as (stand, standing)."""
+    if in_the_air:
+        verbs = _AIR
+    elif background == "sky":
+        verbs = (*_AIR, "fly")
+    elif background == "sea":
+        verbs = ("float", "drift")
+    elif name == "cat":
+        return (("sit", "sitting"), ("sit", "seated"), ("wait", "waiting"))
+    else:
+        verbs = ("rest" if name == "boat" else "stand", "wait")
+    return tuple((verb, f"{verb}ing") for verb in verbs)
+
+
+def parked(background: str, name: str) -> bool:
+    """Return whether the thing may be said to be parked."""
+    return background not in ("sea", "sky") and name in (*_FOUR_WHEELS, "bicycle")
+
+
+def plural(noun: str) -> str:
+    """More than one of it."""
+    return _PLURALS.get(noun, f"{noun}s")
+
+
+def be(count: int) -> str:
+    """The verb to be: "is" for one, "are" for more."""
+    return "is" if count == 1 else "are"
+
+
+def agree(verb: str, count: int) -> str:
+    """The present form: "stands" for one, "stand" for more."""
+    if count > 1:
+        return verb
+    return "flies" if verb == "fly" else f"{verb}s"
+
+
+def article(text: str) -> str:
+    """The text with "a" made "an" before a vowel letter, enough for the demo world."""
+    return re.sub(r"\ba (?=[aeiou])", "an ", text)
+
+
+def vocabulary() -> frozenset[str]:
+    """Every word of captions and templates of the demo world, in lower case."""
+    names = [
+        form
+        for name, others in SYNONYMS.items()
+        for noun in (name, *others)
+        for form in (noun, plural(noun))
+    ]
+    verbs = [
+        form
+        for background in PLACES
+        for name in OBJECTS
+        for in_the_air in (False, True)
+        for verb, doing in doings(background, name, in_the_air)
+        for form in (verb, agree(verb, 1), doing)
+    ]
+    tables = [
+        text
+        for table in (PLACES, SETTINGS, RELATIONS, WITH)
+        for texts in table.values()
+        for text in texts
+    ]
+    everything = " ".join((*names, *verbs, *tables, *NUMBERS.values(), *COLORS, _FUNCTION_WORDS))
+    return frozenset(re.findall(r"[a-z]+", everything))
+
 
 TEMPLATES = (
     "a photo of {c}",
@@ -46,14 +197,14 @@ class Voice:
     def noun(self, group: Group) -> str:
         """The object's name or, one time in six, a synonym."""
         name = group.object
-        if words.SYNONYMS[name] and self.chance(1 / 6):
-            name = self.pick(*words.SYNONYMS[name])
-        return words.plural(name) if group.count > 1 else name
+        if SYNONYMS[name] and self.chance(1 / 6):
+            name = self.pick(*SYNONYMS[name])
+        return plural(name) if group.count > 1 else name
 
     def number(self, group: Group) -> str:
         """The count as a word or, of one thing, most often as an article."""
         if group.count > 1:
-            return words.NUMBERS[group.count]
+            return NUMBERS[group.count]
         roll = self.rng.random()
         return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
 
@@ -64,34 +215,34 @@ class Voice:
             number = f"the {number}" if group.count > 1 else "the"
         noun, color = self.noun(group), group.color
         if group.object == "person":
-            return words.article(
+            return article(
                 f"{number} {noun} {self.pick('in', 'in', 'wearing', 'dressed in')} {color}",
             )
         if not self.scene.relation and self.chance(0.1):
-            return words.article(f"{number} {noun} that {words.be(group.count)} {color}")
-        return words.article(f"{number} {color} {noun}")
+            return article(f"{number} {noun} that {be(group.count)} {color}")
+        return article(f"{number} {color} {noun}")
 
     def where(self) -> str:
         """The background as a place: "on the beach"."""
-        return self.pick(*words.PLACES[self.scene.background])
+        return self.pick(*PLACES[self.scene.background])
 
     def setting(self) -> str:
         """The background as a thing: "a beach"."""
-        return self.pick(*words.SETTINGS[self.scene.background])
+        return self.pick(*SETTINGS[self.scene.background])
 
     def verb(self, group: Group) -> str:
         """Return the verb of these things, agreeing with their number: "stand", "floats"."""
-        return words.agree(self._doing(group)[0], group.count)
+        return agree(self._doing(group)[0], group.count)
 
     def doing(self, group: Group) -> str:
         """The same as a participle: "standing", "parked"."""
-        parked = words.parked(self.scene.background, group.object) and not self._in_the_air(group)
-        return "parked" if parked and self.chance(0.3) else self._doing(group)[1]
+        is_parked = parked(self.scene.background, group.object) and not self._in_the_air(group)
+        return "parked" if is_parked and self.chance(0.3) else self._doing(group)[1]
 
     def _doing(self, group: Group) -> tuple[str, str]:
         return pick(
             self.rng,
-            words.doings(self.scene.background, group.object, self._in_the_air(group)),
+            doings(self.scene.background, group.object, self._in_the_air(group)),
         )
 
     def _in_the_air(self, group: Group) -> bool:
@@ -99,7 +250,7 @@ class Voice:
 
     def relation(self, name: str, leading: bool = False) -> str:
         """A relation in words: "to the left of"; `leading` ones can begin a sentence."""
-        return self.pick(*words.RELATIONS[name][: 2 if leading else None])
+        return self.pick(*RELATIONS[name][: 2 if leading else None])
 
     def pair(self) -> tuple[Group, str, Group]:
         """Subject, relation, object: the scene as it is or, as often, seen from the other side."""
@@ -132,7 +283,7 @@ def wrapped(caption: str, template: str) -> str:
 
 
 def _alone_active(v: Voice) -> str:
-    verb = f"{words.be(v.target.count)} {v.doing(v.target)}" if v.chance(0.75) else v.verb(v.target)
+    verb = f"{be(v.target.count)} {v.doing(v.target)}" if v.chance(0.75) else v.verb(v.target)
     return f"{v.phrase(v.target)} {verb} {v.where()}"
 
 
@@ -142,7 +293,7 @@ def _alone_phrase(v: Voice) -> str:
 
 
 def _alone_there(v: Voice) -> str:
-    existential = f"there {words.be(v.target.count)} {v.phrase(v.target)}"
+    existential = f"there {be(v.target.count)} {v.phrase(v.target)}"
     if v.chance(0.3):
         return f"{v.where()} {existential}"
     middle = f" {v.doing(v.target)}" if v.chance(0.3) else ""
@@ -150,18 +301,18 @@ def _alone_there(v: Voice) -> str:
 
 
 def _alone_fronted(v: Voice) -> str:
-    return f"{v.where()}, {v.phrase(v.target)} {words.be(v.target.count)} {v.doing(v.target)}"
+    return f"{v.where()}, {v.phrase(v.target)} {be(v.target.count)} {v.doing(v.target)}"
 
 
 def _alone_inverted(v: Voice) -> str:
-    verb = v.verb(v.target) if v.chance(0.6) else words.be(v.target.count)
+    verb = v.verb(v.target) if v.chance(0.6) else be(v.target.count)
     return f"{v.where()} {verb} {v.phrase(v.target)}"
 
 
 def _alone_passive(v: Voice) -> str:
     is_seen = v.pick(
         "can be seen",
-        *(f"{words.be(v.target.count)} {done}" for done in ("shown", "seen", "pictured")),
+        *(f"{be(v.target.count)} {done}" for done in ("shown", "seen", "pictured")),
     )
     return f"{v.phrase(v.target)} {is_seen} {v.where()}"
 
@@ -173,9 +324,7 @@ def _alone_picture(v: Voice) -> str:
 def _alone_setting(v: Voice) -> str:
     if v.chance(0.5):
         return f"{v.setting()} with {v.phrase(v.target)}"
-    return (
-        f"{v.setting()} where {v.phrase(v.target)} {words.be(v.target.count)} {v.doing(v.target)}"
-    )
+    return f"{v.setting()} where {v.phrase(v.target)} {be(v.target.count)} {v.doing(v.target)}"
 
 
 def _alone_seen(v: Voice) -> str:
@@ -183,9 +332,9 @@ def _alone_seen(v: Voice) -> str:
 
 
 def _alone_color(v: Voice) -> str:
-    number = f"the {words.NUMBERS[v.target.count]}" if v.target.count > 1 else "the"
+    number = f"the {NUMBERS[v.target.count]}" if v.target.count > 1 else "the"
     color = f"dressed in {v.target.color}" if v.target.object == "person" else v.target.color
-    return f"{number} {v.noun(v.target)} {v.where()} {words.be(v.target.count)} {color}"
+    return f"{number} {v.noun(v.target)} {v.where()} {be(v.target.count)} {color}"
 
 
 def _tail(v: Voice, share: float = 0.4) -> str:
@@ -194,14 +343,15 @@ def _tail(v: Voice, share: float = 0.4) -> str:
 
 def _pair_active(v: Voice) -> str:
     subject, relation, landmark = v.pair()
-    be = words.be(subject.count)
-    verb = f"{be} {v.pick(v.doing(subject), 'placed', 'located')}" if v.chance(0.5) else be
+    verb = be(subject.count)
+    if v.chance(0.5):
+        verb += f" {v.pick(v.doing(subject), 'placed', 'located')}"
     return f"{v.phrase(subject)} {verb} {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_definite(v: Voice) -> str:
     subject, relation, landmark = v.pair()
-    verb = words.be(subject.count) + v.pick("", "", " located", " placed")
+    verb = be(subject.count) + v.pick("", "", " located", " placed")
     this, that = v.phrase(subject, definite=True), v.phrase(landmark, definite=True)
     return f"{this} {verb} {v.relation(relation)} {that}{_tail(v, 0.25)}"
 
@@ -214,7 +364,7 @@ def _pair_phrase(v: Voice) -> str:
 
 def _pair_there(v: Voice) -> str:
     subject, relation, landmark = v.pair()
-    existential = f"there {words.be(subject.count)} {v.phrase(subject)}"
+    existential = f"there {be(subject.count)} {v.phrase(subject)}"
     if v.chance(0.35):
         return f"{v.relation(relation, leading=True)} {v.phrase(landmark)} {existential}"
     return f"{existential} {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
@@ -222,13 +372,13 @@ def _pair_there(v: Voice) -> str:
 
 def _pair_inverted(v: Voice) -> str:
     subject, relation, landmark = v.pair()
-    verb = v.verb(subject) if v.chance(0.4) else words.be(subject.count)
+    verb = v.verb(subject) if v.chance(0.4) else be(subject.count)
     return f"{v.relation(relation, leading=True)} {v.phrase(landmark)} {verb} {v.phrase(subject)}"
 
 
 def _pair_fronted(v: Voice) -> str:
     subject, relation, landmark = v.pair()
-    return f"{v.where()}, {v.phrase(subject)} {words.be(subject.count)} {v.relation(relation)} {v.phrase(landmark)}"
+    return f"{v.where()}, {v.phrase(subject)} {be(subject.count)} {v.relation(relation)} {v.phrase(landmark)}"
 
 
 def _pair_seen(v: Voice) -> str:
@@ -267,7 +417,7 @@ def _pair_passive(v: Voice) -> str:
         done = "partly hidden by"
     else:
         done = f"flanked on the {OPPOSITE[relation]} by"
-    return f"{v.phrase(subject)} {words.be(subject.count)} {done} {v.phrase(landmark)}{_tail(v)}"
+    return f"{v.phrase(subject)} {be(subject.count)} {done} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_follow(v: Voice) -> str:
@@ -276,8 +426,8 @@ def _pair_follow(v: Voice) -> str:
         (v.target, v.landmark) if facing(v.scene) == v.scene.relation else (v.landmark, v.target)
     )
     if v.chance(0.6):
-        return f"{v.phrase(ahead)} {words.be(ahead.count)} followed by {v.phrase(behind)}{_tail(v)}"
-    return f"{v.phrase(behind)} {words.be(behind.count)} following {v.phrase(ahead)}{_tail(v)}"
+        return f"{v.phrase(ahead)} {be(ahead.count)} followed by {v.phrase(behind)}{_tail(v)}"
+    return f"{v.phrase(behind)} {be(behind.count)} following {v.phrase(ahead)}{_tail(v)}"
 
 
 def _pair_beside(v: Voice) -> str:
@@ -288,7 +438,7 @@ def _pair_beside(v: Voice) -> str:
 def _pair_with(v: Voice) -> str:
     subject, relation, landmark = v.pair()
     is_singular = subject.count == 1 and subject.object != "person"
-    location = v.pick(*words.WITH[OPPOSITE[relation]]).format(
+    location = v.pick(*WITH[OPPOSITE[relation]]).format(
         its="its" if is_singular else "their",
         it="it" if is_singular else "them",
     )

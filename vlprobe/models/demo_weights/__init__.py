@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from vlprobe.datasets.world.words import vocabulary
+from vlprobe.datasets.world.captions import vocabulary
 from vlprobe.models.modules import OpenClipModel, TorchModel
 from vlprobe.storage.files import write_bytes
 

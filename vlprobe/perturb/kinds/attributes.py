@@ -25,9 +25,8 @@ _SIZES = {
 _AGES = {"young": "young", "old": "old", "older": "old", "elderly": "old"}
 _MATERIALS = words("wooden metal plastic brick stone leather wicker cardboard concrete")
 _COUNTS = words("two three four five six seven")
-_IDIOM = words(
-    "hair haired eyed boy girl lady body screen part group"
-)  # "little girl" is no small one
+# "little girl" is no small one
+_IDIOM = words("hair haired eyed boy girl lady body screen part group")
 _SHADE = words("- very light dark pale bright too so")
 
 

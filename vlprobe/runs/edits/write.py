@@ -1,31 +1,154 @@
 """Request edits of a dataset's captions from a language model, and write them as a file that every probe accepts.
 
-An answer passes rules first (`perturb.replies`), then a separate prompt checks whether its meaning is the requested
-one. A failed edit is requested again, with the reason, a limited number of times; edits that still fail are written
-to a second file with their reasons, and are never used. Every raw answer is stored in the cache
+An answer passes rules first (`perturb.instructions`), then a separate prompt checks whether its meaning is the
+requested one. A failed edit is requested again, with the reason, a limited number of times; edits that still fail
+are written to a second file with their reasons, and are never used. Every raw answer is stored in the cache
 (`storage.answer_log`), so that the same command resumes after an interruption and sends no request twice.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, printable
+from vlprobe.models import writers as writers
 from vlprobe.models.endpoint.budget import Budget
-from vlprobe.models.writers import names as writers
-from vlprobe.models.writers import prompts
-from vlprobe.models.writers.prompts import Writer
-from vlprobe.perturb import replies
-from vlprobe.runs.edits.tasks import Task, tasks_of
+from vlprobe.models.writers import Answer, Prompt, Writer
+from vlprobe.perturb import instructions
+from vlprobe.perturb.draws import draw
+from vlprobe.perturb.instructions import EditKind, Message
+from vlprobe.perturb.language import NOT_IN_ENGLISH, is_foreign
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.selection import select
 from vlprobe.storage import files
 from vlprobe.storage.store import Store
 from vlprobe.types import Item
+
+JUDGE_TOKENS = 16
+
+
+@dataclass
+class Task:
+    """An edit of a caption that is requested, possibly several times."""
+
+    caption: str
+    choice: str  # of a kind; `instructions.NEGATIVE` draws one
+    number: int  # from 0, of those of this choice
+    seed: int
+    temperature: float
+    # Of the pictures that have the caption, as `replies.plain` gives them
+    true_captions: Collection[str]
+    kind: EditKind = field(init=False)
+    messages: list[Message] = field(init=False)
+    attempt: int = 0
+    text: str = ""  # the last one that was written
+    day: str = ""
+    defect: str = ""  # of that text; "" while there is none
+    is_accepted: bool = False
+    is_closed: bool = False  # whether no further request follows, accepted or not
+    n_kinds_tried: int = 0
+
+    def __post_init__(self) -> None:
+        self._begin()
+        if self.kind.is_english and is_foreign(self.caption):
+            self._close(NOT_IN_ENGLISH)
+        elif self.kind.opening and instructions.plain(self.caption).startswith(self.kind.opening):
+            self._close("the caption begins with these words")
+
+    def _begin(self) -> None:
+        number = self.number + self.n_kinds_tried
+        self.kind = instructions.kind_of(self.choice, self.caption, self.seed, number)
+        self.messages = instructions.request(self.kind, self.caption)
+
+    def _close(self, defect: str) -> None:
+        self.defect, self.is_closed = defect, True
+
+    def prompt(self) -> Prompt:
+        """Next prompt."""
+        purpose = f"{self.choice} {self.number} {self.attempt}"
+        return Prompt(
+            self.messages,
+            self.temperature,
+            draw(self.seed, self.caption, 0, purpose) % 2**31,
+            max_tokens=2 * len(self.caption.encode()) // 3 + 48,
+            label=f"the request for '{self.choice}' of '{self.caption[:60]}'",
+        )
+
+    def question(self) -> Prompt:
+        """Return the second question: whether the text means the same."""
+        return Prompt(
+            instructions.question(self.caption, self.text),
+            temperature=0.0,
+            seed=0,
+            max_tokens=JUDGE_TOKENS,
+            label=f"the question about the meaning of '{self.text[:60]}'",
+        )
+
+    def take(self, answer: Answer, earlier: Collection[str]) -> bool:
+        """Read an answer; whether rules let it pass.
+
+        Args:
+            answer: To `prompt`.
+            earlier: Edits that the caption has, as `replies.plain` gives them.
+        """
+        self.text, self.day = instructions.text_of(answer.text), answer.day
+        self.defect = instructions.defect(
+            self.text,
+            self.caption,
+            self.kind,
+            is_cut=answer.is_cut,
+            earlier=earlier,
+            true_captions=self.true_captions,
+        )
+        return not self.defect
+
+    def judge(self, answer: Answer) -> None:
+        """Read the answer to `question`."""
+        self.defect = instructions.judged_defect(answer.text, self.kind)
+        self.is_accepted = self.is_closed = not self.defect
+
+    def retry(self, attempts: int) -> None:
+        """Prepare the next request with the reason of the failure, unless `attempts` requests were made."""
+        self.attempt += 1
+        if self.attempt >= attempts:
+            self.is_closed = True
+        elif self.defect != instructions.NONE_POSSIBLE:
+            self.messages = instructions.again(self.messages, self.text, self.defect)
+        elif self.choice == instructions.NEGATIVE:
+            self.n_kinds_tried += 1
+            self._begin()
+        else:
+            self.is_closed = True
+
+    def line(self, maker: str) -> str:
+        """Format as a line of a file of edits, or with `reason` if it was not accepted."""
+        row = {"caption": self.caption, "text": self.text, "meaning": self.kind.meaning}
+        row |= {"subtype": self.kind.subtype, "rule": self.kind.rule, "maker": maker}
+        row |= {"made": self.day}
+        if not self.is_accepted:
+            row |= {"reason": self.defect}
+        return json.dumps(row, ensure_ascii=False)
+
+
+def tasks_of(
+    caption: str,
+    choices: Sequence[str],
+    count: int,
+    seed: int,
+    temperature: float,
+    true_captions: Collection[str],
+) -> list[Task]:
+    """List all edits to request for one caption."""
+    return [
+        Task(caption, choice, number, seed, temperature, true_captions)
+        for choice in choices
+        for number in range(count)
+    ]
+
 
 CAPTIONS_AT_A_TIME = 64
 REJECTED = ".rejected.jsonl"
@@ -105,7 +228,7 @@ def write(order: EditOrder, output: Path, store: Store, progress: Progress) -> O
     writer.open(store.root, budget, stage)
     _refuse_foreign_file(output, writer.maker)
     lines = _Lines()
-    with prompts.locked(writer):
+    with writers.locked(writer):
         writer.log.reread()
         _tell_size(order, captions, writer, budget, progress)
         try:
@@ -124,7 +247,7 @@ def _captions(items: Sequence[Item], count: int) -> dict[str, set[str]]:
     """Return the distinct captions that are edited, each with all captions of the pictures that have it."""
     beside: dict[str, set[str]] = {}
     for item in items:
-        every = {replies.plain(caption) for caption in item.captions}
+        every = {instructions.plain(caption) for caption in item.captions}
         for caption in item.captions[: count or None]:
             if caption.strip():
                 beside.setdefault(caption, set()).update(every)
@@ -159,19 +282,19 @@ def _finish(tasks: Sequence[Task], writer: Writer, attempts: int) -> None:
     """Ask until every task is closed."""
     accepted: dict[str, set[str]] = {task.caption: set() for task in tasks}
     while pending := [task for task in tasks if not task.is_closed]:
-        answers = prompts.asked(writer, [task.prompt() for task in pending])
+        answers = writers.asked(writer, [task.prompt() for task in pending])
         earlier = {caption: set(texts) for caption, texts in accepted.items()}
         passing = []
         for task in pending:
             if task.take(answers[task.prompt().name], earlier[task.caption]):
-                earlier[task.caption].add(replies.plain(task.text))
+                earlier[task.caption].add(instructions.plain(task.text))
                 passing.append(task)
-        verdicts = prompts.asked(writer, [task.question() for task in passing])
+        verdicts = writers.asked(writer, [task.question() for task in passing])
         for task in passing:
             task.judge(verdicts[task.question().name])
         for task in pending:
             if task.is_accepted:
-                accepted[task.caption].add(replies.plain(task.text))
+                accepted[task.caption].add(instructions.plain(task.text))
             else:
                 task.retry(attempts)
 

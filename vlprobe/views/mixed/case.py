@@ -9,7 +9,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
-from vlprobe.probes import rococo_fronts
+from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
 from vlprobe.views import cases as views_cases
@@ -170,9 +170,9 @@ def _rank(value: float) -> int:
 
 def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | None:
     """The stored first candidates of a search; None if the run stores none."""
-    if not store.run(run_key).has_table(rococo_fronts.TABLE):
+    if not store.run(run_key).has_table(rococo_galleries.TABLE):
         return None
-    path = store.files([run_key], rococo_fronts.TABLE)[0]
+    path = store.files([run_key], rococo_galleries.TABLE)[0]
     table = views_rows.read_rows(store, path, [case], excluded=("run",))
     (row,) = table.to_dict("records") or [{"whole_items": None}]
     return None if row["whole_items"] is None else row

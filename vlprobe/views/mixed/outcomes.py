@@ -11,7 +11,7 @@ from typing import Literal, cast
 import numpy as np
 import pandas as pd
 
-from vlprobe.probes import rococo_fronts
+from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
 from vlprobe.views.runs import QuestionSet
@@ -60,13 +60,13 @@ def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
 
 def _read_outcomes(store: Store, case_key: str, run_key: str) -> Outcomes:
     """Decide by the first stored candidate; if a run has none, by the best mixture's path."""
-    has_fronts = store.run(run_key).has_table(rococo_fronts.TABLE)
+    has_fronts = store.run(run_key).has_table(rococo_galleries.TABLE)
     tables = [store.files([case_key], "cases"), store.files([run_key], "scores")]
     first, join = "NULL::BOOLEAN", ""
     if has_fronts:
         first = "f.whole_items[1] = c.item AND f.whole_altered[1]"
         join = 'LEFT JOIN read_parquet(?) AS f USING ("case")'
-        tables.append(store.files([run_key], rococo_fronts.TABLE))
+        tables.append(store.files([run_key], rococo_galleries.TABLE))
     with store.cursor() as cursor:
         columns = cursor.execute(
             'SELECT "case" AS number, coalesce(s.rank_clean = 1, false) AS is_found, '
