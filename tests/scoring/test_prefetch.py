@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from vlprobe.scoring.batches import Prefetcher, pipelined
-from vlprobe.scoring.encoder import Encoder
 from vlprobe.types import Capabilities, DualEncoder, Picture
 
 PATIENCE = 300  # seconds after which what should have happened has not

@@ -22,7 +22,13 @@ from vlprobe.models import api, frozen, hub
 from vlprobe.models.endpoint import reply
 from vlprobe.models.endpoint.budget import Budget, estimated_tokens
 from vlprobe.models.endpoint.reply import Reply
-from vlprobe.models.endpoint.served import EndpointName, Question, Reporter, ServedModel, parse
+from vlprobe.models.endpoint.served import (
+    EndpointName,
+    Reporter,
+    ServedModel,
+    ServedQuestion,
+    parse,
+)
 from vlprobe.models.modules import TransformersModel
 from vlprobe.perturb.instructions import Message
 from vlprobe.registry import endpoints
@@ -56,7 +62,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WriterAnswer:
     """Answer of a writer."""
 
     text: str
@@ -70,7 +76,7 @@ class WriterLog(AnswerLog):
     """The answers of a writer, each kept under the name of its prompt; read from the disk once."""
 
     @cached_property  # the file is read once for all prompts
-    def answers(self) -> dict[str, Answer]:
+    def answers(self) -> dict[str, WriterAnswer]:
         """Return the stored answers by the name of the prompt. Raises InvalidInput if a stored one is not valid."""
         return {answer.questions[0]: _kept(answer.body) for answer in self}
 
@@ -105,7 +111,7 @@ class Writer(Protocol):
         ...
 
 
-def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, Answer]:
+def asked(writer: Writer, prompts: Sequence[Prompt]) -> dict[str, WriterAnswer]:
     """Return the answers to prompts, by name; prompts without a stored answer are sent."""
     answers = writer.log.answers
     lacking = {prompt.name: prompt for prompt in prompts if prompt.name not in answers}
@@ -127,12 +133,12 @@ def locked(writer: Writer) -> AbstractContextManager[None]:
     return files.lock(writer.log.file.parent / ".writing.lock", refuse)
 
 
-def _kept(body: str) -> Answer:
+def _kept(body: str) -> WriterAnswer:
     label = "a kept request"
     return answer_in(reply.parse(body, label), label)
 
 
-def answer_in(parsed: Reply, label: str) -> Answer:
+def answer_in(parsed: Reply, label: str) -> WriterAnswer:
     """Return the text of a chat completion. Raises InvalidInput if it has none."""
     choice = reply.entries(parsed.content, "choices", label)[0]
     message = choice.get("message")
@@ -146,7 +152,7 @@ def answer_in(parsed: Reply, label: str) -> Answer:
     day = ""
     if isinstance(created, int) and 0 < created < 2**33:
         day = datetime.datetime.fromtimestamp(created, datetime.UTC).date().isoformat()
-    return Answer(text, choice.get("finish_reason") == "length", day)
+    return WriterAnswer(text, choice.get("finish_reason") == "length", day)
 
 
 VERSION = 1  # of the way in which it is prompted
@@ -306,11 +312,11 @@ class ServedWriter(ServedModel):
         """None of the capabilities that a probe needs."""
         return Capabilities(asks_server=True)
 
-    def first_question(self) -> Question:
+    def first_question(self) -> ServedQuestion:
         """A word."""
         return self._question(FIRST)
 
-    def _question(self, prompt: Prompt) -> Question:
+    def _question(self, prompt: Prompt) -> ServedQuestion:
         def payload() -> Mapping[str, object]:
             return {
                 "model": self.parsed.address.model,
@@ -321,9 +327,9 @@ class ServedWriter(ServedModel):
             }
 
         received = max(1, prompt.max_tokens // 4)
-        return Question((prompt.name,), payload, prompt.tokens, prompt.label, received)
+        return ServedQuestion((prompt.name,), payload, prompt.tokens, prompt.label, received)
 
-    def check(self, answer: Reply, question: Question) -> None:
+    def check(self, answer: Reply, question: ServedQuestion) -> None:
         """Raise InvalidInput unless it has a text."""
         answer_in(answer, question.label)
 

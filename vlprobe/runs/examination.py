@@ -6,7 +6,6 @@ from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import SharedEncoder
 from vlprobe.runs.request import Progress
-from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Dataset, Model, answers_cases, looks_up
 from vlprobe.types.protocols import embeds_images
 
@@ -37,7 +36,7 @@ def examine(
         embeds = embeds_images(model) and not (looks_up(model) or answers_cases(model))
         if encoder is None and embeds and request.keep_embeddings:
             # It reads the embeddings that the store has now
-            encoder = Encoder(
+            encoder = CachedEncoder(
                 model,
                 context.store.root / "embeddings",
                 workers=request.workers,

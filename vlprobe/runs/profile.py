@@ -77,7 +77,7 @@ class Profile(Progress):
         self._end_stage("start")
         wall = sum(stage.wall for stage in self.stages.values())
         stages = self.stages.values()
-        every = _Stage(
+        every = _ProfileStage(
             wall, sum(stage.cpu for stage in stages), sum(stage.model for stage in stages)
         )
         rows = [*self.stages.items(), ("all", every)]

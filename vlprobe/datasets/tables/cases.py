@@ -159,7 +159,7 @@ class Rows:
     notes: list[str]
 
 
-class Reading(Fields):
+class TableReading(Fields):
     """A table that becomes items row by row."""
 
     def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:

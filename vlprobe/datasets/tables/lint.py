@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vlprobe.datasets import audit
-from vlprobe.datasets.audit import WORD, Finding
+from vlprobe.datasets.audit import WORD, AuditFinding
 from vlprobe.datasets.tables.layouts import Layout
 from vlprobe.datasets.tables.reader import Table
 from vlprobe.datasets.validation import MAX_CHARACTERS
@@ -199,7 +199,7 @@ def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
 
 def check_foils(
     table: Table, layout: Layout, texts: Mapping[str, pa.ChunkedArray]
-) -> list[Finding]:
+) -> list[AuditFinding]:
     """The defects of the texts, as `texts_of` gives them."""
     captions, foils = texts["caption"], texts["foil"]
     rows = np.arange(len(captions))
@@ -233,7 +233,7 @@ def check_foils(
 
 def _style(
     name: str, feature: str, marked: np.ndarray, ids: pa.ChunkedArray, rows: np.ndarray
-) -> Finding:
+) -> AuditFinding:
     """From which captions and which foils have a feature, shape (2, n)."""
     meaning = audit.style_meaning(feature, *(marked.sum(axis=1) / marked.shape[1]).tolist())
     return finding((name, meaning), marked[0] != marked[1], ids, rows)

@@ -195,7 +195,7 @@ def _wrong(path: Path, row: int, column: str, defect: str) -> InvalidInput:
     )
 
 
-def read_stored(store: Store, digest: str) -> list[Verdict]:
+def read_stored(store: Store, digest: str) -> list[EditVerdict]:
     """Return the verdicts on a file of edits that an earlier version stored, by judge, without those withdrawn."""
     path = mine.path(store.root, "verdicts") / f"{digest}.jsonl"
     try:
@@ -212,10 +212,10 @@ def read_stored(store: Store, digest: str) -> list[Verdict]:
     )
 
 
-def _parse(line: bytes) -> Verdict | None:
+def _parse(line: bytes) -> EditVerdict | None:
     try:
         fields = files.parse_json_object(line.decode())
-        return Verdict(*(str(fields[name]) for name in ("judge", "edit", "verdict")))
+        return EditVerdict(*(str(fields[name]) for name in ("judge", "edit", "verdict")))
     except (ValueError, KeyError):
         return None
 
@@ -241,7 +241,7 @@ class Dispute(NamedTuple):
     verdicts: dict[str, str]  # by judge
 
 
-class Report(NamedTuple):
+class AgreementReport(NamedTuple):
     """Verdicts of judges on a file of edits."""
 
     judges: tuple[str, ...]
@@ -250,7 +250,7 @@ class Report(NamedTuple):
     disputes: tuple[Dispute, ...]
 
 
-def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
+def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> AgreementReport:
     """Compute counts, intervals over captions, and disputes in the order of the file.
 
     Raises:
@@ -273,10 +273,10 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]) -> Report:
             for label in labels[:, number]
         )
     ]
-    return Report(tuple(judges), tuple(rows), between, tuple(disputes))
+    return AgreementReport(tuple(judges), tuple(rows), between, tuple(disputes))
 
 
-def without_wrong(judged: JudgedFile, verdicts: Sequence[Verdict]) -> tuple[bytes, int]:
+def without_wrong(judged: JudgedFile, verdicts: Sequence[EditVerdict]) -> tuple[bytes, int]:
     """Return the file without edits that people judged wrong, with all other lines unchanged, and the number of
     removed edits.
 
@@ -297,7 +297,7 @@ def without_wrong(judged: JudgedFile, verdicts: Sequence[Verdict]) -> tuple[byte
 
 
 def _labels(
-    edits: Sequence[SheetEdit], verdicts: Sequence[Verdict]
+    edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]
 ) -> tuple[np.ndarray, list[str]]:
     """Return positions in VERDICTS, shape (judges, edits), and the judges in alphabetical order."""
     judges = sorted({verdict.judge for verdict in verdicts})
@@ -363,7 +363,7 @@ def _said(judges: Sequence[str], labels: np.ndarray) -> dict[str, str]:
     }
 
 
-def sentence(written: Report) -> str:
+def sentence(written: AgreementReport) -> str:
     """Return the numbers of all judges in words, for a person."""
     whole = next(row for row in reversed(written.rows) if row.meaning == "all")
     words = f"{whole.judge}: {percent(whole.as_intended)} of {whole.n_edits:,} edits mean what was intended"

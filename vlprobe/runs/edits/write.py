@@ -17,7 +17,7 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.models import writers as writers
 from vlprobe.models.endpoint.budget import Budget
-from vlprobe.models.writers import Answer, Prompt, Writer
+from vlprobe.models.writers import Prompt, Writer, WriterAnswer
 from vlprobe.perturb import instructions
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.instructions import EditKind, Message
@@ -88,7 +88,7 @@ class Task:
             label=f"the question about the meaning of '{self.text[:60]}'",
         )
 
-    def take(self, answer: Answer, earlier: Collection[str]) -> bool:
+    def take(self, answer: WriterAnswer, earlier: Collection[str]) -> bool:
         """Read an answer; whether rules let it pass.
 
         Args:
@@ -106,7 +106,7 @@ class Task:
         )
         return not self.defect
 
-    def judge(self, answer: Answer) -> None:
+    def judge(self, answer: WriterAnswer) -> None:
         """Read the answer to `question`."""
         self.defect = instructions.judged_defect(answer.text, self.kind)
         self.is_accepted = self.is_closed = not self.defect
