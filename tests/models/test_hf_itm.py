@@ -15,6 +15,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import gallery, spread
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 

@@ -18,7 +18,7 @@ from tests.test_architecture import PACKAGE, imports
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.runs import executor, jobs, ray_cluster
 from vlprobe.runs.job import JobReport
-from vlprobe.runs.ray_executor import picture_readers, takes_gpu
+from vlprobe.runs.ray_executor import RayJob, picture_readers, takes_gpu
 from vlprobe.runs.request import PlanRequest, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from vlprobe.scoring.batches import Prefetcher, pipelined
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Capabilities, DualEncoder, Picture
 
 PATIENCE = 300  # seconds after which what should have happened has not

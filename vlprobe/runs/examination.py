@@ -6,6 +6,7 @@ from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import SharedEncoder
 from vlprobe.runs.request import Progress
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Dataset, Model, answers_cases, looks_up
 from vlprobe.types.protocols import embeds_images
 

@@ -22,6 +22,7 @@ from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
 from vlprobe.scoring import thumbnails
 from vlprobe.scoring.cases import Scorer
+from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.scoring.inputs import RunInputs
 from vlprobe.scoring.spread import similarity_spread
 from vlprobe.storage import files
