@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.render.scenes import TRAINS
+from vlprobe.case.card import ROLES, CaseText, case_card
 from vlprobe.datasets.world.captions import NUMBERS as WORLD_NUMBERS
 from vlprobe.datasets.world.captions import SYNONYMS
 from vlprobe.datasets.world.scene import COLORS, OBJECTS
@@ -156,7 +157,7 @@ def test_ties_are_told_beside_the_marks(states, told):
 
 
 def mixed(item: str, lam: float, kind: str = "mix", margin: float = -0.1) -> Showcase:
-    name = Picture(words.Picture.from_name(item).path, PictureEdit(kind, CARD_PARTNER, lam, 1)).name
+    name = Picture(Picture.from_name(item).path, PictureEdit(kind, CARD_PARTNER, lam, 1)).name
     return shown(subtype=f"{kind}:{lam}", wrong_image=name, margin=margin, wrong_text="")
 
 
@@ -180,12 +181,13 @@ def test_how_little_is_enough_is_said_only_of_a_picture_s_own_mixture(case, firs
 
 
 def test_a_mixed_picture_stands_beside_the_right_one_and_is_described():
-    right, wrong = words.shots(mixed("/p/a.png", 0.9).card, T2I)
-    assert (right.name, right.label) == ("/p/a.png", "The right one")
-    assert wrong.label == "Ranked first instead"
+    card = case_card(mixed("/p/a.png", 0.9).card, T2I)
+    right, wrong = card.pictures
+    assert (right.name, right.label) == ("/p/a.png", "The right picture")
+    assert wrong.label == "Ranked 1st instead"
     assert wrong.alt != right.alt
-    (box,) = words.boxes(mixed("/p/a.png", 0.9).card, T2I, "A")
-    assert box.style == "plain"
+    (box,) = [text.role for text in card.sides if text.role.box]
+    assert box.box_style == "plain"
 
 
 def test_nearly_twins_have_two_pictures_and_no_lie():
@@ -195,9 +197,9 @@ def test_nearly_twins_have_two_pictures_and_no_lie():
         "Two pictures, one difference.",
         "Four of six models mix them up.",
     )
-    assert [shot.label for shot in words.shots(case.card, kind)] == ["Left", "Right"]
-    boxes = words.boxes(case.card, kind, "A")
-    assert [box.style for box in boxes] == ["plain", "plain"]
+    card = case_card(case.card, kind)
+    assert [shot.label for shot in card.pictures] == ["Left", "Right"]
+    assert [text.role.box_style for text in card.sides] == ["plain", "plain"]
     assert words.verdict(case, kind, NAMES, MODELS[0]) == "Four of six models mixed them up"
 
 
@@ -210,7 +212,8 @@ def test_other_wordings_tell_how_many_pictures_stay():
         "Ask again in other words.",
         "Two of the first five pictures stay.",
     )
-    assert [box.label for box in words.boxes(case.card, kind, "A")] == ["Asked", "Asked again"]
+    roles = [text.role.box for text in case_card(case.card, kind).sides]
+    assert roles == ["Asked", "Asked again"]
 
 
 @pytest.mark.parametrize("probe", presentations())
@@ -222,8 +225,9 @@ def test_every_kind_has_a_heading_captions_and_a_verdict(probe):
         )
         for line in words.heading(case, kind, "A"):
             assert line.endswith(".") and line[0].isupper()
-        assert words.boxes(case.card, kind, "A")
-        assert words.shots(case.card, kind)
+        card = case_card(case.card, kind)
+        assert any(text.role.box for text in card.sides)
+        assert card.pictures
         assert words.verdict(case, kind, NAMES, MODELS[0])
 
 
@@ -268,7 +272,9 @@ def test_what_the_shipped_failures_say_is_a_sentence_of_each_kind_and_type(probe
 
 
 def test_only_the_words_that_differ_are_marked():
-    truth, lie = words.marked("A red dog, and a cat.", "A red owl, and a cat.")
+    texts = "A red dog, and a cat.", "A red owl, and a cat."
+    truth = CaseText(ROLES["true"], *texts, "true").runs()
+    lie = CaseText(ROLES["lie"], *texts[::-1], "lie", True).runs()
     assert [text for text, style in truth if style == "true"] == ["dog"]
     assert [text for text, style in lie if style == "lie"] == ["owl"]
     assert "".join(text for text, _ in lie) == "A red owl, and a cat."
@@ -281,8 +287,9 @@ def test_hostile_captions_stay_text_and_short(text):
     case = shown(source=text, target="dogs", true_text=f"A {text}", wrong_text="A dogs")
     heading = words.heading(case, FLIP, "A")
     assert all(len(line) < 120 for line in heading)
-    for box in words.boxes(case.card, FLIP, "A"):
-        assert sum(len(part) for part, _ in box.line) <= words.LONGEST_CAPTION + 1
+    for side in case_card(case.card, FLIP).sides:
+        line = side.runs(words.LONGEST_CAPTION)
+        assert sum(len(part) for part, _ in line) <= words.LONGEST_CAPTION + 1
 
 
 def test_two_models_are_both_and_not_all_two():
