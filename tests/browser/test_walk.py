@@ -64,7 +64,7 @@ FIRST = {
     "drawer": ("[role=dialog] img", {1024: 1, 1280: 1, 1920: 1}),
     "mixed": (".sum .square", {1024: 3, 1280: 3, 1920: 3}),
     "near twins": ("button.card .frames", {1024: 2, 1280: 2, 1920: 4}),
-    "compare": (".st-key-forest .scatterlayer .point", {1024: 1, 1280: 3, 1920: 6}),
+    "compare": (".st-key-forest .ytick", {1280: 1, 1920: 2}),
     "tradeoff": (".st-key-tradeoff .js-plotly-plot", {1280: 1, 1920: 1}),
     "quiz": (".photo", {390: 1, 1024: 1, 1280: 1, 1920: 1}),
     "present": (".page img", {1024: 1, 1280: 1, 1920: 1}),
