@@ -12,6 +12,7 @@ from vlprobe.case import html, json
 from vlprobe.case.card import RankingsCard, bars, case_card
 from vlprobe.render import wall
 from vlprobe.render.charts.styles import styles
+from vlprobe.render.html.style import STYLE
 from vlprobe.render.words import presentations
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.wall import ModelVerdict, WallCard, model_verdict, verdict_of
@@ -272,3 +273,12 @@ def test_a_mixture_of_another_picture_is_not_said_to_be_the_right_one():
         _, mixed = case_card(card(wrong_image=name.format(path)), kind).pictures
         assert mixed.detail == f", made of {words}"
         assert mixed.alt.startswith("Another picture") == (words == "another picture")
+
+
+@pytest.mark.parametrize("mark", [".vp-t", ".vp-l", ".vp-caption del", ".vp-caption ins"])
+def test_marked_words_have_a_color_of_their_own(mark: str):
+    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", STYLE)
+    colors = [
+        body for selectors, body in rules if mark in [each.strip() for each in selectors.split(",")]
+    ]
+    assert any("color: var(--vp-" in body for body in colors)

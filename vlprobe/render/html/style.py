@@ -169,10 +169,10 @@ small { font-size: max(13px, .8333em); }
 .vp-strip img.vp-new { border: 2px dashed var(--vp-tie); }
 .vp-matrix { margin-bottom: .6rem; }
 .vp-scores td.vp-own { font-weight: 600; background: var(--vp-soft); }
-.vp-t, .vp-l { padding: 0 .2em; border-radius: .2em; }
-.vp-t { background: var(--vp-true-tint); color: var(--vp-true); font-weight: 650;
+.vp-t, .vp-l, .vp-caption del, .vp-caption ins { padding: 0 .2em; border-radius: .2em; }
+.vp-t, .vp-caption del { background: var(--vp-true-tint); color: var(--vp-true); font-weight: 650;
   text-decoration: none; }
-.vp-l { background: var(--vp-lie-tint); color: var(--vp-lie); font-weight: 650;
+.vp-l, .vp-caption ins { background: var(--vp-lie-tint); color: var(--vp-lie); font-weight: 650;
   text-decoration: underline wavy 1.5px; text-underline-offset: .2em; text-decoration-skip-ink: none; }
 .vp-fooled, .vp-fooled strong { color: var(--vp-lie); }
 .vp-tied, .vp-tied strong { color: var(--vp-tie); }
