@@ -9,7 +9,7 @@ import pytest
 
 from vlprobe.metrics import pairs, pairwise, ranking, series
 from vlprobe.metrics.judge import Judge
-from vlprobe.probes import lgip, visla
+from vlprobe.probes import halftruths, lgip, pictures, visla
 from vlprobe.probes import series as series_probe
 from vlprobe.scoring import retrieval
 from vlprobe.scoring.gallery import Gallery
@@ -54,6 +54,8 @@ EXAMPLES = [
     ("visla", ""),
     ("prsm", ""),
     *(("series", of) for of in ("", "order")),
+    ("pictures", ""),
+    ("halftruths", ""),
 ]
 
 
@@ -210,7 +212,7 @@ def test_prsm():
     measures = ranking.pair_measures(rankings)
     means = ranking.means(measures)
     overlaps = ranking.top_overlaps(rankings, 2)
-    named = {"first 2, mean": ranking.top_overlap(rankings, 2)}
+    named = {"first 2, mean": overlaps.mean()}
     for number, (left, right) in enumerate([(1, 2), (1, 3), (2, 3)]):
         named[f"correlation of {left} and {right}"] = measures["global"][number]
         named[f"first 2 of {left} and {right}"] = overlaps[number]
@@ -244,3 +246,19 @@ def test_series_order():
     rows = pd.DataFrame([found | {"kind": "order"}])
     named = {"the model's order before and after": found["kept"]}
     compare("series", "order", judged(series_probe.PROBE, rows) | named)
+
+
+def test_changed_pictures():
+    table = given("pictures")
+    scores = table[[1, 2]].to_numpy().reshape(1, 4)
+    rows = pd.DataFrame(scores, columns=[f"score_{number}" for number in range(4)])
+    margin = pictures._margins(rows)
+    rows = rows.assign(kind="picture-change", margin=margin)
+    compare("pictures", "", judged(pictures.PROBE, rows) | {"margin": margin[0]})
+
+
+def test_half_truths():
+    scores = given("halftruths")[[1, 2]].to_numpy().T
+    rows = pd.DataFrame(scores, columns=["score_0", "score_1", "score_2"])
+    rows = rows.assign(kind="half-truth", margin=halftruths._margins(rows))
+    compare("halftruths", "", judged(halftruths.PROBE, rows))

@@ -198,7 +198,7 @@ def test_a_link_about_questions_without_two_sides_says_so_and_what_is_here(
     assert [title.value for title in at.title] == ["These questions have no trade-off."]
     links = {link.proto.label: link.proto.query_string for link in at.get("page_link")}
     assert sets["eqben"] in links["What fools these models"]
-    assert sets["lgip"] in links["Show a trade-off"]
+    assert any(sets[probe] in links["Show a trade-off"] for probe in ("lgip", "pictures"))
 
 
 def test_controls_alone_are_no_finding(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
@@ -219,7 +219,14 @@ def test_a_fold_is_in_the_link_and_made_only_when_it_is_open(shown, key: str, fo
     assert [element.key for element in closed.get("plotly_chart")] == ["tradeoff"]
     assert len(words(opened)) > len(words(closed)) + 200
     charts = [element.key for element in opened.get("plotly_chart")]
-    expected = {"type_color", "type_number", "type_object", "type_combined", "strength", "wordings"}
+    expected = {
+        "type_color",
+        "type_number",
+        "type_object",
+        "type_combined",
+        "strength_positive_rate",
+        "wordings",
+    }
     assert set(charts) == {"tradeoff"} | (expected if fold == "kinds" else set())
 
 

@@ -134,7 +134,7 @@ def test_without_a_known_model_the_figure_is_empty():
     for points in ([UNKNOWN], []):
         drawn = figure(of(points))
         assert not any(trace.customdata for trace in drawn.data)
-        assert tradeoff.alternative(of(points), NAMES).startswith("Nothing is known")
+        assert tradeoff.alternative(of(points), NAMES).startswith("These models have no values")
     assert tradeoff.described(of([UNKNOWN]), UNKNOWN, "Three") == "Three: not tested on both sides."
 
 

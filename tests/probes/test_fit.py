@@ -13,9 +13,14 @@ from vlprobe.probes.fit import check_fit, score_type
 def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
     probe = registry.load_probe(probe)
     check_fit(controls.load("control:random"), probe)
-    refuses = {"lgip": [TextsOnly], "eqben": [TextsOnly], "series": [TextsOnly], "visla": []}.get(
-        probe.name, [TextsOnly, PairsOnly]
-    )
+    refuses = {
+        "lgip": [TextsOnly],
+        "eqben": [TextsOnly],
+        "series": [TextsOnly],
+        "pictures": [TextsOnly],
+        "halftruths": [TextsOnly],
+        "visla": [],
+    }.get(probe.name, [TextsOnly, PairsOnly])
     for kind in (TextsOnly, PairsOnly):
         if kind in refuses:
             with pytest.raises(InvalidInput, match=f"Probe '{probe.name}' (needs|searches)"):

@@ -118,7 +118,7 @@ def test_no_known_model_gives_an_empty_picture_and_no_error():
     data = picture([UNKNOWN])
     assert data["marks"][0]["place"] is None
     assert data["marks"][0]["label"] == "Three: not asked about both."
-    assert data["label"].startswith("Nothing is known")
+    assert data["label"].startswith("These models have no values")
     assert picture([])["marks"] == []
 
 

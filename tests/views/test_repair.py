@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.views.conftest import MODELS
-from vlprobe import views
+from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate
 from vlprobe.render import charts
@@ -82,7 +82,7 @@ def test_levels_are_the_estimates_in_the_order_that_was_asked(filled: Store, key
 
 def test_every_probe_that_all_models_answered_is_there_and_no_other(every_probe: Store):
     keys = repair_sets(every_probe, CONTROLS)
-    assert set(keys) == {"lgip", "rococo", "eqben", "visla", "prsm", "series"}
+    assert set(keys) == set(registry.names("probes"))
     assert keys == dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
     assert repair_sets(every_probe, (*CONTROLS, "demo:softmax")) == {}
     empty = repair_moves(every_probe, *CONTROLS, "demo:softmax", NUMBERS)

@@ -169,6 +169,8 @@ def test_the_kind_that_comes_first_fools_and_has_pictures_where_there_is_one(eve
         "visla": "i2t",
         "prsm": "ranking",
         "series": "order",
+        "pictures": "picture-change",
+        "halftruths": "half-truth",
     }
 
 

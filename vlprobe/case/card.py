@@ -409,6 +409,31 @@ class CaseCard:
         return ""
 
 
+class ChangedPictureCard(CaseCard):
+    """A picture and its changed copy, a true caption and a wrong one."""
+
+    speaker_notes = (
+        "The caption is true of the picture, before the change and after it.",
+        "The changed picture is the second one: its caption should still score higher.",
+    )
+
+    @property
+    def pictures(self) -> list[Shot]:
+        """The picture, and the picture after the change."""
+        label = value_label(self.case.subtype)
+        before, after = self.case.images[:2]
+        return [
+            Shot(before, self.case.true_text, "Before"),
+            Shot(after, f"{self.case.true_text} {label}.", "After", f": {label}"),
+        ]
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The scores of both captions, before the change and after it."""
+        names = ("true, before", "wrong, before", "true, after", "wrong, after")
+        return {name: _score(index) for index, name in enumerate(names)}
+
+
 class CaptionSearchCard(CaseCard):
     """A picture, and the caption that a model ranks first among its own and altered ones."""
 
@@ -830,6 +855,7 @@ class SeriesCard(CaseCard):
 CARDS: Mapping[CardBody, type[CaseCard]] = {
     "captions": CaseCard,
     "edit": CaseCard,
+    "changed_picture": ChangedPictureCard,
     "caption_search": CaptionSearchCard,
     "picture_search": PictureSearchCard,
     "pair": PairCard,

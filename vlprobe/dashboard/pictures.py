@@ -48,9 +48,9 @@ def changed_at(picture: Picture) -> tuple[int, ...]:
     """Return the time when the picture's files were last written, so that outdated cached data can be recognized; 0 if
     it has none.
     """
-    paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
     return tuple(
-        containers.status(path).st_mtime_ns if containers.is_file(path) else 0 for path in paths
+        containers.status(path).st_mtime_ns if containers.is_file(path) else 0
+        for path in picture.paths
     )
 
 
@@ -65,6 +65,6 @@ def _address(picture: Picture, side: int, drawn_side: int) -> str:
 
 def _opened(picture: Picture, side: int) -> Image.Image:
     contents = pictures.read(picture)
-    if picture.edit is None:
+    if not picture.edit_key:
         return pictures.decode(contents[0], str(picture.path), least_side=side)
     return pictures.compose(picture, contents)

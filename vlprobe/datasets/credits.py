@@ -67,9 +67,7 @@ def picture_credit(name: str) -> Credit | None:
 def picture_credits(name: str) -> tuple[Credit | None, ...]:
     """Return the same of a picture and of the one that is mixed into it, if there is one."""
     picture = Picture.from_name(name)
-    return tuple(
-        map(_credit, [picture.path, picture.edit.partner] if picture.edit else [picture.path])
-    )
+    return tuple(map(_credit, picture.paths))
 
 
 def _credit(path: Path) -> Credit | None:

@@ -15,7 +15,7 @@ from vlprobe.datasets.world.contrasts import KINDS, contrasts
 from vlprobe.datasets.world.renderer import VERSION, render, render_large
 from vlprobe.datasets.world.scene import SIZE, Scene, distinct
 from vlprobe.errors import InvalidInput
-from vlprobe.perturb import mix
+from vlprobe.perturb import mix, picture_changes
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture
 
@@ -37,6 +37,9 @@ def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
     scene = _scene_of_file(picture.path)
     if scene is None:
         return None
+    if picture.change:  # its lengths grow with the picture
+        drawing = render(scene) if size == SIZE else render_large(scene, size)
+        return picture_changes.apply(drawing, picture.change)
     if picture.edit is None:
         return render(scene) if size == SIZE else render_large(scene, size)
     partner = _scene_of_file(picture.edit.partner)

@@ -486,6 +486,7 @@ class Sides:
         names: Name of each model.
         units: Of the low metric and of the high one.
         labels: Their names in a sentence.
+        shifted_by: What moves a score, which should stay.
     """
 
     points: Sequence[PointRow]
@@ -495,6 +496,7 @@ class Sides:
     names: Mapping[str, str]
     units: tuple[str, str]
     labels: tuple[str, str]
+    shifted_by: str = "a rewording"
 
 
 def trade_off(sides: Sides) -> Finding:
@@ -579,6 +581,6 @@ def _values(sides: Sides, points: Sequence[PointRow]) -> str:
         rejects = f"{name} rejects {value} of the wrong captions"
         if y_unit != "rate":
             rejects = f"A wrong caption lowers the score of {name} by {value}"
-        shift = f"a rewording shifts its score by {number(point.x, x_unit)}{of_spread}"
+        shift = f"{sides.shifted_by} shifts its score by {number(point.x, x_unit)}{of_spread}"
         sentences.append(f"{rejects}; {shift}.")
     return " ".join(sentences)

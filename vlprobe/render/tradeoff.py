@@ -292,9 +292,9 @@ def picture_data(
     ]
     return {
         "label": alternative(points, names, plane_),
-        "up": ["More alert", words.up],
-        "right": ["Steadier", words.right],
-        "corner": "steady and alert",
+        "up": ["More sensitive", words.up],
+        "right": ["More invariant", words.right],
+        "corner": "better",
         "xTicks": plane_.x.ticks(),
         "yTicks": [tick | {"at": 100 - float(str(tick["at"]))} for tick in plane_.y.ticks()],
         "guess": 100 - plane_.y.at(chance) if plane_.y.holds(chance) else None,
@@ -313,11 +313,11 @@ def alternative(points: Sequence[PointRow], names: Mapping[str, str], plane_: Pl
     """The picture in a sentence."""
     complete = [point for point in points if not math.isnan(point.x + point.y)]
     if not complete:
-        return "Nothing is known of how steady and how alert these models are."
+        return "These models have no values for this trade-off."
     best = max(complete, key=lambda point: point.y)
     steadiest = min(complete, key=lambda point: point.x)
     return (
-        f"How steady and how alert {len(complete)} models are, a mark a model: {names[best.model]} is highest with "
+        f"The trade-off of {len(complete)} models, a mark per model: {names[best.model]} is highest with "
         f"{number(best.y, plane_.y.unit)}, {names[steadiest.model]} furthest right with "
         f"{number(steadiest.x, plane_.x.unit)}. The list below has them all."
     )

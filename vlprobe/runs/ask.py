@@ -122,7 +122,7 @@ def _file(picture: Picture, key: str, folder: Path, copies: bool) -> str:
     """Return the path of a picture relative to the folder; "" if it is not included."""
     if picture.absent:
         return ""
-    if picture.edit:
+    if picture.edit_key:
         name = f"pictures/{key}.png"
         content = pictures.encode(pictures.open_picture(picture), "PNG")
         files.write_bytes(folder / name, content, durable=False)

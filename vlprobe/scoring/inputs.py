@@ -29,12 +29,8 @@ def picture_id(picture: Picture, digest_of: Mapping[Path, str]) -> str:
     """Compute the id of a picture from the digests of its file and, if it is edited, of its partner's; for a missing
     picture, from its identifying fields.
     """
-    if picture.edit is None:
-        content = digest_of[picture.path]
-    else:
-        edit = picture.edit
-        files = f"{digest_of[picture.path]} {digest_of[edit.partner]}"
-        content = f"{files} {edit.kind} {edit.lam!r} {edit.seed}"
+    files = " ".join(digest_of[path] for path in picture.paths)
+    content = f"{files} {picture.edit_key}" if picture.edit_key else files
     return f"p-{hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"
 
 
@@ -67,7 +63,7 @@ class RunInputs:
         further = self._candidates[0]
         digests = self._digests([*(picture for picture, _, _ in item_pictures), *further])
         paths = {picture.path for picture, _, _ in item_pictures} | {
-            picture.path for picture in further if not picture.edit
+            picture.path for picture in further if not picture.edit_key
         }
         n_of_name = Counter(name for path in paths for name in {path.name, path.stem})
         yielded: set[str] = set()
@@ -138,7 +134,7 @@ def _keys(
 ) -> tuple[str, ...]:
     """Return the keys that a picture may go by, the surest first."""
     key = picture_id(picture, digests)
-    if picture.edit:
+    if picture.edit_key:
         return (key,)
     path = picture.path
     names = [name for name in (path.name, path.stem) if n_of_name[name] == 1]

@@ -16,7 +16,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.perturb import mix
+from vlprobe.perturb import mix, picture_changes
 from vlprobe.storage import containers, files, memo
 from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Picture
@@ -181,14 +181,14 @@ def read(picture: Picture) -> tuple[bytes, ...]:
     """Read the bytes of the picture's file and, if it is edited, of its partner's. Raises
     InvalidInput.
     """
-    if picture.edit is None:
-        return (read_bytes(picture.path),)
-    return read_bytes(picture.path), read_bytes(picture.edit.partner)
+    return tuple(map(read_bytes, picture.paths))
 
 
 def compose(picture: Picture, contents: tuple[bytes, ...]) -> Image.Image:
     """Compose the picture from the return value of `read`, with its edit. Raises InvalidInput."""
     image = decode(contents[0], str(picture.path))
+    if picture.change:
+        return picture_changes.apply(image, picture.change)
     if picture.edit is None:
         return image
     return mix.apply(image, decode(contents[1], str(picture.edit.partner)), picture.edit)
@@ -199,8 +199,7 @@ def content_key(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
     hasher = hashlib.blake2b(digest_size=16)
     for content in contents:
         hasher.update(hashlib.blake2b(content).digest())
-    if picture.edit:
-        hasher.update(f"{picture.edit.kind} {picture.edit.lam!r} {picture.edit.seed}".encode())
+    hasher.update(picture.edit_key.encode())
     return hasher.digest()
 
 

@@ -53,7 +53,7 @@ def encode(
 
 def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
     """Make the thumbnail of a picture from the return value of `pictures.read`. Raises InvalidInput."""
-    if picture.edit is None:
+    if not picture.edit_key:
         name = str(picture.path)
         return encode(pictures.decode(contents[0], name, least_side=2 * stored.SIDE))
     return encode(pictures.compose(picture, contents))
@@ -63,7 +63,7 @@ def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
     """Make and store the thumbnail of a picture that a run has read, unless it is stored or the
     picture is mixed; one that cannot be opened has none.
     """
-    if picture.edit is not None:
+    if picture.edit_key:
         return
     key = pictures.digest(contents[0])
     if not stored.holds(root, key):
@@ -82,7 +82,7 @@ def thumbnail(root: Path, name: str) -> bytes:
         InvalidInput: the picture is missing, damaged or outside the readable folders.
     """
     picture = Picture.from_name(name)
-    paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
+    paths = picture.paths
     if (root, name) in _memory or not any(
         path.is_absolute() or containers.is_file(path) for path in paths
     ):  # drawn: the file does not exist
@@ -132,10 +132,9 @@ def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
 
 
 def _key(picture: Picture, digests: Sequence[str]) -> str:
-    edit = picture.edit
-    if edit is None:
+    if not picture.edit_key:
         return digests[0]
-    fields = " ".join([*digests, edit.kind, repr(edit.lam), str(edit.seed)])
+    fields = " ".join([*digests, picture.edit_key])
     return pictures.digest(fields.encode()) + stored.MIXED
 
 
@@ -149,7 +148,7 @@ def _stored_or_made(root: Path, picture: Picture, key: str) -> bytes:
 
 def name_key(picture: Picture) -> str:
     """Return the key of the thumbnail of a drawn scene in bundled results, without reading a file."""
-    return pictures.digest(picture.name.encode()) + (stored.MIXED if picture.edit else "")
+    return pictures.digest(picture.name.encode()) + (stored.MIXED if picture.edit_key else "")
 
 
 def _address_or_none(root: Path, name: str) -> str:

@@ -24,20 +24,37 @@ Role = Literal["original", "same", "different"]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image file, and what is done to it when it is opened (nothing, unless an edit is named)."""
+    """An image file, and what is done to it when it is opened: it is mixed with another, or changed, or neither."""
 
     path: Path
     edit: "PictureEdit | None" = None
     absent: str = ""  # of a picture whose file is not here: what tells it from others
+    change: "PictureChange | None" = None
 
     @property
     def name(self) -> str:
         """The picture as text, as tables hold it: its path, or JSON where it is edited."""
+        if self.change:
+            return json.dumps({"path": str(self.path), "change": asdict(self.change)})
         if self.edit is None:
             return str(self.path)
         return json.dumps(
             {"path": str(self.path), **asdict(self.edit), "partner": str(self.edit.partner)}
         )
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The picture's file, and that of the picture mixed into it."""
+        return (self.path, self.edit.partner) if self.edit else (self.path,)
+
+    @property
+    def edit_key(self) -> str:
+        """Everything but the files that decides the edited pixels; "" for a picture without an edit."""
+        if self.change:
+            return (
+                f"{self.change.kind} {self.change.severity} {self.change.seed} {self.change.word}"
+            )
+        return f"{self.edit.kind} {self.edit.lam!r} {self.edit.seed}" if self.edit else ""
 
     @classmethod
     def from_name(cls, name: str) -> "Picture":
@@ -46,6 +63,8 @@ class Picture:
             return cls(Path(name))
         edit = json.loads(name)
         path = Path(edit.pop("path"))
+        if "change" in edit:
+            return cls(path, change=PictureChange(**edit["change"]))
         return cls(path, PictureEdit(**edit | {"partner": Path(edit["partner"])}))
 
 
@@ -59,6 +78,16 @@ class PictureEdit:
     partner: Path
     lam: float  # share of the picture that stays, 0 to 1
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PictureChange:
+    """A change to a picture, such as noise, blur or a rotation, with its severity."""
+
+    kind: str  # of `perturb.picture_changes.KINDS`
+    severity: int  # 1 to 5
+    seed: int
+    word: str = ""  # the word that an overlay writes
 
 
 @dataclass(frozen=True, slots=True)

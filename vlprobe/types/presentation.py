@@ -11,6 +11,7 @@ from typing import Literal
 # What a card shows below its verdict:
 #   captions         one picture and its texts, each with its score
 #   edit             one picture, its caption and the edited caption
+#   changed_picture  a picture and its changed copy, a true caption and a wrong one
 #   caption_search   a picture and the caption that it ranks first among its own and altered ones
 #   picture_search   a caption, its picture and the mixed picture that it ranks first
 #   pair             two pictures, two captions and their four scores
@@ -18,7 +19,15 @@ from typing import Literal
 #   rankings         the pictures that each wording of a query ranks first
 #   series           pictures in an order, and where in it the model sees what is asked
 CardBody = Literal[
-    "captions", "edit", "caption_search", "picture_search", "pair", "triplet", "rankings", "series"
+    "captions",
+    "edit",
+    "changed_picture",
+    "caption_search",
+    "picture_search",
+    "pair",
+    "triplet",
+    "rankings",
+    "series",
 ]
 
 ROLE_LABELS: Mapping[str, str] = MappingProxyType(
@@ -81,7 +90,7 @@ class KindPresentation:
     @property
     def wide(self) -> bool:
         """Return whether a card has several pictures side by side."""
-        return self.body in ("pair", "picture_search", "rankings", "series")
+        return self.body in ("changed_picture", "pair", "picture_search", "rankings", "series")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,7 @@ class TradeOff:
 
     down: str  # the metric that should be low
     ups: tuple[str, ...]  # the metrics that should be high, each an alternative
+    shifted_by: str = "a rewording"  # what moves a score, which should stay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb import picture_changes
 from vlprobe.views import caption_bins, crossed
 
 # Margins of cases to whether each has the outcome; an unknown margin has none.
@@ -32,6 +33,7 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
 # Bins of the cases by the model's answers, named as a filter and a link name them
 STRENGTH, LURE = "strength_bin", "lure"
 STRENGTHS = ("weak", "medium", "strong")  # of wrong captions, to the model itself (lgip)
+SEVERITIES = tuple(f"severity-{severity}" for severity in picture_changes.SEVERITIES)  # (pictures)
 LURE_EDGES = np.linspace(-1, 1, 9)  # of differences of two Jaccard indices (visla)
 LURE_VALUE = "greatest(scores.overlap_02, scores.overlap_12) - scores.overlap_01"
 CORNERS = 500  # of a polygon
@@ -59,7 +61,7 @@ class Slice(NamedTuple):
 # Fields of a filter that are slices: names, the values of each, and an example for messages. A tag may have any.
 SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
     "tag": ({}, "background=sea"),
-    "bin": ({STRENGTH: STRENGTHS, LURE: lure_bins()}, "strength_bin=weak"),
+    "bin": ({STRENGTH: (*STRENGTHS, *SEVERITIES), LURE: lure_bins()}, "strength_bin=weak"),
     "caption": (caption_bins.VALUES, "caption_length=8 to 10 words"),
     "crossed": (dict.fromkeys((crossed.TEXTS, crossed.PICTURES), crossed.OUTCOMES), "t2t=fooled"),
 }

@@ -93,13 +93,14 @@ def published_trade_off(up: str) -> pd.DataFrame:
 def trade_off_by_type(
     store: Store, question_set: QuestionSet, up: str, averaging: str = POOLED, unit: str = "cosine"
 ) -> pd.DataFrame:
-    """The trade-off once for each type of flip, and for flips of reworded captions; how steady is
-    the same in all.
+    """Estimate the trade-off once for each type of wrong caption, or of changed picture.
+
+    LGIP's invariance error does not depend on the type of flip; that of changed pictures is of the same change.
 
     Returns:
         type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types without questions are left out.
     """
-    down = trade_off_sides("lgip").down
+    down = trade_off_sides(question_set.probe).down
     whole = estimates.estimates(store, question_set, "all", averaging, unit)
     by_subtype = estimates.estimates(
         store,
@@ -108,13 +109,19 @@ def trade_off_by_type(
         averaging,
         unit,
     ).dropna(subset=["value"])
-    steady = whole.loc[whole["metric"] == down]
-    alert = {
-        name: by_subtype.loc[(by_subtype["metric"] == up) & (by_subtype["slice"] == name)]
-        for name in TYPES
-    }
-    alert[COMBINED] = whole.loc[whole["metric"] == OF_COMBINED[up]].dropna(subset=["value"])
-    tables = [_points(steady, table).assign(type=name) for name, table in alert.items()]
+    downs, ups = (by_subtype.loc[by_subtype["metric"] == metric] for metric in (down, up))
+    if up in OF_COMBINED:
+        overall = whole.loc[whole["metric"] == down]
+        sides = {name: (overall, ups.loc[ups["slice"] == name]) for name in TYPES}
+        combined = whole.loc[whole["metric"] == OF_COMBINED[up]].dropna(subset=["value"])
+        sides[COMBINED] = (overall, combined)
+    else:
+        order = registry.load_probe(question_set.probe).presentation.value_order
+        sides = {
+            name: (downs.loc[downs["slice"] == name], ups.loc[ups["slice"] == name])
+            for name in sorted(set(ups["slice"]), key=order.index)
+        }
+    tables = [_points(*tables).assign(type=name) for name, tables in sides.items()]
     return pd.concat(tables, ignore_index=True).dropna(subset=["y"], ignore_index=True)
 
 

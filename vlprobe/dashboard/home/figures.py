@@ -76,7 +76,7 @@ def _doors(about: PageSubject, links: dict[str, Link]) -> list[dict[str, object]
     behind |= (
         {"present": "The story in slides"}
         if "present" in ROW
-        else {"tradeoff": "How steady, and how alert"}
+        else {"tradeoff": "Invariance and sensitivity"}
     )
     queries: Mapping[str, Link] = {
         "explore": page_link(about, "explore"),

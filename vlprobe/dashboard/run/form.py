@@ -148,7 +148,7 @@ def _pick_probes() -> tuple[str, ...]:
     """Draw the tests to run: a card for each probe."""
     with _step("2. Tests", "what") as below:
         every = presentations()
-        grid = st.grid(len(every), min_column_width=150, gap="small", key="what_cards")
+        grid = st.grid(4, min_column_width=150, gap="small", key="what_cards")
         names = tuple(
             [
                 name

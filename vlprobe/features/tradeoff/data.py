@@ -44,7 +44,6 @@ UP_WORDS = {
     "rate": "wrong captions rejected",
     "cosine": "how far the score falls at a wrong caption",
 }
-RIGHT_WORDS = "how far the score moves when a caption is only reworded"
 Frame = tuple[tuple[float, float], tuple[float, float]]
 
 
@@ -56,13 +55,14 @@ class TradeOffData:
         down: The metric of the x axis.
         up: The metric of the y axis.
         unit: "cosine" or "spread", of metrics that are cosines.
-        points: Every model, unknown values too: the most alert one first, controls last.
+        points: Every model, unknown values too: the one with the highest value on the y axis first, controls last.
         front: Models that no other beats on both sides.
         fit: Models that are not controls and failed no check.
         printed: Models that a paper prints.
         chance: What guessing gets on the y axis; NaN where that is not defined.
-        steadiest: The leader on the x axis.
-        most_alert: The leader on the y axis.
+        lowest: The leader on the x axis.
+        highest: The leader on the y axis.
+        shifted_by: What moves a score, which should stay.
         averaging: "macro" or "micro".
         frame: The ends of both axes, where several figures share them.
     """
@@ -75,8 +75,9 @@ class TradeOffData:
     fit: frozenset[str]
     printed: tuple[PrintedRow, ...]
     chance: float
-    steadiest: Leader
-    most_alert: Leader
+    lowest: Leader
+    highest: Leader
+    shifted_by: str = "a rewording"
     averaging: str = POOLED
     frame: Frame | None = None
 
@@ -100,12 +101,13 @@ class TradeOffData:
         return findings.trade_off(
             findings.Sides(
                 self.points,
-                self.steadiest,
-                self.most_alert,
+                self.lowest,
+                self.highest,
                 self.fit,
                 names,
                 (self.x_unit, self.y_unit),
                 (self.down.label.lower(), self.up.label.lower()),
+                self.shifted_by,
             )
         )
 
@@ -180,12 +182,13 @@ def trade_off_data(
         views.papers.chances(store, question_set)[up],
         leaders[sides.down],
         leaders[up],
+        sides.shifted_by,
         averaging,
     )
 
 
 def _ordered(table: pd.DataFrame) -> tuple[PointRow, ...]:
-    """Return the models, the most alert one first, controls last."""
+    """Return the models, the one with the highest value on the y axis first, controls last."""
     return tuple(
         sorted(
             records(PointRow, table),
@@ -424,12 +427,12 @@ def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     words = {"xref": "paper", "yref": "paper", "showarrow": False, "align": "left"}
     up = UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
     start = words | {"x": 0, "xanchor": "left", "xshift": 8 - MARGINS["l"]}
-    up_title = f"<b>↑ More alert</b> · {data.up.label}<br>{up}"
-    right_title = f"<b>Steadier →</b> {data.down.label}<br>{RIGHT_WORDS}"
+    up_title = f"<b>↑ {data.up.label}</b><br>{up}"
+    right_title = f"<b>{data.down.label}: lower →</b><br>how far {data.shifted_by} moves the score"
     figure.add_annotation(text=up_title, y=1, yanchor="bottom", yshift=6, **start)
     figure.add_annotation(text=right_title, y=0, yanchor="top", yshift=-26, **start)
     corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "top"}
-    figure.add_annotation(text="<b>steady and alert ↗</b>", **corner)
+    figure.add_annotation(text="<b>better ↗</b>", **corner)
 
 
 def short_name(printed: str) -> str:
@@ -470,7 +473,7 @@ def edge_notes(data: TradeOffData, names: Mapping[str, str]) -> list[str]:
 def alternative(data: TradeOffData, names: Mapping[str, str]) -> str:
     """Return the figure in a sentence, for screen readers."""
     if not data.known:
-        return "Nothing is known of how steady and how alert these models are."
+        return "These models have no values for this trade-off."
     best = max(data.known, key=lambda point: point.y)
     sign = 1 if data.down.direction == "down" else -1
     right = min(data.known, key=lambda point: sign * point.x)

@@ -41,6 +41,7 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.features.tradeoff import data
 from vlprobe.features.tradeoff.data import TradeOffData
+from vlprobe.metrics.picture_changes import CHANGED
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.registry import is_control
 from vlprobe.render import charts
@@ -52,8 +53,8 @@ from vlprobe.render.numbers import number, with_interval
 from vlprobe.render.sentences import count_word, every_model, joined, listed
 from vlprobe.render.words import AVERAGED, presentations, value_label
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.types import AS_PAPER, Picture
-from vlprobe.views.filter import STRENGTH, STRENGTHS, Filter
+from vlprobe.types import AS_PAPER, Metric, Picture
+from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS, Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
 
 STYLE = Path(__file__).with_name("page.css")
@@ -67,11 +68,11 @@ PUBLISHED_HELP = (
     "What the paper prints for nine models on COCO: other pictures, so a rough comparison only."
 )
 HOW_TO_READ = (
-    "Right is steadier and up is more alert, so the top right corner is ideal. The lines through a mark are 95 % "
-    "intervals: where they overlap, the order may be chance. The dashed line joins the models that no other model "
-    "beats on both counts: each is ahead of every other on one of them by more than the intervals; controls and models "
-    "that may be guessing are left out. Real models set the frame; models outside of it are named below. On a dotted "
-    "line a model only guesses."
+    "Right is less invariance error and up is more sensitivity, so the top right corner is ideal. The lines through "
+    "a mark are 95 % intervals: where they overlap, the order may be chance. The dashed line joins the models that "
+    "no other model beats on both counts: each is ahead of every other on one of them by more than the intervals; "
+    "controls and models that may be guessing are left out. Real models set the frame; models outside of it are "
+    "named below. On a dotted line a model only guesses."
 )
 KINDS = {
     name: value_label(name) if name in kind_edits.LIES else f"{value_label(name)} flips"
@@ -83,18 +84,22 @@ WORDINGS = {
     **{name: value_label(name) for name in kind_edits.REWORDINGS},
 }
 HOW_PANELS = (
-    "Right is steadier and up is more alert, on the same axes in every panel: a type whose marks are lower is harder. "
-    "Click a mark for the wrong captions of that type that fool the model."
+    "Right is less invariance error and up is more sensitivity, on the same axes in every panel: a type whose marks "
+    "are lower is harder. Click a mark for the wrong captions of that type that fool the model."
 )
 HOW_STRENGTH = (
     "A model that understands what it reads rises to the right. Strength is half from the type of change (color below "
     "number below object), half from how far apart the model puts the two captions; weak is its lowest quarter, strong "
     "its highest. Click a mark for its wrong captions. "
 )
+HOW_SEVERITY = (
+    "All changes together, by severity. Run the test with several severities for curves. Click a mark for its "
+    "cases. "
+)
 HOW_WORDINGS = (
-    "Left is steadier. Simple: a frame around the caption, such as 'a photo of'; advanced: another word for the same, "
-    "or another order of the sentence. Letter case, punctuation and typos, where they were tested, leave every word "
-    "what it is. "
+    "Left is less invariance error. Simple: a frame around the caption, such as 'a photo of'; advanced: another "
+    "word for the same, or another order of the sentence. Letter case, punctuation and typos, where they were "
+    "tested, leave every word what it is. "
 )
 
 
@@ -104,7 +109,7 @@ def draw_page() -> None:
         st.html(sheet)
     subject = trade_off_subject()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
-        _word("How steady and how alert are")
+        _word("Trade-off of")
         _pick_models(subject)
         _word("in")
         _pick_set(subject)
@@ -143,7 +148,7 @@ def trade_off_subject() -> PageSubject:
     if linked in set(table["case_key"]) - set(keys):
         _lead_on(linked, keys)
     if not keys:
-        st.html(tag("h1", "Which model is steady, and which is alert?"))
+        st.html(tag("h1", "Which model keeps its score, and notices what is wrong?"))
         frame.begin(probes[0])
     subject = page_subject(linked if linked in keys else carried("set", keys, keys[0]))
     names = [name for name in st.query_params.get("shown", "").split(BETWEEN) if name]
@@ -163,8 +168,8 @@ def _lead_on(linked: str, keys: Sequence[str]) -> None:
     others = listed([f"“{presentations()[probe].name}”" for probe in probes_with_trade_off()])
     st.title("These questions have no trade-off.", anchor=False)
     quiet(
-        f"{name} measures one thing. A trade-off shows who stays steady when a caption is only reworded, and who is "
-        f"alert when it is made wrong. {others} measures both."
+        f"{name} measures one thing. A trade-off needs two: how far scores move when the meaning stays, and how many "
+        f"wrong captions are rejected. {others} measures both."
     )
     with st.container(horizontal=True):
         st.page_link(NUMBERS, label="What fools these models", query_params={"set": linked})
@@ -247,7 +252,7 @@ def _draw_how_it_is_measured(subject: PageSubject) -> TradeOffData:
     ):
         st.markdown(subject.presentation.sentence)
         names = {name: subject.metrics[name].label for name in sides.ups}
-        up = choose("Alert, measured by", "up", names, sides.ups[0], segments=True)
+        up = choose("Sensitivity measured by", "up", names, sides.ups[0], segments=True)
         unit = frame.unit(subject)
         averaging = frame.averaging(subject)
         shows_published = _pick_published(subject, unit)
@@ -388,14 +393,7 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
     """The data behind the figure."""
     with fold("kinds", "By kind of wrong caption", ":material/grid_view:") as is_open:
         if is_open:
-            _draw_types(subject, trade_off)
-            left, right = st.columns(2, gap="large")
-            with left:
-                st.subheader("Weak and strong flips", anchor=False)
-                _draw_strength(subject, trade_off)
-            with right:
-                st.subheader("Simple and advanced rewordings", anchor=False)
-                _draw_wordings(subject, trade_off)
+            _draw_kinds(subject, trade_off)
     with fold("numbers", "The numbers", ":material/function:") as is_open:
         if is_open:
             table = tables.all_numbers(subject, trade_off.averaging, trade_off.unit)
@@ -408,6 +406,26 @@ def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:
         if is_open:
             frame.notes(subject)
             tables.about(subject.question_set)
+
+
+def _draw_kinds(subject: PageSubject, trade_off: TradeOffData) -> None:
+    """Draw the trade-off by type, and the curves of each side."""
+    _draw_types(subject, trade_off)
+    left, right = st.columns(2, gap="large")
+    if trade_off.up.kinds == (CHANGED,):
+        for column, metric in ((left, trade_off.up), (right, trade_off.down)):
+            with column:
+                st.subheader(metric.label, anchor=False)
+                _draw_strength(subject, trade_off, metric)
+        quiet(HOW_SEVERITY + ARMS.strip())
+        return
+    with left:
+        st.subheader("Weak and strong flips", anchor=False)
+        if _draw_strength(subject, trade_off, trade_off.up):
+            quiet(HOW_STRENGTH + ARMS.strip())
+    with right:
+        st.subheader("Simple and advanced rewordings", anchor=False)
+        _draw_wordings(subject, trade_off)
 
 
 def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
@@ -429,19 +447,19 @@ def _draw_types(subject: PageSubject, trade_off: TradeOffData) -> None:
     ]
     published = "hollow: published" if trade_off.printed else ""
     st.html(str(htpy.p(".vp-small")[marks, published]))
-    types = [name for name in KINDS if name in by_type]
+    types = list(by_type)
     for start in range(0, len(types), MOST_PANELS):
         row = types[start : start + MOST_PANELS]
         for column, name in zip(st.columns(len(row)), row, strict=True):
             with column:
-                st.markdown(f"**{KINDS[name]}**")
+                st.markdown(f"**{_type_label(name)}**")
                 _draw_panel(subject, by_type[name], name)
     quiet(HOW_PANELS)
 
 
 def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
     figure = data.trade_off_figure(of_type, subject.looks, subject.names, is_panel=True)
-    alt = f"{KINDS[name]}: a mark per model, as in the large figure."
+    alt = f"{_type_label(name)}: a mark per model, as in the large figure."
     failures = {
         model: Filter(model, COMBINED)
         if name == COMBINED
@@ -459,41 +477,48 @@ def _draw_panel(subject: PageSubject, of_type: TradeOffData, name: str) -> None:
             st.page_link(page_file("explore"), label=label, query_params=query)
 
 
+def _type_label(name: str) -> str:
+    return KINDS.get(name) or value_label(name)
+
+
 def _named_looks(subject: PageSubject) -> Looks:
     """Return the looks of the shown models by their display names."""
     return {subject.names[model]: subject.looks[model] for model in subject.models}
 
 
-def _draw_strength(subject: PageSubject, trade_off: TradeOffData) -> None:
-    """The upward metric on weak, medium and strong flips."""
-    question_set, up, names = subject.question_set, trade_off.up, subject.names
+def _draw_strength(subject: PageSubject, trade_off: TradeOffData, metric: Metric) -> bool:
+    """Draw a metric on weak, medium and strong flips, or by severity; return whether the run has them."""
+    question_set, names = subject.question_set, subject.names
     if "strength_bin" not in view(views.estimates.slices, question_set):
         quiet("This run has no flips, so strength is not defined.")
-        return
+        return False
     table = view(
         *(views.estimates.estimates, question_set, "strength_bin"),
         *(trade_off.averaging, trade_off.unit),
     )
-    table = table.loc[table["metric"] == up.name].replace({"model": dict(names)})
+    table = table.loc[table["metric"] == metric.name].replace({"model": dict(names)})
+    present = set(table["slice"])
+    steps = {name: value_label(name) for name in (*STRENGTHS, *SEVERITIES) if name in present}
     figure = charts.tradeoff.curves(
         table,
-        up,
+        metric,
         trade_off.unit,
         _named_looks(subject),
-        {name: value_label(name) for name in STRENGTHS},
-        "How strong the flip is",
-        published_values("lgip", 5, up.name) if trade_off.printed else None,
+        steps,
+        "How strong the change is",
+        published_values("lgip", 5, metric.name) if trade_off.printed else None,
         names.get(st.query_params.get("model", ""), ""),
     )
-    alt = f"{up.label} for weak, medium and strong flips, a line per model."
+    alt = f"{metric.label} by {listed(list(steps.values()))}, a line per model."
     models = {display_name: model for model, display_name in names.items()}
 
     def target(display_name: str, name: str) -> Filter | None:
         model = models.get(display_name, "")
-        return case_links.slice_filter(subject, model, up.kinds, STRENGTH, name)
+        return case_links.slice_filter(subject, model, metric.kinds, STRENGTH, name)
 
-    case_links.open_clicked(chart(figure, "strength", alt, True), subject, target)
-    quiet(HOW_STRENGTH + ARMS.strip())
+    points = chart(figure, f"strength_{metric.name}", alt, True)
+    case_links.open_clicked(points, subject, target)
+    return True
 
 
 def _draw_wordings(subject: PageSubject, trade_off: TradeOffData) -> None:

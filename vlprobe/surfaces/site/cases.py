@@ -196,7 +196,7 @@ def _credits(subject: Subject, card: WallCard) -> list[str]:
     names = [*card.images[:2], *([card.wrong_image] if card.wrong_image else [])]
     paths = []
     for picture in map(Picture.from_name, names):
-        paths += [picture.path, picture.edit.partner] if picture.edit else [picture.path]
+        paths += picture.paths
     return [
         subject.credits[path.name].text
         for path in paths

@@ -58,7 +58,7 @@ def home_values(
         if not kind.is_movement
         else f"Every case of {rated[model]}",
         "compare": "Who is better, and on what",
-        "tradeoff": "How steady, and how alert",
+        "tradeoff": "Invariance and sensitivity",
         "present": "The story in slides",
     }
     values: Values = {

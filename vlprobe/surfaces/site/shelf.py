@@ -88,6 +88,4 @@ def is_drawn(name: str) -> bool:
     """Return whether vlprobe drew the picture, and what is mixed into it: their files show the scenes that
     their names say.
     """
-    picture = Picture.from_name(name)
-    partner = picture.edit.partner if picture.edit else picture.path
-    return all(drawn.is_drawing(path) for path in (picture.path, partner))
+    return all(map(drawn.is_drawing, Picture.from_name(name).paths))

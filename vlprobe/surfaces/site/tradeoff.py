@@ -1,4 +1,4 @@
-"""Trade-off on a site: which model is steady when a caption is only reworded, and alert when it is made wrong."""
+"""Trade-off on a site: which model keeps its score when a caption is only reworded, and notices wrong captions."""
 
 from vlprobe import views
 from vlprobe.registry import is_control
@@ -15,7 +15,7 @@ UNIT = "cosine"
 
 
 def kind_of_lie(subject: Subject) -> str:
-    """The kind of cases that "alert" is measured on; "" where the probe has no trade-off, or no such case."""
+    """The kind of cases of the metric that should be high; "" where the probe has no trade-off, or no such case."""
     sides = subject.presentation.trade_off
     kind = subject.question_set.metrics[sides.ups[0]].kinds[0] if sides else ""
     return kind if kind in subject.kinds else ""
@@ -42,6 +42,7 @@ def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int
             subject.names,
             (x_unit, y_unit),
             (down.label.lower(), up.label.lower()),
+            sides.shifted_by,
         )
     )
     complete = [point for point in points if point.x == point.x and point.y == point.y]

@@ -1,0 +1,124 @@
+"""The probe of changed pictures: its cases, what it drops, and its numbers by a second route."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vlprobe import registry
+from vlprobe.metrics import picture_changes as metrics
+from vlprobe.perturb import picture_changes
+from vlprobe.probes.pictures import PROBE, _different_words
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring.pictures import open_picture
+from vlprobe.storage.store import Store
+from vlprobe.types import Item, Picture
+
+OPTIONS = {"changes": list(picture_changes.KINDS), "severities": [3]}
+
+
+@pytest.fixture
+def photograph(tmp_path: Path) -> Path:
+    path = tmp_path / "dog.png"
+    pixels = np.random.RandomState(0).randint(0, 255, (60, 80, 3)).astype("uint8")
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def kinds_of(item: Item, options: dict = OPTIONS) -> tuple[dict[str, str], Counter]:
+    """The kind of case per change of an item, and what was dropped."""
+    cases, dropped = PROBE.cases(item, options, 7)
+    return {case.edit.subtype: case.edit.kind for case in cases}, Counter(dropped)
+
+
+def test_each_change_is_a_case_with_the_picture_and_its_changed_copy(photograph: Path):
+    item = Item("1", Picture(photograph), ("A dog runs.",), foils=("A cat runs.",))
+    cases, dropped = PROBE.cases(item, OPTIONS, 7)
+    assert [case.edit.subtype for case in cases] == list(picture_changes.KINDS) and not dropped
+    for case in cases:
+        assert case.images[0] == item.image and case.texts == ("A dog runs.", "A cat runs.")
+        name = case.images[1].name
+        assert Picture.from_name(name) == case.images[1]
+        assert open_picture(case.images[1]).tobytes() != open_picture(case.images[0]).tobytes()
+    words = {case.edit.subtype: case.images[1].change.word for case in cases}
+    assert (words["false-word"], words["true-word"], words["jpeg"]) == ("cat", "dog", "")
+
+
+def test_only_a_false_word_is_a_typographic_attack(photograph: Path):
+    kinds, _ = kinds_of(Item("1", Picture(photograph), ("A dog.",), foils=("A cat.",)))
+    assert [change for change, kind in kinds.items() if kind == metrics.WRITTEN] == ["false-word"]
+
+
+def test_without_a_foil_the_wrong_caption_is_a_flip(photograph: Path):
+    cases, _ = PROBE.cases(Item("1", Picture(photograph), ("Two dogs run.",)), OPTIONS, 7)
+    assert {case.texts[0] for case in cases} == {"Two dogs run."}
+    assert {case.texts[1] for case in cases} != {"Two dogs run."}
+
+
+def test_changes_that_may_contradict_a_caption_are_counted(photograph: Path):
+    item = Item(
+        "1", Picture(photograph), ("A red dog on the left.",), foils=("A blue dog on the left.",)
+    )
+    kinds, dropped = kinds_of(item)
+    assert not {"grayscale", "hue", "brightness", "flip"} & kinds.keys()
+    assert dropped["flip: may contradict the caption"] == 1
+
+
+def test_a_change_of_no_pixel_is_counted(tmp_path: Path):
+    gray = tmp_path / "gray.png"
+    Image.fromarray(np.tile(np.arange(60, dtype="uint8"), (60, 1))).convert("RGB").save(gray)
+    kinds, dropped = kinds_of(Item("1", Picture(gray), ("A dog.",), foils=("A cat.",)))
+    assert "grayscale" not in kinds and dropped["grayscale: changes no pixel"] == 1
+    assert "jpeg" in kinds
+
+
+def test_items_without_a_picture_or_a_wrong_caption_are_counted(photograph: Path):
+    assert PROBE.cases(Item("1", None, ("A dog.",)), OPTIONS, 7) == ([], {"no picture": 1})
+    cases, dropped = PROBE.cases(Item("1", Picture(photograph), ("Hm.",)), OPTIONS, 7)
+    assert not cases and dropped == {"no caption with a wrong version": 1}
+
+
+@pytest.mark.parametrize(
+    ("true_caption", "wrong_caption", "words"),
+    [
+        ("A red dog.", "A blue dog.", ("red", "blue")),
+        ("A dog runs", "A dog and a cat runs", ("", "and a cat")),
+        ("A cat and a dog", "A dog and a cat", ("cat dog", "dog cat")),
+    ],
+)
+def test_the_words_that_differ_are_those_of_each_caption(true_caption, wrong_caption, words):
+    assert _different_words(true_caption, wrong_caption) == words
+
+
+def test_the_numbers_are_those_of_the_model_asked_directly(store: Store):
+    options = {"changes": ["pixelate", "rotation", "false-word"], "severities": [4]}
+    manifest = execute(Request(("demo:weak",), "demo", "pictures", options, limit=12), store)[0]
+    entry = store.run(manifest["key"])
+    cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
+    rows = entry.table("scores").to_pylist()
+    model = registry.load_model("demo:weak")
+    for case, row in zip(cases, rows, strict=True):
+        images = [open_picture(Picture.from_name(name)) for name in case["images"]]
+        vectors = model.encode_images(np.stack([model.preprocess(image) for image in images]))
+        texts = model.encode_texts(model.tokenize(case["texts"]))
+        expected = (vectors @ texts.T).reshape(-1)
+        assert np.allclose(row["scores"], expected, atol=1e-5)
+        assert row["margin"] == pytest.approx(expected[2] - expected[3], abs=1e-5)
+    is_changed = [case["kind"] == metrics.CHANGED for case in cases]
+    scores = np.array([row["scores"] for row in rows])[is_changed]
+    before, after = scores[:, 0] > scores[:, 1], scores[:, 2] > scores[:, 3]
+    estimates = {
+        row["metric"]: row["value"]
+        for row in entry.table("estimates").to_pylist()
+        if row["by"] == "all" and row["averaging"] == "micro"
+    }
+    for name, value in {
+        "picture_positive_rate": after.mean(),
+        "unchanged_positive_rate": before.mean(),
+        "decision_flips": (before != after).mean(),
+        "picture_invariance_error": np.abs(scores[:, 0] - scores[:, 2]).mean(),
+    }.items():
+        assert estimates[name] == pytest.approx(value, abs=1e-6), name

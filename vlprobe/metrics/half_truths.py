@@ -1,0 +1,75 @@
+"""Metrics of half-truths: is a short true caption preferred to the same caption with a wrong detail?
+
+Rows are cases with `score_0` (the short caption), `score_2` (the caption with the true detail) and `margin` (the short
+caption's score minus that of the caption with a wrong detail).
+"""
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.metrics.pairwise import positive_rate
+from vlprobe.perturb.half_truths import KIND
+from vlprobe.types import Metric
+
+
+def longer_preferred(rows: pd.DataFrame) -> np.ndarray:
+    """Return 1 if the longer, wrong caption scores strictly higher than the short one.
+
+    >>> longer_preferred(pd.DataFrame({"margin": [0.2, 0.0, -0.1]})).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    return (rows["margin"].to_numpy() < 0).astype(np.float64)
+
+
+def true_detail_preferred(rows: pd.DataFrame) -> np.ndarray:
+    """Return 1 if the true detail raises the score: the caption with it scores strictly above the short one.
+
+    >>> true_detail_preferred(pd.DataFrame({"score_0": [0.2, 0.2], "score_2": [0.3, 0.2]})).tolist()
+    [1.0, 0.0]
+    """
+    known = rows[["score_0", "score_2"]].notna().all(axis=1)
+    higher = (rows["score_2"] > rows["score_0"]).to_numpy(np.float64)
+    return np.where(known, higher, np.nan)
+
+
+METRICS = (
+    Metric(
+        name="half_truth_accuracy",
+        version=1,
+        label="Half-truth accuracy",
+        help="Share of short true captions that score above the same caption with a wrong detail. A coin gets one "
+        "half; a tie counts as wrong.",
+        unit="rate",
+        direction="up",
+        chance=0.5,
+        source="arXiv 2602.23906",
+        kinds=(KIND,),
+        value=positive_rate,
+    ),
+    Metric(
+        name="longer_wrong_preferred",
+        version=1,
+        label="Longer wrong caption preferred",
+        help="Share of cases where the longer caption scores higher although its detail is wrong.",
+        unit="rate",
+        direction="down",
+        chance=0.5,
+        source="arXiv 2602.23906",
+        kinds=(KIND,),
+        value=longer_preferred,
+    ),
+    Metric(
+        name="true_detail_preferred",
+        version=1,
+        label="True detail preferred",
+        help="Share of cases where the true detail raises the score of the short caption. With a high share of longer "
+        "wrong captions preferred, the model rewards length and not truth.",
+        unit="rate",
+        direction="up",
+        chance=0.5,
+        source="Not in the papers",
+        kinds=(KIND,),
+        value=true_detail_preferred,
+        tied=None,
+    ),
+)

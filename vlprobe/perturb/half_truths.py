@@ -1,0 +1,152 @@
+"""Half-truths: a short caption that is true, and the same caption with one more detail that is wrong.
+
+The rules take a caption with a detail, make the detail wrong, and cut it off for the short caption:
+
+    object     "A dog on a bench."        short "A dog."            wrong "A dog on a horse."
+    attribute  "A red bus on a street."   short "A bus on a street." wrong "A blue bus on a street."
+    relation   "A cat sitting on a car."  short "A cat sitting."    wrong "A cat sitting under a car."
+
+The short caption states less than the caption, so it is true if the caption is. Captions with a negation are left
+unchanged. Source of the idea: arXiv 2602.23906.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from vlprobe.perturb import lgip, substitution
+from vlprobe.perturb.draws import draw
+from vlprobe.perturb.grammar import Sentence
+from vlprobe.perturb.kinds.changes import NEGATIVE, is_plain
+from vlprobe.perturb.kinds.relation import relations
+from vlprobe.perturb.lexicon import ADJECTIVE, AUXILIARY, ING, NOUN, PARTICIPLE, PREPOSITION
+from vlprobe.perturb.tokens import Reading, like, takes_an, words
+from vlprobe.types import Edit
+
+TYPES = ("object", "attribute", "relation")
+KIND = "half-truth"
+MOST_WORDS = 6  # by which the wrong caption is longer: one detail, not the rest of a long caption
+# Words whose meaning a detail completes: "a group", "the top".
+_INCOMPLETE = words(
+    "group bunch pair couple lot number front back top side middle edge part picture photo image view close"
+)
+
+
+class HalfTruth(NamedTuple):
+    """A true short caption, the longer wrong one, and the detail."""
+
+    short: str
+    text: str
+    edit: Edit
+
+
+def half_truths(
+    captions: Sequence[str], item_id: str, seed: int
+) -> tuple[list[list[HalfTruth]], dict[str, int]]:
+    """Make at most one half-truth of each type from each caption of an image.
+
+    Args:
+        captions: All captions of the image.
+        item_id: Of the image; with the seed and the caption's index it decides what is drawn.
+        seed: Of the run.
+
+    Returns:
+        Per caption its half-truths in the order of TYPES, and how many captions had none of a type.
+    """
+    dropped: Counter[str] = Counter()
+    flipped = lgip.edits(captions, item_id, seed=seed, kinds=("flip",)).edits
+    altered = substitution.alter(captions, item_id, "same-concept", seed=seed)[0]
+    out = []
+    for index, caption in enumerate(captions):
+        sentence = Sentence(Reading(caption))
+        made: dict[str, HalfTruth | None] = dict.fromkeys(TYPES)
+        if is_plain(sentence) and not NEGATIVE.intersection(sentence.lower):
+            made["attribute"] = _attribute(sentence, flipped[index])
+            if change := altered[index]:
+                made["object"] = _object(sentence, change.text, change.edit)
+            changes = [
+                found for change in relations(sentence) if (found := _relation(sentence, *change))
+            ]
+            if changes:
+                number = draw(seed, item_id, index, "half-truth:relation")
+                made["relation"] = changes[number % len(changes)]
+        dropped.update(f"{name}, no rule fits" for name, found in made.items() if not found)
+        out.append([found for found in made.values() if found])
+    return out, dict(dropped)
+
+
+def _attribute(sentence: Sentence, flips: Sequence[tuple[str, Edit]]) -> HalfTruth | None:
+    """The caption without its color, and with a wrong one."""
+    for text, edit in flips:
+        if edit.subtype != "color":
+            continue
+        at = _first_difference(sentence, text, edit.source)
+        if at is None or not sentence.bits[at + 1] & (NOUN | ADJECTIVE):
+            return None
+        kept = [*sentence.reading.words[:at], *sentence.reading.words[at + 1 : sentence.size]]
+        if at and sentence.lower[at - 1] in ("a", "an"):
+            article = "an" if takes_an(kept[at]) else "a"
+            kept[at - 1] = like(kept[at - 1], article)
+        short = _written(sentence, kept)
+        return HalfTruth(short, text, _edit("attribute", edit.source, edit.target))
+    return None
+
+
+def _object(sentence: Sentence, text: str, edit: Edit) -> HalfTruth | None:
+    """The caption up to the preposition before an exchanged thing."""
+    at = _first_difference(sentence, text, edit.source)
+    if at is None:
+        return None
+    before = [place for place in range(1, at) if sentence.bits[place] & PREPOSITION]
+    if (
+        not before
+        or sentence.size - before[-1] > MOST_WORDS
+        or "of" in sentence.lower[before[-1] : at]
+    ):
+        return None
+    short = _start(sentence, before[-1])
+    return HalfTruth(short, text, _edit("object", edit.source, edit.target)) if short else None
+
+
+def _relation(
+    sentence: Sentence, text: str, rule: str, source: str, target: str
+) -> HalfTruth | None:
+    """The caption up to an exchanged relation."""
+    at = _first_difference(sentence, text, source)
+    short = None if at is None or sentence.size - at > MOST_WORDS else _start(sentence, at)
+    return HalfTruth(short, text, _edit("relation", source, target)) if short else None
+
+
+def _edit(subtype: str, source: str, target: str) -> Edit:
+    return Edit(KIND, subtype, f"{KIND}:{subtype}", source, target)
+
+
+def _first_difference(sentence: Sentence, text: str, source: str) -> int | None:
+    """The number of the first token of `source` where the caption and the text part; None if it is not there."""
+    first = source.lower().split(" ")[0]
+    others = Reading(text).lower
+    for at, word in enumerate(sentence.lower[: sentence.size]):
+        if at >= len(others) or (word != others[at] and word not in ("a", "an")):
+            return at if word == first else None
+    return None
+
+
+def _start(sentence: Sentence, end: int) -> str | None:
+    """The caption's first tokens as a caption: up to a noun, or a verb such as "sitting"; None without one."""
+    while end and sentence.bits[end - 1] & AUXILIARY and sentence.lower[end - 1] != "parked":
+        end -= 1
+    last = sentence.bits[end - 1] if end else 0
+    named = any(sentence.bits[at] & NOUN for at in range(end))
+    if end < 2 or not named or not last & (NOUN | ING | PARTICIPLE):
+        return None
+    if last & PREPOSITION or sentence.lower[end - 1] in _INCOMPLETE:
+        return None
+    return _written(sentence, sentence.reading.words[:end])
+
+
+def _written(sentence: Sentence, tokens: Sequence[str]) -> str:
+    """The tokens as a sentence, with the caption's capital and full stop."""
+    text = " ".join(tokens).replace(" ,", ",").replace(" 's", "'s").replace(" ’s", "’s")
+    if sentence.reading.text[:1].isupper():
+        text = text[:1].upper() + text[1:]
+    return text + ("." if sentence.reading.text.endswith(".") else "")

@@ -1,0 +1,98 @@
+"""Half-truths: does a short true caption score above the same caption with a wrong detail? (arXiv 2602.23906)
+
+A case is a picture, a short true caption, the caption with a wrong detail, and the caption with the true detail.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.metrics.half_truths import METRICS
+from vlprobe.perturb.half_truths import KIND, half_truths
+from vlprobe.perturb.language import NOT_IN_ENGLISH
+from vlprobe.probes.fit import check_fit
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.types import Case, Encoder, Item, Probe, Reader, Run
+from vlprobe.types.presentation import KindPresentation, Presentation
+
+PRESENTATION = Presentation(
+    title="Half-truths (2602.23906)",
+    name="Half-truths (arXiv 2602.23906)",
+    asks="Does a wrong detail lower the score of a short true caption?",
+    position=8,
+    sentence="A short caption is true; a longer one adds a wrong detail. A model that checks each detail prefers the "
+    "short caption. **Higher is better**: fewer wrong details pass.",
+    headlines=("half_truth_accuracy", "longer_wrong_preferred"),
+    subtype_label="Wrong detail",
+    value_labels={"object": "Object", "attribute": "Attribute", "relation": "Relation"},
+    value_order=("object", "attribute", "relation"),
+    kinds={
+        KIND: KindPresentation(
+            label="A short caption, and the same with a wrong detail",
+            lie="a wrong detail",
+            lies="wrong details",
+            question="The longer caption adds a wrong detail: the short one should score higher.",
+            body="edit",
+            edit_label="With a wrong detail",
+            guess_held=0.5,
+        ),
+    },
+)
+
+
+class HalfTruths(Probe):
+    """Preference of a short true caption to a longer one with a wrong detail."""
+
+    name = "halftruths"
+    version = 1
+    needs = "pictures"
+    dataset = "demo"
+    presentation = PRESENTATION
+    metrics = METRICS
+
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
+        """Up to three cases per caption of the item, and how many captions had none of a type."""
+        if item.image is None:
+            return [], {"no picture": 1}
+        made, dropped = half_truths(item.captions, item.id, seed)
+        cases = []
+        for number, (caption, found) in enumerate(zip(item.captions, made, strict=True)):
+            if caption in self.foreign:
+                dropped[NOT_IN_ENGLISH] = dropped.get(NOT_IN_ENGLISH, 0) + 1
+                continue
+            group = f"{item.id}/{number}"
+            for half_truth in found:
+                cases.append(
+                    Case(
+                        f"{group}/{half_truth.edit.subtype}",
+                        item.id,
+                        group,
+                        (item.image,),
+                        (half_truth.short, half_truth.text, caption),
+                        ("original", "different", "same"),
+                        half_truth.edit,
+                    )
+                )
+        return cases, dropped
+
+    def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
+        """All captions."""
+        return item.captions
+
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> scoring_cases.Scorer:
+        """Similarity of the short caption minus that of the caption with a wrong detail."""
+        check_fit(encoder.model, self)
+        return scoring_cases.case_scorer(encoder, _margins)
+
+
+def _margins(rows: pd.DataFrame) -> np.ndarray:
+    return (rows["score_0"] - rows["score_1"]).to_numpy()
+
+
+PROBE = HalfTruths()

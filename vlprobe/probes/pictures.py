@@ -1,0 +1,234 @@
+"""Changed pictures: does a picture keep its score, and the true caption its lead, when the picture is changed?
+
+A case is a picture and its changed copy, a true caption and a wrong one. The change is noise, blur, JPEG, a
+rotation and the like, which leave what the picture shows, or the wrong caption's word written on the picture (a
+typographic attack). Sources: LGIP's measures (equations 2, 4 and 5) with the picture in place of the caption;
+MMRB (arXiv 2212.08044) for the changes.
+"""
+
+import difflib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, cast
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from vlprobe.metrics import picture_changes as metrics
+from vlprobe.perturb import lgip, picture_changes
+from vlprobe.perturb.draws import draw
+from vlprobe.probes.fit import check_fit
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring import pictures
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, PictureChange, Probe, Reader, Run
+from vlprobe.types.options import Option
+from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
+
+SAMPLE_SIDE = 64  # pixels of the small copy that shows whether a change does anything
+LABELS = {name: kind.label for name, kind in picture_changes.KINDS.items()}
+
+PRESENTATION = Presentation(
+    title="Changed pictures (MMRB)",
+    name="Changed pictures (MMRB)",
+    asks="Does noise, blur or a word written on a picture change which caption wins?",
+    position=7,
+    sentence="A picture is changed and still shows the same. A model that understands pictures keeps its score "
+    "(**invariance**) and still prefers the true caption to a wrong one (**sensitivity**).",
+    headlines=("picture_positive_rate", "decision_flips", "typographic_positive_rate"),
+    trade_off=TradeOff(
+        down="picture_invariance_error",
+        ups=("picture_positive_rate", "picture_sensitivity_gap"),
+        shifted_by="a change of the picture",
+    ),
+    subtype_label="Kind of change",
+    value_labels={
+        **LABELS,
+        **{
+            f"{name}:{severity}": f"{label}, severity {severity}"
+            for name, label in LABELS.items()
+            for severity in picture_changes.SEVERITIES
+        },
+        **{
+            f"severity-{severity}": f"Severity {severity}"
+            for severity in picture_changes.SEVERITIES
+        },
+    },
+    value_order=tuple(LABELS),
+    kinds={
+        metrics.CHANGED: KindPresentation(
+            label="Changed picture",
+            lie="a wrong caption of a changed picture",
+            lies="wrong captions of changed pictures",
+            question="The picture is changed and still shows the same: the true caption should score higher.",
+            body="changed_picture",
+            guess_held=0.5,
+        ),
+        metrics.WRITTEN: KindPresentation(
+            label="A false word written on the picture",
+            lie="a word written on the picture",
+            lies="wrong captions of pictures with a false word",
+            question="The wrong caption's word is written on the picture: the true caption should still score higher.",
+            body="changed_picture",
+            guess_held=0.5,
+        ),
+    },
+)
+
+
+class PictureOptions(TypedDict):
+    """The options as a run has them."""
+
+    changes: list[str]
+    severities: list[int]
+
+
+class ChangedPictures(Probe):
+    """Invariance and sensitivity under changes of the picture."""
+
+    name = "pictures"
+    version = 1
+    needs = "pictures"
+    dataset = "demo"
+    presentation = PRESENTATION
+    options = (
+        Option(
+            name="changes",
+            default=tuple(picture_changes.KINDS),
+            label="Changes of the picture",
+            help="Each gives one more picture to encode per picture and severity. false-word writes the wrong "
+            "caption's word, true-word the true one's.",
+            choices=tuple(picture_changes.KINDS),
+            min_values=1,
+        ),
+        Option(
+            name="severities",
+            default=(3,),
+            label="Severities",
+            help="From 1 (barely visible) to 5 (strong). Several give curves.",
+            choices=picture_changes.SEVERITIES,
+            min_values=1,
+            expected="whole numbers from 1 to 5",
+        ),
+    )
+    metrics = metrics.METRICS
+
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
+        """One case per change and severity, with the first caption that has a wrong version.
+
+        A change that may make a caption wrong (a mirror and "left", gray and "red") and one that changes no pixel are
+        dropped and counted.
+        """
+        if item.image is None:
+            return [], {"no picture": 1}
+        captions = _captions(item, seed, self.foreign)
+        if captions is None:
+            return [], {"no caption with a wrong version": 1}
+        settings = cast(PictureOptions, options)
+        texts, wording = captions
+        sample = None if item.image.absent else _sample(item.image)
+        cases: list[Case] = []
+        dropped: Counter[str] = Counter()
+        for name in settings["changes"]:
+            word = _word(name, wording)
+            if word is None:
+                dropped[f"{name}: no word to write"] += 1
+                continue
+            if any(picture_changes.contradicted(name, text) for text in texts):
+                dropped[f"{name}: may contradict the caption"] += 1
+                continue
+            for severity in settings["severities"]:
+                number = draw(seed, item.id, 0, f"change:{name}") % 2**31
+                change = PictureChange(name, severity, number, word)
+                if sample is not None and picture_changes.apply(sample, change) == sample:
+                    dropped[f"{name}: changes no pixel"] += 1
+                    continue
+                kind = metrics.WRITTEN if name == picture_changes.FALSE_WORD else metrics.CHANGED
+                rule = f"{name}:{severity}"
+                cases.append(
+                    Case(
+                        f"{item.id}/{rule}",
+                        item.id,
+                        item.id,
+                        (
+                            item.image,
+                            Picture(item.image.path, absent=item.image.absent, change=change),
+                        ),
+                        texts,
+                        ("original", "different"),
+                        Edit(kind, name, rule, wording.source, wording.target),
+                    )
+                )
+        return cases, dropped
+
+    def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
+        """All captions, unless the dataset has wrong ones."""
+        return () if item.foils else item.captions
+
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> scoring_cases.Scorer:
+        """Similarity of the changed picture to the true caption minus that to the wrong one."""
+        check_fit(encoder.model, self)
+        return scoring_cases.case_scorer(encoder, _margins)
+
+    def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
+        """Add the severity as the bin that curves are drawn by."""
+        return rows.assign(strength_bin="severity-" + rows["rule"].str.rpartition(":")[2])
+
+
+def _margins(rows: pd.DataFrame) -> np.ndarray:
+    return (rows["score_2"] - rows["score_3"]).to_numpy()
+
+
+def _captions(
+    item: Item, seed: int, foreign: frozenset[str]
+) -> tuple[tuple[str, str], Edit] | None:
+    """Return a true and a wrong caption of an item, and the words that differ; None if it has no wrong caption.
+
+    The wrong caption is the dataset's own foil, or the first flip that LGIP's strict rules make.
+    """
+    if item.foils:
+        texts = item.captions[0], item.foils[0]
+        return texts, Edit("flip", "", "foil", *_different_words(*texts))
+    edits = lgip.in_english(
+        item.captions,
+        lgip.edits(item.captions, item.id, seed=seed, kinds=("flip",), k_diff=1),
+        foreign,
+    )
+    for caption, of_caption in zip(item.captions, edits.edits, strict=True):
+        for text, edit in of_caption:
+            return (caption, text), edit
+    return None
+
+
+def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
+    """The words of each caption that the other does not have at that place."""
+    true_words, wrong_words = true_caption.split(), wrong_caption.split()
+    blocks = difflib.SequenceMatcher(None, true_words, wrong_words, autojunk=False).get_opcodes()
+    changed = [block for block in blocks if block[0] != "equal"]
+    return (
+        " ".join(" ".join(true_words[start:end]) for _, start, end, _, _ in changed).strip(" ."),
+        " ".join(" ".join(wrong_words[start:end]) for _, _, _, start, end in changed).strip(" ."),
+    )
+
+
+def _word(name: str, wording: Edit) -> str | None:
+    """The word that a change writes: "" for one that writes none, None if there is none to write."""
+    if picture_changes.KINDS[name].function:
+        return ""
+    word = wording.target if name == picture_changes.FALSE_WORD else wording.source
+    return word if 0 < len(word) <= picture_changes.LONGEST_WORD else None
+
+
+def _sample(picture: Picture) -> Image.Image:
+    """A small copy of a picture, on which changes are tried."""
+    image = pictures.open_picture(picture)
+    image.thumbnail((SAMPLE_SIDE, SAMPLE_SIDE))
+    return image
+
+
+PROBE = ChangedPictures()
