@@ -1,4 +1,4 @@
-"""Home: what models are fooled by, in one picture."""
+"""Home: one failure of a model, and how often models are fooled."""
 
 from vlprobe.dashboard import frame, navigation
 from vlprobe.dashboard.home import page

@@ -1,4 +1,4 @@
-"""Lab: whether models can be believed, what repairs them, the tables of the
+"""Lab: model checks, breakdowns, fine-tuning, the tables of the
 papers, and what is stored.
 """
 

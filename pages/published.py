@@ -1,4 +1,4 @@
-"""Printed numbers: what do the five papers print, and what did one's own models get?"""
+"""Printed numbers: the five papers' numbers next to those of your models."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import papers

@@ -18,7 +18,7 @@ state.quiet(papers.OPENS)
 with papers.how_it_is_measured():
     state.quiet(
         "Share of the first pictures that two wordings of a query have in common. Arms are 95 % "
-        "intervals; on the dotted line the pictures are drawn by lot from the gallery."
+        "intervals; the dotted line shows pictures drawn at random from the gallery."
     )
 st.header("Comparison by comparison")
 figures.ten_rows(stored)

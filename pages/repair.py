@@ -1,6 +1,4 @@
-"""Repair: what a fine-tuning that was meant to repair a model repaired, and what it cost;
-and a fine-tuning to watch.
-"""
+"""Repair: the gains and costs of a fine-tuning, and a fine-tuning to watch."""
 
 import streamlit as st
 

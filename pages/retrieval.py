@@ -12,7 +12,7 @@ opening = papers.begin("rococo")
 stored = opening.questions
 
 if f"{opening.kind}_drop_rate" not in stored.metrics:
-    state.quiet("Nothing is altered in these galleries, so there is no drop to measure.")
+    state.quiet("Nothing is altered in these galleries, so no drop can be measured.")
     papers.end(stored, "retrieval")
     st.stop()
 st.header("Which alterations do most harm")

@@ -75,7 +75,7 @@ def test_a_page_below_lab_lights_lab_and_its_way_back_loads_nothing_again(page, 
 @pytest.mark.parametrize("name", ["explor", "a%20%3Cb%3E"])
 def test_an_address_without_a_page_says_so_in_the_page(page, url: str, name: str):
     visit(page, f"{url}/{name}")
-    assert page.get_by_role("heading", name="There is no page at this address.").is_visible()
+    assert page.get_by_role("heading", name="This page does not exist.").is_visible()
     assert page.get_by_role("dialog").count() == 0
     assert page.title() == "Page not found · vlprobe"
     page.get_by_test_id("stMain").get_by_role("link", name="Home").click()

@@ -64,7 +64,7 @@ def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
     )
     at = open_page(monkeypatch, store, "compare")
     assert "takes two" in at.info[0].value
-    assert [link.proto.label for link in at.get("page_link")] == ["Ask another model"]
+    assert [link.proto.label for link in at.get("page_link")] == ["Run another model"]
     assert not figure_of(at, "forest")
 
 

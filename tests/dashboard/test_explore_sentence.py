@@ -53,9 +53,7 @@ def test_a_kind_of_another_data_set_is_listed_apart_with_its_data_set_and_a_chan
         (elsewhere if heading in own or elsewhere else own).append(option)
     assert own == ["a wrong word", "a reworded wrong caption", "a rewording", heading]
     assert elsewhere and all(" in " in option for option in elsewhere)
-    assert all(
-        option.endswith(f", asked of {model_name('control:constant')}") for option in elsewhere
-    )
+    assert all(option.endswith(f", for {model_name('control:constant')}") for option in elsewhere)
     at.selectbox(key="kind").set_value("").run()  # the heading: nothing changes
     assert "flip" in at.query_params["kind"] and "here" in at.query_params["pictured"]
     visla = next(row for row in views.runs.question_set_rows(store) if row.probe == "visla")

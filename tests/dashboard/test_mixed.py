@@ -199,7 +199,7 @@ def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(shown, f
     data = values(at)
     assert [step["share"] for step in data["steps"]] == [80]
     assert data["steps"][0]["own"] == "Ranked 1st instead"
-    assert "only the mixture that was asked is known" in data["note"]
+    assert "only the mixture of the run has an answer" in data["note"]
     assert all(row["dots"] for row in data["chart"]["rows"] if not row["segments"])
     assert button(at, "mixed_load").label == "Ask 1, 2, 3 at every share"
 

@@ -134,9 +134,9 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
     manifest.write_text(text.replace('"n_cases": ', '"n_cases": 1'))
     at = open_page(monkeypatch, copied, "breakdown")
     assert "is damaged" in at.warning[0].value
-    assert "press 'Check what is stored'" in at.warning[0].value
+    assert "press 'Check stored results'" in at.warning[0].value
     assert "verify" not in at.warning[0].value
-    assert links_to_lab(at) == ["Check what is stored, and make it anew"]
+    assert links_to_lab(at) == ["Check stored results and compute them again"]
     at = checked(monkeypatch, copied)
     assert "Answers of control:random to" in words(at)  # its key proves what run it was
     at.button(key="mend_stored").click().run()

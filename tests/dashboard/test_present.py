@@ -126,7 +126,7 @@ def test_a_case_of_another_kind_opens_the_kind_s_own_first(shown, compared: Stor
 def test_nothing_stored_is_said(shown, tmp_path):
     at = shown(Store(tmp_path / "none"), "present")
     assert not component_values(at, "slides")
-    assert any("Nothing was asked yet" in element.proto.body for element in at.get("html"))
+    assert any("No results yet" in element.proto.body for element in at.get("html"))
 
 
 def made(store: Store, key: str, kind: str) -> tuple[tuple[Slide, ...], values.Values]:

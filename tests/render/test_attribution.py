@@ -265,7 +265,7 @@ def _demo_questions() -> views.runs.QuestionSet:
 def test_what_the_order_of_captions_does_is_told_with_its_interval():
     table = views.estimates.estimates(STORE, question_set())
     (sentence,) = order_sentences(table, {})
-    assert sentence.startswith("GPT-4V was asked in both orders of the captions: 9.2 % of its")
+    assert sentence.startswith("GPT-4V saw the captions in both orders: 9.2 % of its")
     assert "(95 % interval 8." in sentence
     assert sentence.endswith(
         "right in both orders in 87.6 %, in one in 9.2 %, in neither in 3.2 %."

@@ -117,7 +117,7 @@ def test_guessing_is_a_line_where_it_is_in_the_frame():
 def test_no_known_model_gives_an_empty_picture_and_no_error():
     data = picture([UNKNOWN])
     assert data["marks"][0]["place"] is None
-    assert data["marks"][0]["label"] == "Three: not asked about both."
+    assert data["marks"][0]["label"] == "Three: no answers on one of the two axes."
     assert data["label"].startswith("These models have no values")
     assert picture([])["marks"] == []
 

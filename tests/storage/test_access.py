@@ -263,7 +263,9 @@ def test_a_port_that_does_not_exist_is_one_line(port: str):
 
     answer = CliRunner().invoke(main, ["dashboard", "--port", port])
     assert answer.exit_code == 1
-    assert answer.stderr == f"Error: There is no port {port}. Expected 1 to 65535, such as 8501.\n"
+    assert (
+        answer.stderr == f"Error: Port {port} does not exist. Expected 1 to 65535, such as 8501.\n"
+    )
 
 
 def test_a_port_that_is_in_use_says_what_to_do():

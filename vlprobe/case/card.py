@@ -82,7 +82,7 @@ ROLES = {
     "lookalike": Role(
         "False", "lie", "✕", "Only looks alike", "lie", "This one only looks alike", "lie"
     ),
-    "wanted": Role("Asked for", box="What is searched", tag="Wanted, and found", tag_style="true"),
+    "wanted": Role("Asked for", box="Searched for", tag="Wanted, and found", tag_style="true"),
     "mixture": Role("", tag="Another picture is mixed in", tag_style="lie"),
     "wish": Role("Asked for", box="Asked", tag="One wish"),
     "wording": Role("", icon="↻", box="Asked again", tag="The same wish in other words"),
@@ -218,7 +218,7 @@ class CaseCard:
 
     @staticmethod
     def _changed(first: str, second: str, before: str, after: str) -> list[CaseText]:
-        """Two texts of which none is wrong; only the first where there is no second."""
+        """Two texts, both right; only the first if the second is missing."""
         if not after:
             return [CaseText(ROLES[first], before)]
         return [
@@ -752,7 +752,7 @@ class RankingsCard(CaseCard):
 
 
 class SeriesCard(CaseCard):
-    """Pictures in an order, and where in it a model sees what is asked: a change in a video, or the best candidate."""
+    """Pictures in order, and the place that a model chooses: of a change in a video, or of the best candidate."""
 
     believed = "missed"
     winner = "another place"
@@ -763,7 +763,7 @@ class SeriesCard(CaseCard):
 
     @property
     def opening(self) -> str:
-        """What people see."""
+        """Return the first sentence of the heading."""
         return "A video changes once." if self.is_video else "People put one picture first."
 
     @property

@@ -185,7 +185,7 @@ def loadable_names(ctx: click.Context, names: Sequence[str]) -> list[str]:
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the shell script that completes vlprobe's commands.
 
-    bash, in ~/.bashrc: eval "$(vlprobe completion bash)"; zsh likewise; fish: vlprobe completion fish | source
+    bash, in ~/.bashrc: eval "$(vlprobe completion bash)"; zsh: with zsh; fish: vlprobe completion fish | source
     """
     kind = get_completion_class(shell)
     assert kind is not None  # click has one for each choice

@@ -224,7 +224,7 @@ def options(probe: str, how: str) -> None:
 
 
 def _typed_text(value: object) -> str:
-    """Format a value as it is typed."""
+    """Format a value in the form that users type."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

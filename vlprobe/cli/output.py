@@ -142,7 +142,7 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
     runs = list(runs)
     for row in (row for row in runs if row.older):
         inform(
-            f"{printable(row.model)} was asked by an {row.older}; nothing newer is compared with it."
+            f"{printable(row.model)} was run by an {row.older}; nothing newer is compared with it."
         )
     cut = False
     for row in (row for row in runs if row.note):

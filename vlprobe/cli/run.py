@@ -69,7 +69,7 @@ ALL = "all"
 @click.option(
     "--workers",
     type=int,
-    help="Threads that open pictures, processes that edit [one a core, at most 16].",
+    help="Threads that open pictures, processes that edit [one per core, up to 16].",
 )
 @click.option(
     "--memory",
@@ -95,7 +95,7 @@ ALL = "all"
     metavar="HOST:PORT",
     help="The Ray cluster to use [RAY_ADDRESS, or a new one on this machine].",
 )
-@costs(" where a server is asked (http:)")
+@costs(" for models behind a server (http:)")
 @click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
 @click.option("--verify", is_flag=True, help="Read all files, also those with a cached digest.")
 @click.option("--no-doctor", is_flag=True, help="Skip the sanity checks of the model.")

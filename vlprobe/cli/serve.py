@@ -191,7 +191,7 @@ def _opened_by(address: str, names: Sequence[str]) -> str:
 def _refuse_port_in_use(address: str, port: int) -> None:
     """Raise InvalidInput unless the server can listen there."""
     if not 0 < port <= MAX_PORT:
-        raise InvalidInput(f"There is no port {port}. Expected 1 to {MAX_PORT}, such as 8501.")
+        raise InvalidInput(f"Port {port} does not exist. Expected 1 to {MAX_PORT}, such as 8501.")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         socket.create_server((address, port), family=family).close()

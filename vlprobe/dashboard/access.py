@@ -33,8 +33,8 @@ def admit() -> None:
         guard.refuse()
         st.title("vlprobe")
         st.error(
-            f"{plain(email) or 'This account'} may not see this dashboard. Ask whoever serves it "
-            "to let you in."
+            f"{plain(email) or 'This account'} may not see this dashboard. Ask its "
+            "administrator for access."
         )
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()
@@ -50,7 +50,7 @@ def _sign_in() -> None:
         st.login()
     except StreamlitAuthError as error:
         st.session_state["sign_in_problem"] = (
-            f"Nobody can sign in yet: {str(error).splitlines()[0].strip()}"
+            f"Signing in does not work yet: {str(error).splitlines()[0].strip()}"
         )
 
 

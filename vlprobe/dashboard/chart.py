@@ -62,7 +62,7 @@ def selectable_chart(
         key: Key of the figure, on all pages; `selected` reads the selection.
         alt: A description in words.
         on_select: Called after a selection, before the page is drawn again.
-        carried: What the figure depends on in addition: a choice of the previous page, which the URL lacks.
+        carried: Values that the figure depends on in addition: a choice of the previous page, which the URL lacks.
     """
     ready, _ = _figures.get((key, carried, *_circumstances()), lambda: _finished(figure()))
     config = {

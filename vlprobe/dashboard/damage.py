@@ -8,7 +8,7 @@ from vlprobe.dashboard.state import plain, quiet, view
 from vlprobe.errors import StoredDamage, VlprobeError
 from vlprobe.storage import access
 
-PRESS = "In Lab, press 'Check what is stored', then 'Make it anew'."
+PRESS = "In Lab, press 'Check stored results', then 'Compute again'."
 UNREAD = 3  # lines above a page about what cannot be read
 
 
@@ -31,7 +31,7 @@ def way_out(error: VlprobeError) -> None:
     if isinstance(error, StoredDamage) and not access.read_only():
         st.page_link(
             page_file("lab"),
-            label="Check what is stored, and make it anew",
+            label="Check stored results and compute them again",
             icon=":material/fact_check:",
         )
 

@@ -99,7 +99,7 @@ def begin(probe: str, says_sentence: bool = True) -> PageSubject:
     if exists:
         return pick_question_set(probe)
     if job is None:
-        st.info("Nobody was asked these questions yet.", icon=":material/info:")
+        st.info("No model ran this test yet.", icon=":material/info:")
         probe_button(probe)
     st.stop()
 
@@ -175,6 +175,6 @@ def notes(stored: PageSubject) -> None:
         st.info("\n".join(lines), icon=":material/info:")
         st.page_link(
             navigation.page_file("models"),
-            label="What was checked, and what that means",
+            label="The checks and what they mean",
             icon=":material/health_and_safety:",
         )

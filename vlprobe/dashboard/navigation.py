@@ -82,7 +82,7 @@ def current_page() -> st.Page:
 
 def _say_unknown(name: str) -> None:
     """Say that no page has this address, and suggest the page with the most similar one."""
-    st.html(tag("h1", "There is no page at this address.", class_="vp-nothing"))
+    st.html(tag("h1", "This page does not exist.", class_="vp-nothing"))
     st.html(tag("p", str(NotFound("page", printable(name[:NAMED]), [*ROW, *BELOW]))))
     st.page_link(page_file(HOME), label="Home", icon=":material/home:")
 

@@ -40,7 +40,7 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
 
 
 def ahead(task: Callable[..., object], *arguments: object) -> None:
-    """Prepare the next expected request while the user views something else; one at a time."""
+    """Prepare the next expected request while the user views something else; requests run in turn."""
     _ahead.submit(task, *arguments)
 
 

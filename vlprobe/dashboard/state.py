@@ -115,7 +115,7 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
         unknown_names.append(f"{label.lower()} “{plain(printable(short))}”")
         slot.warning(
             f"This link is about results that are not here: {', '.join(unknown_names)}. "
-            "What follows is about what is here.",
+            "The page shows the available results instead.",
             icon=":material/link_off:",
         )
 

@@ -458,8 +458,8 @@ def unbeaten(tests: PairedTests, names: Mapping[str, str]) -> str:
 def frequency_sentence(count: int, total: int, lies: str, happened: str) -> str:
     """Compute how often something happened, as a heading.
 
-    >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "lies", "believed")
-    ('One lie in eight is believed.', '61 % of the lies are believed.')
+    >>> frequency_sentence(126, 1000, "lies", "believed"), frequency_sentence(61, 100, "decoys", "preferred")
+    ('One lie in eight is believed.', '61 % of the decoys are preferred.')
     >>> frequency_sentence(0, 9, "near twins", "not told apart"), frequency_sentence(9, 9, "lies", "believed")
     ('None of the near twins is not told apart.', 'All of the lies are believed.')
     """

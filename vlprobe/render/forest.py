@@ -148,7 +148,7 @@ def rest(row: PairedTest, comparison: PairedTests, lies: str) -> str:
         return ""
     lines = [f"Both believe {row.both:,} other {lies}, and reject {row.neither:,}."]
     if row.n_left_out:
-        lines.append(f"{row.n_left_out:,} were answered by one of the two alone.")
+        lines.append(f"{row.n_left_out:,} were answered by only one of the two.")
     return " ".join(lines)
 
 

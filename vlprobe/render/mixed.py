@@ -219,7 +219,7 @@ def note(case: MixedCase, answers: MixedAnswers) -> str:
     """Return the quantity that the slider changes."""
     kind = "patch" if is_patched(case) else "mixture"
     if len(answers.standings) < 2 and not answers.is_waiting:
-        return f"This model is not at hand: only the {kind} that was asked is known."
+        return f"This model is not available: only the {kind} of the run has an answer."
     return (
         f"The slider changes this picture's own {kind} and asks again; "
         f"{case.share} % stay in all others."

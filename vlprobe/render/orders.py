@@ -30,7 +30,7 @@ def order_sentences(
         if flips is None or both is None:
             continue
         sentences.append(
-            f"{names.get(model, model_name(model))} was asked in both orders of the captions: "
+            f"{names.get(model, model_name(model))} saw the captions in both orders: "
             f"{share(flips.value)} of its answers change with the order "
             f"(95 % interval {share(flips.low)} to {share(flips.high)}). It is right in both orders "
             f"in {share(both.value)}, in one in {share(flips.value)}, in neither in "

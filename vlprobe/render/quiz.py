@@ -1,4 +1,4 @@
-"""Spot the lie in words, and one question as the component draws it."""
+"""Sentences of the quiz, and one question as the component draws it."""
 
 import math
 from collections.abc import Mapping, Sequence

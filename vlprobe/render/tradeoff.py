@@ -157,7 +157,7 @@ def labels(y_unit: str) -> Labels:
 def described(point: PointRow, name: str, x_unit: str, y_unit: str) -> str:
     """A mark as a sentence, for those who do not see it and for a tooltip."""
     if math.isnan(point.x) or math.isnan(point.y):
-        return f"{name}: not asked about both."
+        return f"{name}: no answers on one of the two axes."
     value = labels(y_unit).value.format(with_interval(point.y, point.y_low, point.y_high, y_unit))
     x_interval = interval(point.x_low, point.x_high, x_unit) or f"-, {TOO_FEW}"
     unit = " of its own spread" if x_unit == "spread" else ""

@@ -66,7 +66,7 @@ WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
     "same-concept": "a word of the same kind",
     "diff-concept": "a word of another kind",
     "danger": "a danger word",
-    "existence": "a false claim of what is there",
+    "existence": "a false claim of existence",
     "plurals": "a wrong plural",
     "counting-hard": "a wrong count (hard)",
     "counting-small-quant": "a wrong count (small numbers)",

@@ -15,7 +15,7 @@ BY_MODELS = {"models": "Most models fooled first"}
 ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
 BETWEEN_TWO = {"difference": "Largest difference first"}
 IN_ORDER = {"dataset": "In the dataset's order"}
-TIES = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
+TIES = "Fooled: the wrong one scores at least as high as the true one; a tie counts as fooled."
 
 
 def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:

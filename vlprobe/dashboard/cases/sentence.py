@@ -270,7 +270,7 @@ def _other_kinds(about: PageSubject) -> tuple[dict[str, str], dict[str, str]]:
         if others is elsewhere:
             label = f"{label} in {names[stored.dataset]}"
         if about.model not in stored.models:
-            label = f"{label}, asked of {model_name(most_asked(page_subject(stored.key)))}"
+            label = f"{label}, for {model_name(most_asked(page_subject(stored.key)))}"
         others[f"{stored.key}{BETWEEN}{kind}"] = label
     return here, elsewhere
 

@@ -50,7 +50,7 @@ def _files(stored: PageSubject, case_filter: Filter, n_cases: int) -> None:
     extent = f"The first {limit:,} of {n_cases:,} cases, in this order"
     if n_cases <= limit:
         extent = f"All {n_cases:,} cases"
-    quiet(f"{extent}: what was asked, the scores, every model's margin, and your tags and notes.")
+    quiet(f"{extent}: the captions, the scores, every model's margin, and your tags and notes.")
     files = (
         ("CSV", selection.as_csv, "text/csv"),
         ("JSON", selection.as_json, "application/json"),

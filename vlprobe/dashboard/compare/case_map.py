@@ -42,7 +42,7 @@ HOW_TO_READ = (
 )
 HOW_TO_READ_MOVED = (
     "How to read it: a mark is a case, and its margin is how far the model moved: 0 is best, and "
-    "nobody is fooled. Drag over marks to see their cases below."
+    "no model is fooled. Drag over marks to see their cases below."
 )
 
 
@@ -77,7 +77,7 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
         quiet(how.format(first=names[base], second=names[rival]))
         if total > len(points):
             quiet(
-                f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all "
+                f"Drawn: {len(points):,} of {total:,} cases, chosen at random. An area finds all "
                 "cases inside it."
             )
         if area:
@@ -100,7 +100,7 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
             st.plotly_chart(
                 inked(figure),
                 key=key,
-                alt=f"Margins of {names[base]} against {names[rival]}, a mark a case. "
+                alt=f"Margins of {names[base]} against {names[rival]}, one mark per case. "
                 "The choice below leads to the same cases.",
                 config={"displayModeBar": False, "scrollZoom": False},
                 on_select=functools.partial(_mark, key),

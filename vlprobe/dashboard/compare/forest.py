@@ -60,7 +60,7 @@ def draw_forest(contest: PageSubject, comparison: PairedTests, proof: PairedTest
 
 
 def draw_row_picker(contest: PageSubject, comparison: PairedTests, open_row: Parting) -> None:
-    """Pickers of the row whose pictures are shown: what a click on the plot does, for the keyboard."""
+    """Draw pickers of the row whose pictures are shown, to do from the keyboard what a click on the plot does."""
     kind = contest.kind_presentation
     st.session_state["row_type"], st.session_state["row_model"] = open_row.subtype, open_row.rival
 

@@ -37,10 +37,8 @@ def contest() -> PageSubject:
     subject = sentence.subject()
     if len(subject.models) < 2:
         st.html(tag("h1", "There is nothing to compare yet."))
-        st.info(
-            "One model was asked these questions; to compare takes two.", icon=":material/info:"
-        )
-        st.page_link("pages/run.py", label="Ask another model", icon=":material/play_circle:")
+        st.info("Only one model ran this test. Comparing takes two.", icon=":material/info:")
+        st.page_link("pages/run.py", label="Run another model", icon=":material/play_circle:")
         st.stop()
     rivals = _rivals(subject)
     st.query_params["with"] = BETWEEN.join(rivals)

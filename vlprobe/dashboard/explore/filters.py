@@ -38,8 +38,8 @@ BETWEEN_MODELS = "|"  # in the URL, of Compare
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {crossed.TEXTS: crossed.PICTURES, crossed.PICTURES: crossed.TEXTS}  # by the kind
 SIDES = {  # by the kind of the other side, what its answer was
-    crossed.TEXTS: {"held": "right by the texts alone", "fooled": "wrong by the texts alone"},
-    crossed.PICTURES: {"held": "right beside the picture", "fooled": "wrong beside the picture"},
+    crossed.TEXTS: {"held": "right by the texts only", "fooled": "wrong by the texts only"},
+    crossed.PICTURES: {"held": "right with the picture", "fooled": "wrong with the picture"},
 }
 LAYOUTS = {"": "One card a picture", "every": "Every case"}
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
@@ -74,7 +74,7 @@ def draw_filters(about: PageSubject) -> Filter:
         choose("Cards", "cards", LAYOUTS, segments=True)
         asked_sets = set_labels(view(views.runs.question_sets))
         if len(asked_sets) > 1:
-            choose("What was asked", "set", asked_sets, about.key, always=True)
+            choose("Question set", "set", asked_sets, about.key, always=True)
         if n_active:
             st.button("Clear all filters", key="clear_filters", on_click=clear_filters)
     return case_filter
@@ -106,10 +106,10 @@ def _words_and_tags(about: PageSubject) -> Filter:
     left, right = st.columns(2)
     with left:
         types = view(views.estimates.subtype_counts, *of_kind)
-        subtype = _any("Type", "type", types, "What was changed: a colour, a number, a thing …")
+        subtype = _any("Type", "type", types, "The changed part: a colour, a number, an object …")
     with right:
         rules = view(views.estimates.rule_counts, *of_kind, subtype)
-        rule = _any("Rule", "rule", rules, "How it was changed: the rule by its stored name.")
+        rule = _any("Rule", "rule", rules, "The rule that changed the caption, by its stored name.")
     tags = {
         value: value.replace("=", ": ", 1)
         for value in view(views.estimates.tag_values, about.question_set)
@@ -120,7 +120,7 @@ def _words_and_tags(about: PageSubject) -> Filter:
             "tag",
             {"": "Any", **tags},
             disabled=not tags,
-            help_="What the dataset itself says of a picture, in a column of its own.",
+            help_="Tags of a picture from a column of the dataset.",
         )
     with right:
         contains = search("Caption contains", "words", "such as: bench")
@@ -133,7 +133,7 @@ def _words_and_tags(about: PageSubject) -> Filter:
             "tagged",
             options,
             disabled=not people_tags,
-            help_="What people wrote on a case here, such as wrong label: open one and press T.",
+            help_="Tags that people added to a case, such as wrong label: open one and press T.",
         )
     with right:
         second = _second_model(about)
@@ -241,18 +241,18 @@ def _any(label: str, name: str, n_cases: dict[str, int], help_: str) -> str:
 def _outcome(stored: PageSubject, case_filter: Filter) -> str:
     counted = counts(stored, case_filter)
     options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
-    help_ = f"{TIES} Tied: exactly as high. Held: what is right scores higher."
+    help_ = f"{TIES} Tied: exactly as high. Not fooled: the true one scores higher."
     run = stored.question_set.run(case_filter.model)
     if not run.is_scored:
         options = {
             name: text for name, text in options.items() if name != "tied" or run.n_orders == 2
         }
-        help_ = "Fooled: the model chose the wrong caption. Held: it chose the true one."
+        help_ = "Fooled: the model chose the wrong caption. Not fooled: it chose the true one."
     if run.n_orders == 2:
         options["tied"] = f"In one order {counted['tied']:,}"
         help_ = (
-            "Each question was asked twice, with the captions in both orders. Fooled: the model "
-            "chose the wrong caption in one order or in both. Held: it chose the true one in both."
+            "The model saw each pair of captions twice, in both orders. Fooled: the model "
+            "chose the wrong caption in one order or in both. Not fooled: it chose the true one in both."
         )
     return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
 

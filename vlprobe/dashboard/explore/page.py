@@ -54,7 +54,7 @@ def _draw_notes(about: PageSubject) -> None:
 
 
 def _draw_mixed(about: PageSubject) -> None:
-    """Searches among mixed pictures, one at a time."""
+    """Draw searches among mixed pictures, one per view."""
     current = mixed.current(about)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
         sentence.draw_sentence(about)

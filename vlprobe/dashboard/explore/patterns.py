@@ -15,7 +15,7 @@ from vlprobe.views.filter import MOST_PAIRS, Filter
 from vlprobe.views.patterns import ASKED, Pattern
 
 TITLE = "Patterns"
-NO_RATES = "none: they count words that are believed, and nobody is fooled by a rewording"
+NO_RATES = "none: they count words that fool models, and a rewording fools none"
 
 
 def chosen_pairs() -> tuple[str, ...]:

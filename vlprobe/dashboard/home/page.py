@@ -76,7 +76,7 @@ def _look(version: str) -> None:
 
 def _draw_nothing() -> None:
     """Draw the empty page, without own or bundled results: one button fills it."""
-    st.title("Nothing was asked yet", anchor=False)
+    st.title("No results yet", anchor=False)
     quiet(
         "The demo asks three tiny models about 500 drawn scenes, in a minute or two and without a "
         "network."

@@ -56,7 +56,7 @@ def draw_page() -> None:
         if labels:
             figures.mentioned(stored, model, "The table names every model.")
         dots = partial(charts.dots.dots, table, metric, unit, names, styles, labels=labels)
-        alt = f"{metric.label} of each slice, a mark a model; the table has the numbers."
+        alt = f"{metric.label} of each slice, one mark per model; the table has the numbers."
         figures.chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "These parts have no filter in Explore.")
     with rows:

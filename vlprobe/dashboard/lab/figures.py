@@ -235,7 +235,7 @@ def triplets(stored: PageSubject) -> None:
 def severity(stored: PageSubject) -> None:
     """RoCOCO's measures over the strength of the alteration, and a button that runs the missing strengths."""
     with st.container(horizontal=True):
-        edit = choose("What is altered", "edit", EDITS, "mix")
+        edit = choose("Alteration", "edit", EDITS, "mix")
         measure = choose("Measured by", "measure", MEASURES, "drop_rate", segments=True)
     is_mixture = edit in MIXTURES
     metric = stored.metrics[f"{'t2i' if is_mixture else 'i2t'}_{measure}"]

@@ -150,7 +150,7 @@ def occlusion(stored: PageSubject) -> None:
     failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
     total = view(views.cases.outcomes, stored.question_set, failures)["fooled"]
     if not total:
-        quiet(f"{model_name(name)} was not fooled here, so there is no failure to show.")
+        quiet(f"{model_name(name)} was not fooled here, so no failure can be shown.")
         return
     table, _ = view(
         views.cases.failures, stored.question_set, failures, paginate(total, 1, "failure"), 1

@@ -124,7 +124,7 @@ def checks(examination: Examination) -> None:
     """One row per check: outcome, finding, and the expected result of a working model."""
     head = "".join(
         tag("th", title, scope="col")
-        for title in ("Check", "Outcome", "Found", "What a healthy model does")
+        for title in ("Check", "Outcome", "Found", "Expected of a working model")
     )
     of_control = is_control(examination.model)
     show(

@@ -65,11 +65,11 @@ def draw() -> None:
     """Draw a button that reads all stored data; a list of damaged data, and a button that rebuilds it."""
     if access.read_only():
         return
-    st.header("What is stored")
+    st.header("Stored results")
     if outcome := st.session_state.pop(MENDED, ""):
         st.success(plain(outcome), icon=":material/check_circle:")
     quiet("Check stored results for damage (read-only).")
-    if st.button("Check what is stored", icon=":material/fact_check:", key="check_stored"):
+    if st.button("Check stored results", icon=":material/fact_check:", key="check_stored"):
         _look()
     looked = st.session_state.get(FOUND)
     if looked is None:
@@ -151,7 +151,7 @@ def _list(looked: Looked) -> None:
     if not any(damage.drop for damage in damages):
         return
     requests = runs_again(damages, history)
-    if st.button("Make it anew", type="primary", icon=":material/play_arrow:", key="mend_stored"):
+    if st.button("Compute again", type="primary", icon=":material/play_arrow:", key="mend_stored"):
         attempt(_mend, damages)
         st.rerun()
     models = sum(len(request.models) for request in requests)

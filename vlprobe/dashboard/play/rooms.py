@@ -114,7 +114,7 @@ class Rooms:
         """A new room with a first round; returns its code. Who holds the secret is its host."""
         _check_secret(secret)
         if not quiz.questions:
-            raise InvalidInput("There is no question to ask.")
+            raise InvalidInput("The quiz has no questions.")
         if len(self._rooms) >= MAX_ROOMS:
             self._make_way()
         self._make_room_for_one()
@@ -204,7 +204,7 @@ class Rooms:
         if len(room.rounds) >= MAX_ROUNDS:
             raise InvalidInput(f"A room has {MAX_ROUNDS} rounds at most. Open another one.")
         if not quiz.questions:
-            raise InvalidInput("There is no question to ask.")
+            raise InvalidInput("The quiz has no questions.")
         room.rounds.append(_started(quiz))
 
     @_locked
@@ -298,7 +298,7 @@ class Rooms:
         if self._n_people() >= MAX_PEOPLE:
             self._free_abandoned_places()
         if self._n_people() >= MAX_PEOPLE:
-            raise InvalidInput(f"{MAX_PEOPLE} people are here, and there is no room for more.")
+            raise InvalidInput(f"All rooms are full ({MAX_PEOPLE} people). Try again later.")
 
     def _n_people(self) -> int:
         return sum(len(room.people) for room in self._rooms.values())

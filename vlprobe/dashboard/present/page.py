@@ -61,9 +61,7 @@ def _pick_set() -> PageSubject:
     """Pick the question set of the talk; without any, report it and stop."""
     rows = view(views.runs.question_set_rows)
     if not rows:
-        st.html(
-            tag("h1", "Nothing was asked yet, so there is nothing to tell.", class_="vp-nothing")
-        )
+        st.html(tag("h1", "No results yet, so no slides can be made.", class_="vp-nothing"))
         st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
         st.stop()
     labels = {

@@ -49,7 +49,7 @@ Frame = tuple[tuple[float, float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class TradeOffData:
-    """What is known of the models of a question set on both sides of a trade-off.
+    """Values of a question set's models on both sides of a trade-off.
 
     Attributes:
         down: The metric of the x axis.
@@ -112,7 +112,7 @@ class TradeOffData:
         )
 
     def ranges(self) -> Frame:
-        """Return the lower and upper ends of both axes: the intervals of fit models, or of all where none is fit."""
+        """Return the lower and upper ends of both axes: intervals of models that pass, or of all if none does."""
         if self.frame:
             return self.frame
         marks = [point for point in self.known if point.model in self.fit] or self.known

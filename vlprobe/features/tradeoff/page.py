@@ -65,7 +65,7 @@ LARGE = 680  # pixels of the longer side of the picture, twice its size on the p
 MOST_PANELS = 4  # next to each other
 PUBLISHED = {"shown": "Shown", "hidden": "Hidden"}
 PUBLISHED_HELP = (
-    "What the paper prints for nine models on COCO: other pictures, so a rough comparison only."
+    "The paper's values of nine models on COCO: other pictures, so a rough comparison only."
 )
 HOW_TO_READ = (
     "Right is less invariance error and up is more sensitivity, so the top right corner is ideal. The lines through "

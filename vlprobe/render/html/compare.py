@@ -37,8 +37,8 @@ def how_to_read(compared: pd.DataFrame) -> str:
         f"difference from resampling pictures. {INTERVALS} p: how often a difference as large comes "
         "about by luck, if the models are alike and a fair coin exchanges their two answers to "
         f"each picture; raised, because {n_compared:,} comparisons are made "
-        "at once (Holm's method). From p = .05 up, these are tied. The interval minds its own "
-        "comparison alone, so it may leave out 0 where these are tied."
+        "at once (Holm's method). From p = .05 up, these are tied. Intervals are not "
+        "corrected, so one can exclude 0 although the pair counts as tied."
     ]
     left_out: dict[str, int] = {}
     for row in _judged(compared):

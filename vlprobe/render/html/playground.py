@@ -24,7 +24,7 @@ GROUPS = {
         "It no longer fits, so the score should fall.",
     ),
     "statement": (
-        "Made wrong: what it says of its things",
+        "Made wrong: the relations of its objects",
         "It no longer fits, so the score should fall.",
     ),
     "substitution": (

@@ -100,7 +100,7 @@ STYLE = """<style>
   max-width: min(520px, 100vw - 32px); }
 small { font-size: max(13px, .8333em); }
 .st-key-lab_subject > :first-child { flex-grow: 1.8; }
-/* On a phone a row of controls stays one row: pickers share its width, presses show their icon. */
+/* On phones the controls stay in one row: pickers share its width, presses show their icon. */
 @media (max-width: 640px) {
   :is(.st-key-talk, .st-key-play_bar, .st-key-sentence) { flex-wrap: nowrap; }
   .st-key-play_bar { gap: 6px; } .st-key-play_bar label { padding-left: 8px; padding-right: 8px; }

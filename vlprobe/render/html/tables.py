@@ -18,8 +18,8 @@ from vlprobe.views.runs import QuestionFacts
 
 BOLD = (
     "Bold: better than every other model here by more than chance. Where models are tied or "
-    "nothing is above chance, nobody is in bold; a control, or a model that failed a check of "
-    "being better than chance, never is."
+    "nothing is above chance, none is in bold; controls, and models that failed a check of "
+    "being better than chance, never are."
 )
 ARROWS = {"up": "↑", "down": "↓", "none": ""}
 

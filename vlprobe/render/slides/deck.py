@@ -195,7 +195,7 @@ def _headline(
     n_lies = sum(contestant.n_lies for contestant in contestants)
     n_believed = sum(contestant.n_believed for contestant in contestants)
     if not n_lies:
-        return "Nobody gave an answer."
+        return "No model gave an answer."
     happened = card_type(kind).believed
     return findings.frequency_sentence(n_believed, n_lies, kind.lies, happened)
 

@@ -65,7 +65,7 @@ def case_page(
             html.case(card, models, looks, small, everything=True, beside=is_pair)
         ],
         annotation and html.chips(annotation.tags, annotation.note),
-        htpy.h2["What is known of it"],
+        htpy.h2["Details"],
         embed(html.properties(card, origin)),
         htpy.h2["How to find it again"],
         commands(html.command(question_set.run(model).key, card)),

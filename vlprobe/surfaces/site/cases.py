@@ -133,7 +133,7 @@ def _noted(subject: Subject) -> Mapping[int, Annotation]:
 
 
 def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
-    """What the drawer says of a case whatever the model: bars, tags, note, credits and properties."""
+    """Describe a case for the drawer, for every model: bars, tags, note, credits and properties."""
     credits, with_notes = (
         credit(card.case.tags, _credits(subject, card.case)),
         subject.limits.with_notes,
