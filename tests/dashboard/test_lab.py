@@ -245,7 +245,7 @@ def test_a_model_is_renamed_everywhere_and_back(shown, key, every_probe):
         at = rename(shown("models"), CONSTANT, " <b>Dice</b>  & co ")
         assert "is the name of 'control:random'" in at.error[0].value.replace("\\", "")
         at = rename(shown("models"), CONSTANT, "‮evil")
-        assert "is no name to show" in at.error[0].value
+        assert "is not a valid display name" in at.error[0].value
     finally:
         rename(shown("models"), RANDOM, "")
     assert "Coin flip" in shown("breakdown", set=key["lgip"]).selectbox(key="model").options

@@ -150,7 +150,7 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
 
 
 def test_a_name_that_reads_like_the_command_is_no_damage(monkeypatch):
-    named = InvalidInput(f"'{REPAIR}' is no path that can be read. Check the name.")
+    named = InvalidInput(f"'{REPAIR}' is not a readable path. Check the name.")
     assert damage.error_text(named) == str(named)
     assert damage.error_text(StoredDamage(f"'{REPAIR}' is damaged.")) == (
         f"'{REPAIR}' is damaged. {damage.PRESS}"

@@ -154,7 +154,7 @@ def test_a_damaged_part_is_named_in_the_log_and_made_anew(made, copied, monkeypa
     assert verify(copied)[1] == [f"{part}: its checksum differs"]
     with caplog.at_level(logging.WARNING):
         execute(request(made[0]), copied)
-    assert f"{part.name}' is damaged and is made again" in caplog.text
+    assert f"{part.name}' is damaged and will be recomputed" in caplog.text
     assert copied.run(manifest["key"]).table("scores").equals(scores)
 
 

@@ -42,7 +42,7 @@ JSON = {  # what each says, wherever JSON is read: none of it is a dataset
     "UTF-16": ("[]".encode("utf-16"), ""),
     "UTF-7": (b"+AFsAXQ-", ""),
     "bytes that are no text": (bytes(range(128, 256)), "not UTF-8"),
-    "a name twice": ('{"a": [1], "a": [2]}', "is there twice"),
+    "a name twice": ('{"a": [1], "a": [2]}', "occurs twice"),
     "HTML": ("<html><script>alert(1)</script>", ""),
     "a comment": ("// x\n[]", ""),
     "a trailing comma": ("[1,]", ""),
@@ -107,7 +107,7 @@ QUADRATIC = {  # JSON whose names are many, and what it is refused with
         lambda: (
             json.dumps({f"{number}.png": [] for number in range(MANY)})[:-1] + ', "59999.png": []}'
         ),
-        "'59999.png' is there twice",
+        "'59999.png' occurs twice",
     ),
 }
 

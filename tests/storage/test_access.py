@@ -291,7 +291,7 @@ def test_a_sign_in_that_names_nobody_does_not_open_the_door(who: str, tmp_path: 
 
     found = CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", "--sign-in", who])
     assert found.exit_code == 1
-    assert "names nobody who could sign in" in found.stderr
+    assert "is not a person or domain that can sign in" in found.stderr
 
 
 def test_a_sign_in_list_that_is_empty_lets_nobody_in(monkeypatch: pytest.MonkeyPatch):
@@ -302,7 +302,7 @@ def test_a_sign_in_list_that_is_empty_lets_nobody_in(monkeypatch: pytest.MonkeyP
 
 def test_a_folder_that_would_be_read_as_two_is_refused(tmp_path: Path):
     (tmp_path / "a:b").mkdir()
-    with pytest.raises(InvalidInput, match="divides folders"):
+    with pytest.raises(InvalidInput, match="separates folders"):
         access.settings(False, [tmp_path / "a:b"])
 
 

@@ -16,7 +16,7 @@ def test_a_model_that_was_renamed_has_its_new_name_until_it_is_taken_away(store:
 
 def test_two_models_cannot_have_one_name(store: Store):
     display_names.rename(store, "a", "Ours")
-    with pytest.raises(InvalidInput, match="another already"):
+    with pytest.raises(InvalidInput, match="already in use"):
         display_names.rename(store, "b", "Ours")
     display_names.rename(store, "a", "Ours")  # its own again
     assert display_names.read(store) == {"a": "Ours"}

@@ -5,10 +5,10 @@ machine itself is not limited.
 
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
     VLPROBE_ROOTS=/a:/b      files of datasets and models are only read from these folders
-    VLPROBE_REMOTES=https:.. tables are fetched from below these URLs, one per line, and, if there are roots, only
-                             from there
+    VLPROBE_REMOTES=https:.. tables may be downloaded from below these URLs, one per line; with roots, only from
+                             these
     VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everyone who can
-    VLPROBE_QUIZ=1           rooms may be opened in which several people take the quiz
+    VLPROBE_QUIZ=1           people may open rooms to take the quiz together
     VLPROBE_PLUGINS=a        plug-ins whose code may run, one name per line (`registry.plugins`); no others
     VLPROBE_APIS=https://a   servers that may answer for models, one per line (`registry.endpoints`); no others
     VLPROBE_RAY=HOST:PORT    the Ray cluster that runs may use (`runs.ray_cluster`); no others
@@ -27,7 +27,7 @@ REMOTES = "VLPROBE_REMOTES"
 SIGN_IN = "VLPROBE_SIGN_IN"
 QUIZ = "VLPROBE_QUIZ"
 PLUGINS = "VLPROBE_PLUGINS"
-REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")  # how a URL begins, chained ones too
+REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")  # start of a URL, including chained ones
 APIS = "VLPROBE_APIS"
 RAY = "VLPROBE_RAY"
 
@@ -39,10 +39,10 @@ def settings(
     quiz: bool = False,
     remotes: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Environment variables of a server with these limits; no roots: not confined; no people: no
-    sign-in; `quiz`: with rooms; `remotes`: URLs below which tables may be fetched all the same.
+    """Return the environment variables of a server with these limits. Without roots, files are not confined; without
+    people, no one has to sign in. `quiz` allows rooms; `remotes` are URLs below which tables may be downloaded anyway.
 
-    Raises InvalidInput if a value could be read as another limit than the one that was meant.
+    Raises InvalidInput if a value could be read as a different limit.
     """
     for address in people:
         is_address = (
@@ -50,16 +50,16 @@ def settings(
         )
         if address != "*" and not is_address:
             raise InvalidInput(
-                f"'{address}' names nobody who could sign in. Expected an address, @domain, or *."
+                f"'{address}' is not a person or domain that can sign in. Expected an address, @domain, or *."
             )
     for root in roots:
         if os.pathsep in str(root.resolve()):
             raise InvalidInput(
-                f"Folder '{root}' has a '{os.pathsep}' in its path, which divides folders. Rename it."
+                f"Folder '{root}' has a '{os.pathsep}' in its path, which separates folders. Rename it."
             )
     for url in remotes:
         if not REMOTE.match(url) or "\n" in url:
-            raise InvalidInput(f"'{url}' is no URL. Expected one such as s3://BUCKET/FOLDER.")
+            raise InvalidInput(f"'{url}' is not a URL. Expected one such as s3://BUCKET/FOLDER.")
     environment = {READ_ONLY: "1"} if read_only else {}
     if remotes:
         environment[REMOTES] = "\n".join(remotes)
@@ -113,7 +113,7 @@ def refuse_writing() -> None:
     """Raise InvalidInput on a read-only server."""
     if read_only():
         raise InvalidInput(
-            "This dashboard is read-only: nothing can be run, kept or changed here. Install vlprobe to run your own."
+            "This dashboard is read-only: nothing can be run, saved or changed here. Install vlprobe to run your own."
         )
 
 
@@ -134,7 +134,7 @@ def refuse_outside(path: Path) -> None:
     if resolved is None or not any(resolved.is_relative_to(root) for root in roots):
         raise InvalidInput(
             f"'{path}' is outside of the folders that this dashboard may read ({', '.join(map(str, roots))}). "
-            "Put the files there, or ask whoever serves it to add a folder with --root."
+            "Put the files there, or ask the person who runs the server to add a folder with --root."
         )
 
 
@@ -147,8 +147,8 @@ def refuse_remote(url: str) -> None:
     allowed = [name.rstrip("/") + "/" for name in os.environ.get(REMOTES, "").split("\n") if name]
     if ".." in url or "%" in url or not any(url.startswith(prefix) for prefix in allowed):
         raise InvalidInput(
-            f"'{url}' is elsewhere, and this dashboard fetches nothing from there. Put the file below its folders, or "
-            "ask whoever serves it to allow it with --remote."
+            f"This dashboard may not download '{url}'. Put the file in one of its folders, or ask the person who runs "
+            "the server to allow the URL with --remote."
         )
 
 
@@ -160,14 +160,14 @@ def refuse_typed(path: Path) -> None:
         refuse_outside(path)
     elif read_only() and _exists(path):
         raise InvalidInput(
-            f"'{path}' is a file, and this dashboard is read-only. Choose data that are listed."
+            f"'{path}' is a file, and this dashboard is read-only. Choose one of the listed datasets."
         )
 
 
 def refuse_name(name: str) -> None:
     """Raise InvalidInput if the name of a dataset or a model has a path in it that may not be read.
 
-    Text that names no existing file is not taken for a path: names of published weights have
+    Text that does not name an existing file is not treated as a path, because names of published weights have
     slashes, too.
     """
     if ROOTS not in os.environ and not read_only():
@@ -182,7 +182,7 @@ def refuse_name(name: str) -> None:
         if text and (text[0] in "/~." or ".." in path.parts or _exists(path)):
             if ROOTS not in os.environ:
                 raise InvalidInput(
-                    f"'{name}' names a file, and this dashboard is read-only. Choose one that is listed."
+                    f"'{name}' names a file, and this dashboard is read-only. Choose one from the list."
                 )
             refuse_outside(path)
 

@@ -2,8 +2,7 @@
 
     mine/annotations/<case key>.jsonl    append-only, one line per change; the latest line of a case counts
 
-A case keeps its number and its id under one case key for ever, so that its annotation holds for
-every model.
+The number and id of a case never change under one case key, so that its annotation applies to every model.
 """
 
 import re
@@ -75,7 +74,7 @@ def read(store: Store, case_key: str) -> Annotations:
 
 
 def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
-    """Replace the annotation of a case; returns it as stored, with tags and note cleaned.
+    """Replace the annotation of a case and return it as stored, with cleaned tags and note.
 
     Raises:
         InvalidInput: too long, too many tags, or the cache is read-only.
@@ -118,12 +117,12 @@ def _parse(line: bytes) -> Annotation | None:
 
 
 def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
-    """Without surplus spaces and duplicates, sorted."""
+    """Return the tags sorted, without surplus spaces and duplicates."""
     tags = sorted({" ".join(tag.split()) for tag in texts} - {""})
     for tag in tags:
         if len(tag) > TAG_LENGTH or re.search(r"[\x00-\x1f\x7f]", tag):
             raise InvalidInput(
-                f"'{tag[:60]}' is no tag. Expected at most {TAG_LENGTH} letters on one line."
+                f"'{tag[:60]}' is not a valid tag. Expected at most {TAG_LENGTH} letters on one line."
             )
     if len(tags) > MAX_CASE_TAGS:
         raise InvalidInput(

@@ -29,14 +29,14 @@ class KeptAnswer(NamedTuple):
     """One line."""
 
     questions: tuple[str, ...]  # name of each of them
-    body: str  # of the answer, as it came
+    body: str  # of the answer, unchanged
 
 
 class AnswerLog:
     """The answers of one model of one server. Several threads may append at the same time.
 
     Args:
-        folder: Of this log; made when something is written.
+        folder: Folder of this log, created by the first write.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class AnswerLog:
             raise files.unreadable(self.file, error) from None
 
     def append(self, questions: Sequence[str], body: str) -> None:
-        """Keep an answer. Raises InvalidInput if it cannot be written."""
+        """Store an answer. Raises InvalidInput if it cannot be written."""
         refuse_writing()
         fields = {"questions": list(questions), "body": body}
         line = json.dumps(fields | {"digest": _digest(questions, body)}, ensure_ascii=False)
@@ -81,7 +81,7 @@ class AnswerLog:
         except OSError as error:
             raise InvalidInput(
                 f"Cannot write '{self.file}' ({error.strerror}). Free space or choose another folder with --cache; "
-                "answers that were kept are not asked for again."
+                "stored answers are not requested again."
             ) from None
 
 

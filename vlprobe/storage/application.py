@@ -9,14 +9,14 @@ PINNED = ("global", "server", "runner", "client", "browser")
 
 
 def app_file() -> Path:
-    """`app.py`: below the package if a wheel was installed, else at the top of the checkout."""
+    """Return the path of `app.py`: in the package if a wheel is installed, else at the top of the checkout."""
     here = Path(__file__).resolve()
     carried = here.parents[1] / "dashboard" / "app" / "app.py"
     return carried if carried.is_file() else here.parents[2] / "app.py"
 
 
 def docs_folder() -> Path:
-    """Return the folder with the pages of the documentation, to which errors and help texts refer."""
+    """Return the folder of the documentation pages that errors and help texts refer to."""
     return app_file().parent / "docs"
 
 

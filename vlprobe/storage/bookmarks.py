@@ -16,7 +16,7 @@ MAX_BOOKMARKS = 100
 
 
 def read(store: Store) -> dict[str, str]:
-    """Queries by name, sorted. Raises InvalidInput if the file is damaged."""
+    """Return the queries by name, sorted. Raises InvalidInput if the file is damaged."""
     queries = files.read_texts(_path(store), "so no saved view can be listed")
     return dict(sorted(queries.items(), key=lambda pair: pair[0].lower()))
 
@@ -31,7 +31,7 @@ def save(store: Store, name: str, query: str) -> None:
     name = " ".join(name.split())
     if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
         raise InvalidInput(
-            f"'{name[:80]}' is no name for a view. Expected 1 to {NAME_LENGTH} letters."
+            f"'{name[:80]}' is not a valid name for a view. Expected 1 to {NAME_LENGTH} letters."
         )
     if len(query) > QUERY_LENGTH:
         raise InvalidInput(
@@ -41,7 +41,7 @@ def save(store: Store, name: str, query: str) -> None:
         queries = read(store) | {name: query}
         if len(queries) > MAX_BOOKMARKS:
             raise InvalidInput(
-                f"There are {MAX_BOOKMARKS} saved views. Remove one that is not used any more."
+                f"There are {MAX_BOOKMARKS} saved views. Remove one that is no longer used."
             )
         files.write_json(_path(store), queries)
 

@@ -2,8 +2,8 @@
 
 pyarrow trusts the metadata of an Arrow file: a wrong offset reads memory outside the batch, a
 mapped file that is truncated later ends the process (SIGBUS), and 50 kB of compressed buffers unpack
-to gigabytes. So batches are copied into memory, their unpacked size is computed from the file's
-metadata before, and their content is validated after. pyarrow does not show that metadata. Its layout:
+to gigabytes. Therefore, the unpacked size of a batch is computed from the file's metadata
+first, the batch is copied into memory, and its content is validated. pyarrow does not expose that metadata. Its layout:
 https://github.com/apache/arrow/blob/main/format/File.fbs and Message.fbs; its encoding:
 https://flatbuffers.dev/internals.
 """
@@ -35,7 +35,7 @@ class ColumnarFile(Protocol):
 
     Attributes:
         schema: The columns.
-        row_counts: How many rows each group of rows or batch claims to have.
+        row_counts: Number of rows that each row group or batch claims to have.
     """
 
     schema: "pa.Schema"
@@ -44,7 +44,7 @@ class ColumnarFile(Protocol):
     def batches(
         self, columns: Collection[str], groups: Sequence[int]
     ) -> "Iterator[pa.RecordBatch]":
-        """Some columns of some groups, copied into memory and validated. Texts may be dictionaries."""
+        """Read some columns of some groups, copied into memory and validated. Texts may be dictionaries."""
         ...
 
 
@@ -70,10 +70,10 @@ def damaged(file: Path, error: Exception) -> InvalidInput:
     if isinstance(error, MemoryError):
         return InvalidInput(f"'{file}' cannot be read. {NO_MEMORY}")
     reason = " ".join(str(error).split())[:200]
-    # Pyarrow's words for DELTA_BYTE_ARRAY, where 1 kB becomes gigabytes
+    # pyarrow's message about DELTA_BYTE_ARRAY, in which 1 kB can unpack to gigabytes
     if "DictAccumulator" in reason:
         return InvalidInput(
-            f"'{file}' has texts in a delta encoding, which is not read. "
+            f"'{file}' has texts in a delta encoding, which vlprobe does not read. "
             "Save it again with pyarrow, pandas or DuckDB."
         )
     return InvalidInput(f"'{file}' is not a valid table ({reason}). Download or save it again.")
@@ -82,10 +82,10 @@ def damaged(file: Path, error: Exception) -> InvalidInput:
 class ParquetFile:
     """A Parquet file whose texts and bytes are read as dictionaries.
 
-    One megabyte in a dictionary that 20,000 rows name takes 500 bytes in the file and 20 GB as plain
-    values. As a dictionary, the column of a group of rows has at most 2 GiB of different values:
-    pyarrow's offsets end there. The metadata of a column chunk are not read, because that ends the process if they
-    are damaged (pyarrow 26).
+    A value of one megabyte that 20,000 rows refer to takes 500 bytes in the file and 20 GB as plain
+    values. As a dictionary, a column of a row group has at most 2 GiB of distinct values, the limit of
+    pyarrow's offsets. The metadata of a column chunk are not read, because damaged ones crash the process
+    (pyarrow 26).
     """
 
     def __init__(self, file: Path) -> None:
@@ -107,7 +107,7 @@ class ParquetFile:
     def batches(
         self, columns: Collection[str], groups: Sequence[int]
     ) -> "Iterator[pa.RecordBatch]":
-        """Some columns of some groups of rows."""
+        """Read some columns of some row groups."""
         names = list(columns)
         # One at a time: pyarrow does not join lists with different dictionaries
         for number in groups:
@@ -141,7 +141,7 @@ class ArrowFile:
     def batches(
         self, columns: Collection[str], groups: Sequence[int]
     ) -> "Iterator[pa.RecordBatch]":
-        """Some columns of some batches."""
+        """Read some columns of some batches."""
         import pyarrow as pa
 
         places = [place for place, name in enumerate(self.schema.names) if name in columns]
@@ -215,17 +215,17 @@ class _Table:
         return self._start + offset if offset else 0
 
     def number(self, field: int, kind: str) -> int:
-        """A field that is a number, by its letter in `struct`; 0 by default."""
+        """Return a numeric field, of the type with this letter in `struct`; 0 by default."""
         place = self.place(field)
         return self._unpack(kind, place) if place else 0
 
     def table(self, field: int) -> "_Table":
-        """A field that is a table and must exist."""
+        """Return a required field that is a table."""
         place = self.place(field)
         return _Table(self._buffer, place + self._unpack("I", place))
 
     def structs(self, field: int, layout: struct.Struct) -> list[tuple[int, ...]]:
-        """A field that is a list of structs; empty by default."""
+        """Return a field that is a list of structs; empty by default."""
         place = self.place(field)
         if not place:
             return []

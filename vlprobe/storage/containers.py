@@ -9,10 +9,10 @@ unambiguous:
                                wide and 60 high; also of one inside another file
 
 Nothing is unpacked: bytes are read in place, and the name of a member is never a path on this machine. Links,
-devices, folders and sparse files are not members. Compressed tars are refused: their size is unknown before. The
-standard library's tarfile finds the members; its reads are bounded, because made-up headers keep it busy for minutes,
-or forever (CVE-2024-6232, CVE-2025-8194). A table is read a group of rows at a time; the last few groups stay in
-memory.
+devices, folders and sparse files are not members. Compressed tars are rejected, because their unpacked size is not
+known in advance. The standard library's tarfile finds the members; its reads are bounded, because malicious headers
+keep it busy for minutes or forever (CVE-2024-6232, CVE-2025-8194). A table is read one row group at a time; the last
+few groups stay in memory.
 """
 
 import bisect
@@ -103,7 +103,7 @@ def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
                     raise InvalidInput(
                         f"'{file}' has more than {MOST_MEMBERS:,} members. Divide it into several tars."
                     )
-                if info.size < 0 or info.offset <= offset:  # tarfile would go round in circles
+                if info.size < 0 or info.offset <= offset:  # tarfile would loop forever
                     raise tarfile.ReadError("a member ends before it begins")
                 offset = info.offset
                 if len(tar.pax_headers) > MOST_GLOBAL_FIELDS:  # copied for each member
@@ -118,7 +118,7 @@ def _members(file: str, n_bytes: int, *stamp: int) -> dict[str, Member]:
                 raise tarfile.ReadError("neither a member nor the end")
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInput(
-            f"'{file}' is not a valid tar ({error}). Expected a whole tar that is not compressed; download it again."
+            f"'{file}' is not a valid tar ({error}). Expected a complete, uncompressed tar; download it again."
         ) from None
     return members
 
@@ -135,12 +135,12 @@ class _Headers(io.FileIO):
     budget = MOST_HEADER_BYTES
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next block. Raises tarfile.ReadError where headers are endless or made to take endless time."""
+        """Return the next block. Raises tarfile.ReadError if the headers are endless or would take endless time."""
         self.budget -= size if size is not None and size >= 0 else MOST_HEADER_BYTES + 1
         if self.budget < 0:
             raise tarfile.ReadError(f"headers of more than {MOST_HEADER_BYTES:,} bytes")
         self.block = super().read(size) or b""
-        if LONG_NUMBER.search(self.block):  # tarfile's patterns try each digit of it as a beginning
+        if LONG_NUMBER.search(self.block):  # tarfile's patterns try each of its digits as a start
             raise tarfile.ReadError("a number of more than 100 digits")
         return self.block
 
@@ -179,13 +179,13 @@ def read_cell(file: Path, name: str) -> bytes:
         content = (cell["bytes"] if isinstance(cell, pa.StructScalar) else cell).as_py()
     if not content:
         raise InvalidInput(
-            f"'{file}', row {row}, column '{column}': there is no picture. Expected the bytes of one."
+            f"'{file}', row {row}, column '{column}': the cell is empty. Expected the bytes of a picture."
         )
     return content
 
 
 def bytes_columns(schema: "pa.Schema") -> list[str]:
-    """Return the columns that hold bytes, or structs with a field `bytes` as the hub writes pictures."""
+    """Return the columns of bytes, or of structs with a field `bytes`, as the hub writes pictures."""
     import pyarrow as pa
 
     return [
@@ -229,7 +229,7 @@ CROP = re.compile(r"crop=(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7}),(-?\d{1,7})")
 
 
 def holder(path: Path) -> tuple[Path, str] | None:
-    """Return the file that a picture is inside of, and its name there; None of any other path."""
+    """Return the file that contains a picture, and the picture's name in it; None for any other path."""
     for parent in path.parents:
         if parent.suffix.lower() in (*CELLS, *TARS) and parent.is_file():
             return parent, path.relative_to(parent).as_posix()
@@ -237,7 +237,7 @@ def holder(path: Path) -> tuple[Path, str] | None:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is such a file, or such a picture inside of one."""
+    """Return whether the path is an existing file, or a picture inside one."""
     try:
         if path.is_file():
             return True
@@ -253,7 +253,7 @@ def is_file(path: Path) -> bool:
 
 
 def crop_box(path: Path) -> tuple[int, int, int, int] | None:
-    """Left, top, width and height of the part of a picture that a path means; None of any other path."""
+    """Return left, top, width and height of the crop that a path specifies; None for any other path."""
     match = CROP.fullmatch(path.name)
     if match is None or path.parent.is_dir():
         return None
@@ -275,7 +275,7 @@ def status(path: Path) -> os.stat_result:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the bytes of a picture inside a file; None if the path is not that of such a picture.
+    """Return the bytes of a picture inside a file; None if the path does not name one.
 
     Raises:
         InvalidInput: the file is damaged, or has no such picture.

@@ -2,7 +2,7 @@
 
 mine/display_names.json    stored name to display name; replaced atomically, one process at a time
 
-No key, digest or result holds a display name.
+Keys, digests and results do not contain display names.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ MAX_NAMES = 1000
 
 
 def read(store: Store) -> Mapping[str, str]:
-    """Display names by stored name; empty if the file is damaged, which `check` reports."""
+    """Return the display names by stored name; empty if the file is damaged, which `check` reports."""
     try:
         return check(store)
     except InvalidInput:
@@ -25,13 +25,13 @@ def read(store: Store) -> Mapping[str, str]:
 
 
 def check(store: Store) -> Mapping[str, str]:
-    """Display names by stored name. Raises InvalidInput if the file is damaged."""
-    names = files.read_texts(_path(store), "so models have the names they were stored under")
+    """Return the display names by stored name. Raises InvalidInput if the file is damaged."""
+    names = files.read_texts(_path(store), "so models appear under their stored names")
     return {stored: _valid(display) for stored, display in names.items()}
 
 
 def version(store: Store) -> tuple[int, int]:
-    """Changes whenever a name does: size and time of change, in bytes and nanoseconds."""
+    """Return a version that changes with every name: the file's size in bytes and time of change in nanoseconds."""
     try:
         status = _path(store).stat()
     except OSError:
@@ -40,10 +40,10 @@ def version(store: Store) -> tuple[int, int]:
 
 
 def rename(store: Store, stored: str, display: str) -> None:
-    """Give a model or a dataset a display name; an empty one takes it away.
+    """Set the display name of a model or dataset; an empty one removes it.
 
     Raises:
-        InvalidInput: too long, not printable, already that of another, too many, or the cache is read-only.
+        InvalidInput: too long, not printable, already used, too many names, or the cache is read-only.
     """
     access.refuse_writing()
     display = " ".join(display.split())
@@ -53,21 +53,19 @@ def rename(store: Store, stored: str, display: str) -> None:
         names = dict(check(store))
         names.pop(stored, None)
         if display and display in names.values():
-            raise InvalidInput(f"'{display}' is the name of another already. Choose another name.")
+            raise InvalidInput(f"'{display}' is already in use. Choose another name.")
         if display:
             names[stored] = display
         if len(names) > MAX_NAMES:
-            raise InvalidInput(
-                f"There are {MAX_NAMES:,} names. Take one away that is not used any more."
-            )
+            raise InvalidInput(f"There are {MAX_NAMES:,} names. Remove one that is no longer used.")
         files.write_json(_path(store), names)
 
 
 def _valid(display: str) -> str:
-    """Return the name, if it is one. Raises InvalidInput."""
+    """Return the name if it is valid. Raises InvalidInput."""
     if not 0 < len(display) <= MAX_LENGTH or not display.isprintable():
         raise InvalidInput(
-            f"'{display[:80]}' is no name to show. Expected 1 to {MAX_LENGTH} letters."
+            f"'{display[:80]}' is not a valid display name. Expected 1 to {MAX_LENGTH} letters."
         )
     return display
 

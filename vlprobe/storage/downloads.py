@@ -60,13 +60,13 @@ def missing(downloads: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def total_bytes(urls: Iterable[str], timeout_s: float = TIMEOUT_S) -> tuple[int, int]:
-    """Ask for the sizes of files; if none of the first PARALLEL is known, skip the others.
+    """Request the sizes of files; if none of the first PARALLEL is known, skip the others.
 
     Returns:
         The sum of the sizes in bytes, and the number of files whose size is not known.
     """
     every = list(urls)
-    with ThreadPoolExecutor(PARALLEL) as pool:  # waits for servers side by side
+    with ThreadPoolExecutor(PARALLEL) as pool:  # the threads only wait for servers
         sizes = list(pool.map(lambda url: _size(url, timeout_s), every[:PARALLEL]))
         if sizes.count(None) == len(sizes):  # no network: all others would wait for the timeout
             return 0, len(every)
@@ -83,14 +83,14 @@ def download(
     """Download the files that are missing.
 
     Args:
-        downloads: Path of each file to its URL.
+        downloads: URL of each file, by path.
         verify: Raises ValueError if the bytes are not as expected, such as an image.
         on_progress: Called in this thread after each file with the files handled so far and the
             total; an error in it stops the download, and finished files stay.
         timeout_s: Seconds without a byte after which a file fails.
     """
     report = DownloadReport()
-    pool = ThreadPoolExecutor(PARALLEL)  # waits for servers side by side
+    pool = ThreadPoolExecutor(PARALLEL)  # the threads only wait for servers
     wanted = missing(downloads)
     waiting = iter(wanted.items())
     pending: dict[Future[int], Path] = {}
@@ -100,7 +100,7 @@ def download(
             pending[pool.submit(_fetch, url, path, verify, timeout_s)] = path
 
     try:
-        submit(PARALLEL)  # no more at a time: a process that ends waits for what is submitted
+        submit(PARALLEL)  # no more at a time: a process that exits waits for everything submitted
         for n_handled in range(1, len(wanted) + 1):
             future = next(as_completed(pending))
             path = pending.pop(future)

@@ -63,10 +63,10 @@ SELECTION_FIELDS |= {"without": list, "errata": list}
 
 
 class TableWriter:
-    """Writes one Parquet file, tables of any length at a time, in row groups of about GROUP_ROWS or
+    """Write one Parquet file from tables of any length, in row groups of about GROUP_ROWS or
     GROUP_BYTES.
 
-    `line` is the file's line in a manifest, once it is written.
+    `line` is the file's line in a manifest after the file is written.
     """
 
     def __init__(self, handle: BinaryIO) -> None:
@@ -124,7 +124,7 @@ def _table_writer(path: Path) -> Iterator[TableWriter]:
         written = Path(handle.name)
         if pq.read_metadata(written).num_rows != writer.rows:
             raise InvalidInput(
-                "A result file did not read back as written. Check the memory and the disk of this machine."
+                "A result file differs from what was written. Check the memory and the disk of this machine."
             )
         size = written.stat().st_size
         writer.line |= {
@@ -136,7 +136,7 @@ def _table_writer(path: Path) -> Iterator[TableWriter]:
 
 
 def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
-    """Write all the tables to one Parquet file as they come; return its line in a manifest."""
+    """Write all the tables to one Parquet file, one after another; return its line in a manifest."""
     with _table_writer(path) as writer:
         for table in tables:
             writer.write(table)
@@ -144,9 +144,7 @@ def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
 
 
 def _words(schema: pa.Schema) -> list[str]:
-    """Columns of words and of lists of words, as Parquet names them: a caption is repeated by
-    each of its edits.
-    """
+    """Return the columns of texts and of lists of texts, as Parquet names them: each edit of a caption repeats it."""
     strings = [field.name for field in schema if pa.types.is_string(field.type)]
     lists = [field for field in schema if pa.types.is_list(field.type)]
     return strings + [
@@ -172,7 +170,7 @@ def parse_manifest(content: bytes) -> dict[str, Any] | None:
             if intact and "run" in manifest:
                 intact = set(REQUIRED_FIELDS) <= set(manifest) and _is_run(manifest["run"])
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        # Not JSON, or of another form
+        # Not JSON, or not a manifest
         return None
     return replace_surrogates(manifest) if intact else None
 
@@ -182,7 +180,7 @@ def _has_types(fields: Mapping[str, object], types: Mapping[str, FieldType]) -> 
 
 
 def _is_run(run: Mapping[str, object]) -> bool:
-    """Return whether these are the fields of a run; it has a selection where items were chosen."""
+    """Return whether these are the fields of a run; it has a selection if items were chosen."""
     selection = run.get("selection", {})
     return (
         set(run) - {"selection"} == set(RUN_FIELDS)
@@ -194,7 +192,7 @@ def _is_run(run: Mapping[str, object]) -> bool:
 
 
 def _is_file_record(record: Mapping[str, Any]) -> bool:
-    """Return whether this is the name of a file next to the manifest, with its checksum."""
+    """Return whether the record names a file next to the manifest, with its checksum."""
     return bool(
         re.fullmatch(r"[\w-]+\.parquet", record["name"])
         and re.fullmatch("[0-9a-f]{64}", record["sha256"])
@@ -214,7 +212,7 @@ def parse_file_record(content: bytes) -> dict[str, Any]:
 
 
 def part_intact(path: Path) -> bool:
-    """Return whether a part holds the bytes that were written; its record is next to it."""
+    """Return whether a part has the bytes that were written; its record is next to it."""
     try:
         return parse_file_record(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
     except (OSError, ValueError):
@@ -224,7 +222,7 @@ def part_intact(path: Path) -> bool:
 def verify_table(path: Path) -> None:
     """Raise InvalidInput if a table of a complete entry is missing, or its bytes differ from those that were written.
 
-    A file is read for this once per process, and again when its size or its time has changed.
+    A file is checked once per process, and again if its size or time has changed.
     """
     try:
         status = path.stat()
@@ -264,7 +262,7 @@ class Entry:
             manifest = parse_manifest(path.read_bytes())
         except FileNotFoundError:
             raise InvalidInput(
-                f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is."
+                f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is stored."
             ) from None
         except OSError as error:
             raise unreadable(path, error) from None
@@ -277,13 +275,13 @@ class Entry:
         return any(line["name"] == f"{name}.parquet" for line in self.manifest()["files"])
 
     def part(self, name: str) -> pa.Table | None:
-        """A finished part, or None. A damaged part counts as missing, so that it is computed again."""
+        """Return a finished part, or None. A damaged part counts as missing and is computed again."""
         path = self.folder / "parts" / f"{name}.parquet"
         if not self.has_part(name):
             return None
         if part_intact(path):
             return pq.read_table(path)
-        logging.getLogger(__name__).warning("'%s' is damaged and is made again.", path)
+        logging.getLogger(__name__).warning("'%s' is damaged and will be recomputed.", path)
         return None
 
     def has_part(self, name: str) -> bool:
@@ -291,7 +289,7 @@ class Entry:
         return (self.folder / "parts" / f"{name}.json").exists()
 
     def parts(self) -> set[str]:
-        """Return names of all finished parts."""
+        """Return the names of all finished parts."""
         return {path.stem for path in (self.folder / "parts").glob("*.json")}
 
     def write_part(self, name: str, table: pa.Table) -> None:
@@ -300,13 +298,11 @@ class Entry:
         write_json(path.with_suffix(".json"), _write(path, [table]))
 
     def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
-        """Write a table of the entry, row groups as they come, and return its line for the
-        manifest.
-        """
+        """Write a table of the entry, one row group after another, and return its line for the manifest."""
         return _write(self.folder / f"{name}.parquet", tables)
 
     def writer(self, name: str) -> contextlib.AbstractContextManager[TableWriter]:
-        """A writer of a table of the entry, block by block; its `line` is for `finish`."""
+        """Open a writer for a table of the entry, block by block; `finish` needs its `line`."""
         return _table_writer(self.folder / f"{name}.parquet")
 
     def finish(
@@ -315,7 +311,7 @@ class Entry:
         facts: Mapping[str, object],
         files: Sequence[dict] = (),
     ) -> None:
-        """Write each table as one file, then the manifest with the lines of all `files`, only then drops the parts."""
+        """Write each table as one file, then the manifest with the lines of all `files`, then drop the parts."""
         files = [*files, *(self.write(name, [table]) for name, table in tables.items())]
         manifest = {**facts, "schema": SCHEMA, "files": files}
         self._commit(manifest | {"sha256": _seal(manifest)})
@@ -325,7 +321,7 @@ class Entry:
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """A table of a complete entry. Raises InvalidInput if its checksum differs."""
+        """Read a table of a complete entry. Raises InvalidInput if its checksum differs."""
         return pq.read_table(self.table_path(name), columns=columns)
 
     def columns(self, name: str) -> list[str]:
@@ -335,7 +331,7 @@ class Entry:
     def slices(
         self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """Yield the rows of each range (start, stop), in rising order; one row group is in memory at a
+        """Yield the rows of each range (start, stop), in ascending order; one row group is in memory at a
         time.
 
         Raises InvalidInput as `table` does.
@@ -360,7 +356,7 @@ class Entry:
                 yield pa.concat_tables(pieces)
 
     def blocks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield all rows, in tables of BLOCK_ROWS. Raises InvalidInput as `table` does."""
+        """Yield all rows in tables of BLOCK_ROWS. Raises InvalidInput as `table` does."""
         rows = pq.read_metadata(self.table_path(name)).num_rows
         return self.slices(
             name,

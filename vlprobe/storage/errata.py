@@ -30,7 +30,7 @@ MAX_FILE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """One reviewer's verdict on one question; the rest is for people who read the file."""
+    """One reviewer's verdict on one question; the other fields are for people who read the file."""
 
     digest: str
     verdict: Verdict
@@ -45,7 +45,7 @@ def question_digest(pictures: Sequence[str], texts: Sequence[str]) -> str:
 
     Args:
         pictures: Paths of its pictures, of which only the file names count.
-        texts: Its texts in their order.
+        texts: Its texts, in order.
 
     >>> question_digest(["photos/1.jpg"], ["a", "b"]) == question_digest(["/mnt/1.jpg"], ["a", "b"])
     True

@@ -1,4 +1,4 @@
-"""The file systems of fsspec: opened with timeouts that suit a page, and every failure reported in one line."""
+"""Open fsspec file systems with timeouts that suit a page, and report every failure in one line."""
 
 import contextlib
 import functools
@@ -22,13 +22,13 @@ FILE_SYSTEM_ERRORS = (
 
 
 class MissingFileSystem(MissingDependency):
-    """The package that opens URLs of this scheme is not installed."""
+    """Error if the package that opens URLs of this scheme is not installed."""
 
     def __init__(self, url: str, reason: str) -> None:
         command = ": pip install 'vlprobe[s3]'" if url.startswith("s3") else " with pip"
         VlprobeError.__init__(
             self,
-            f"'{url}' needs a package that is not installed here ({reason}). Install it{command}.",
+            f"'{url}' needs a package that is not installed ({reason}). Install it{command}.",
         )
 
 
@@ -37,7 +37,7 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
     Raises:
         MissingFileSystem: Its package is not installed.
-        InvalidInput: No file system has URLs of this scheme.
+        InvalidInput: No file system supports this scheme.
     """
     import fsspec
 
@@ -50,16 +50,16 @@ def open_file_system(url: str) -> tuple[Any, str]:
         raise MissingFileSystem(url, one_line(error)) from None
     except ValueError as error:
         raise InvalidInput(
-            f"'{url}' is no cache ({one_line(error)}). Expected s3://BUCKET/FOLDER or a folder."
+            f"'{url}' is not a valid cache ({one_line(error)}). Expected s3://BUCKET/FOLDER or a folder."
         ) from None
-    if hasattr(files, "retries"):  # s3fs tries again what botocore gave up
+    if hasattr(files, "retries"):  # s3fs retries after botocore gave up
         files.retries = min(files.retries, 2)
     return files, root.rstrip("/")
 
 
 def redirect_check(url: str) -> dict[str, dict]:
-    """Return the options with which fsspec rejects a redirect to a place that is not allowed; empty for schemes other
-    than http and https.
+    """Return the fsspec options that reject a redirect to a URL that is not allowed; empty for schemes other than http
+    and https.
     """
     if url.partition("://")[0] not in ("http", "https"):
         return {}
@@ -67,7 +67,7 @@ def redirect_check(url: str) -> dict[str, dict]:
 
 
 async def _refuse_remote_request(request: Any, handler: Any) -> Any:
-    """Middleware of aiohttp, which calls it for each redirect, too."""
+    """Check the URL of a request as aiohttp middleware, which also runs for each redirect."""
     access.refuse_remote(str(request.url.with_query(None)))
     return await handler(request)
 
@@ -88,7 +88,7 @@ def s3_timeouts(url: str) -> dict[str, dict]:
     return {"config_kwargs": default | conf.get("s3", {}).get("config_kwargs", {})}
 
 
-@functools.cache  # fsspec finds an open file system by its options: another class would open another
+@functools.cache  # fsspec looks up an open file system by its options: a new class would open a new one
 def _unasked_session() -> type:
     """Create a type of HTTP session that sends a body without a prior request (`Expect: 100-continue`): aiohttp times
     out a silent server only once the body is sent, and would wait for the permission forever.
@@ -113,7 +113,7 @@ def translate_errors(url: str) -> Iterator[None]:
     except _file_system_errors() as error:
         raise InvalidInput(
             f"Cannot use '{url}' ({one_line(error)}). Check the network, the endpoint and the credentials in "
-            "the environment; what is finished is kept here, and the same command goes on from there."
+            "the environment. Finished work is kept on this machine; run the same command again to continue."
         ) from None
 
 
@@ -132,7 +132,7 @@ def translate_write_errors(url: str) -> Iterator[None]:
 def missing_bucket(url: str, error: FileNotFoundError) -> InvalidInput:
     """Return the error of a URL whose bucket does not exist."""
     return InvalidInput(
-        f"There is no '{url}' ({one_line(error)}). Make the bucket, or check the URL."
+        f"There is no '{url}' ({one_line(error)}). Create the bucket, or check the URL."
     )
 
 

@@ -41,18 +41,16 @@ def parse_path(text: str, confined: bool = True) -> Path:
             os.stat(path)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InvalidInput(
-            f"'{text}' is no path that can be read ({reason}). Check the name."
-        ) from None
+        raise InvalidInput(f"'{text}' is not a readable path ({reason}). Check the name.") from None
     return path
 
 
 def require_utf8(path: Path, kind: str) -> None:
-    """Raise InvalidInput if the absolute path is not UTF-8, which neither JSON nor Parquet can hold.
+    """Raise InvalidInput if the absolute path is not UTF-8, as JSON and Parquet require.
 
     Args:
         path: Any path.
-        kind: The kind of thing at the path, for the message.
+        kind: Description of the file or folder, for the message.
     """
     if SURROGATE.search(os.fspath(path.absolute())):
         raise InvalidInput(
@@ -61,7 +59,7 @@ def require_utf8(path: Path, kind: str) -> None:
 
 
 def require_regular(path: Path) -> None:
-    """Raise OSError for a pipe or a device, which could be read for ever, and for a name that no file can have."""
+    """Raise OSError for a pipe or a device, whose content may never end, and for an invalid file name."""
     try:
         mode = os.stat(path).st_mode
     except ValueError as error:
@@ -77,7 +75,7 @@ def read(path: Path) -> bytes:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is such a file; of a name that no file can have there is none."""
+    """Return whether the file exists; False for an invalid file name."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -85,7 +83,7 @@ def is_file(path: Path) -> bool:
 
 
 def present(path: Path) -> bool:
-    """Return whether the path exists, also if this process may not stat it."""
+    """Return whether the path exists, even if this process may not stat it."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -100,7 +98,7 @@ def read_texts(path: Path, consequence: str) -> dict[str, str]:
 
     Args:
         path: The file.
-        consequence: The consequence if it is damaged: "so no saved view can be listed".
+        consequence: End of the error message if the file is damaged: "so no saved view can be listed".
 
     Raises:
         InvalidInput: it is damaged, or may not be read.
@@ -122,9 +120,7 @@ def unreadable(path: Path, error: OSError) -> InvalidInput:
     """
     problem = f"'{path}' cannot be read ({error.strerror})."
     if isinstance(error, PermissionError):
-        return InvalidInput(
-            f"{problem} Whoever wrote it can let others read it: chmod -R a+rX, with the folder of the cache."
-        )
+        return InvalidInput(f"{problem} Ask its owner to run chmod -R a+rX on the cache folder.")
     return StoredDamage(problem)
 
 
@@ -139,7 +135,7 @@ def parse_json(text: str, unique: bool = False) -> object:
 
 
 def parse_json_object(text: str) -> dict[str, Any]:
-    """Parses a JSON object. Raises ValueError, also for any other JSON value."""
+    """Parse a JSON object. Raises ValueError, also for any other JSON value."""
     content = parse_json(text)
     if not isinstance(content, dict):
         raise ValueError("no JSON object")
@@ -161,7 +157,7 @@ def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(members) < len(pairs):
         counts = Counter(name for name, _ in pairs)
         raise ValueError(
-            f"the name '{next(name for name in members if counts[name] > 1)}' is there twice"
+            f"the name '{next(name for name in members if counts[name] > 1)}' occurs twice"
         )
     return members
 
@@ -174,12 +170,10 @@ def sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
-    """A handle of a temporary file that replaces `path` when the block ends; with `durable`, after
-    an fsync.
+    """Open a temporary file that replaces `path` when the block ends; with `durable`, after an fsync.
 
     Raises:
-        InvalidInput: it cannot be written, or the cache is read-only; an earlier file of that name
-            is unchanged.
+        InvalidInput: it cannot be written, or the cache is read-only; an existing file is unchanged.
     """
     refuse_writing()
     with cache_writer(path, durable) as handle:
@@ -216,15 +210,14 @@ def write_bytes(path: Path, content: bytes | memoryview, durable: bool = True) -
 
 @contextlib.contextmanager
 def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock between processes while the block runs; it is released when the process ends,
-    however it ends.
+    """Hold a lock between processes while the block runs; it is released when the process ends for any reason.
 
     Args:
-        path: The lock file; its folder is made.
-        on_wait: Called twice a second while another process holds it; may raise to give up.
+        path: The lock file; its folder is created if missing.
+        on_wait: Called twice per second while another process holds the lock; may raise to give up.
 
     Raises:
-        InvalidInput: the lock file cannot be made.
+        InvalidInput: the lock file cannot be created.
     """
     file_lock = filelock.FileLock(path)
     while not file_lock.is_locked:
@@ -249,7 +242,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def _json(path: Path, value: object, **options: Any) -> bytes:
-    """Return the value as JSON. Raises InvalidInput if it has half a character, which no page can show."""
+    """Return the value as JSON. Raises InvalidInput if it has a lone surrogate, which pages cannot show."""
     if SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise InvalidInput(
             f"Cannot write '{path}': a text in it has half of a character (a lone surrogate). Use another name or text."
@@ -258,13 +251,13 @@ def _json(path: Path, value: object, **options: Any) -> bytes:
 
 
 def replace_surrogates(content: dict[str, Any]) -> dict[str, Any]:
-    """Replace half characters in parsed JSON by U+FFFD: until version 0.2, answers of servers were stored with them."""
+    """Replace lone surrogates in parsed JSON with U+FFFD: until version 0.2, server answers were stored with them."""
     text = json.dumps(content, ensure_ascii=False)
     return json.loads(SURROGATE.sub("\ufffd", text)) if SURROGATE.search(text) else content
 
 
 def append_json(path: Path, value: object) -> None:
-    """Add a value as a line of JSON; an unfinished last line is ended first. Raises InvalidInput."""
+    """Append a value as a line of JSON, after ending an unfinished last line. Raises InvalidInput."""
     refuse_writing()
     line = _json(path, value)
     try:
@@ -276,5 +269,5 @@ def append_json(path: Path, value: object) -> None:
             os.fsync(handle.fileno())
     except OSError as error:
         raise InvalidInput(
-            f"Cannot write '{path}' ({error.strerror}). Free some space, then save again."
+            f"Cannot write '{path}' ({error.strerror}). Free some space and save again."
         ) from None

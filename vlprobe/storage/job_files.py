@@ -1,4 +1,4 @@
-"""Files of a job, validated on reading: a file with a value of an unexpected type is damaged.
+"""Files of a job, validated when read: a file with a value of an unexpected type counts as damaged.
 
     cache/jobs/<id>/request.json    the fields of a run or of a training, or those of several runs
                                     as `requests`; and `created`
@@ -136,5 +136,5 @@ def _read(
         raise unreadable(path, error) from None
     except (ValueError, RecursionError):
         raise StoredDamage(
-            f"'{path}' is damaged.", "Run `vlprobe verify --repair`, then start the run anew."
+            f"'{path}' is damaged.", "Run `vlprobe verify --repair`, then start the run again."
         ) from None

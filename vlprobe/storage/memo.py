@@ -1,14 +1,14 @@
 """Values computed from files, cached while the files are unchanged.
 
-A file counts as the same while its size, time of change, inode and time of its last change of
-status are (`stamp`; links are followed). Anyone who may write a file can set its time of change back,
-but not the time of its status, which the kernel maintains: other bytes in the same place, another file
-under the same name and a link to another target are all read again.
+A file counts as unchanged if its size, modification time, inode and status-change time are the same
+(`stamp`; links are followed). Anyone who may write a file can reset its modification time,
+but not the status-change time, which the kernel maintains. New bytes in the same place, a new file
+under the same name and a link to a new target are therefore all read again.
 
-Protection: against another user of this machine. A memo maps content to digests, and so decides which numbers are
-shown for which weights: it is trusted only if it is a plain file of the user who reads it, and no one else may write
-it. An attacker who can act as that user can write results anyway, and gains nothing here. No protection: against an
-administrator, who can set the clock, and a file system whose server invents times. `reading_all` trusts no memo.
+This protects against other users of the machine. A memo maps content to digests, and so decides which numbers are
+shown for which weights. It is trusted only if it is a regular file owned by the user who reads it and no one else may
+write it. An attacker who can act as that user can write results anyway. This does not protect against an
+administrator, who can set the clock, or a file system whose server invents times. `reading_all` ignores all memos.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _reads_all = contextvars.ContextVar("reads_all", default=False)
 
 @contextlib.contextmanager
 def reading_all() -> Iterator[None]:
-    """Ignore cached values inside the block; values that are read are cached again."""
+    """Ignore cached values inside the block; values that are computed are cached again."""
     token = _reads_all.set(True)
     try:
         yield
@@ -43,7 +43,7 @@ def reading_all() -> Iterator[None]:
 
 
 def believed() -> bool:
-    """Return whether cached values count."""
+    """Return whether cached values are used."""
     return not _reads_all.get()
 
 
@@ -59,17 +59,17 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 def is_settled(file_stamp: Stamp, began: int) -> bool:
-    """Return whether a file with this stamp, taken after it was read, cannot have been another when it was.
+    """Return whether a file with this stamp, taken after it was read, cannot have changed while it was read.
 
     Args:
         file_stamp: From `stamp`.
-        began: When reading began, in ns since 1970.
+        began: Start of reading, in ns since 1970.
     """
     return file_stamp[3] + SETTLED_NS < began
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Read a memo by key, which callers must not modify; empty if there is none, or it is not trusted."""
+    """Read a memo by key, which callers must not modify; empty if it is missing or not trusted."""
     try:
         status = os.lstat(file)
         if not _is_private(status):
@@ -80,7 +80,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Return whether it is a plain file of this user, that no one else may write."""
+    """Return whether it is a regular file of this user that no one else may write."""
     if not stat.S_ISREG(status.st_mode):
         return False
     return not hasattr(os, "getuid") or (
@@ -99,8 +99,8 @@ def _parsed(file: Path, n_bytes: int, changed: int, inode: int) -> dict[str, Any
 
 
 def write(file: Path, rows: dict[str, Any], n_rows: int) -> None:
-    """Replace a memo by the last `n_rows` of these rows, if possible: it only saves time, and the cache may be
-    read-only.
+    """Replace a memo with the last `n_rows` of these rows. Do nothing if the cache is read-only, because a memo only
+    saves time.
     """
     newest = dict(list(rows.items())[-n_rows:])
     with contextlib.suppress(InvalidInput), files.atomic_writer(file, durable=False) as handle:

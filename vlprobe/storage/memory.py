@@ -1,4 +1,4 @@
-"""An in-memory LRU cache of bounded size, in which concurrent computations of one key are shared."""
+"""In-memory LRU cache of bounded size that shares concurrent computations of a key."""
 
 import threading
 from collections import OrderedDict
@@ -10,13 +10,13 @@ Value = TypeVar("Value")
 
 
 class SingleFlightCache:
-    """An LRU cache in which a key is computed once at a time.
+    """LRU cache that computes each key only once at a time.
 
-    Values that are being computed are not counted; a value that exceeds the capacity is kept as the only one. All
+    Values that are being computed are not counted. A value that exceeds the capacity is kept as the only one. All
     values under keys of one form have one type, which `get` and `get_many` return.
 
     Args:
-        capacity: The largest sum of sizes that is held.
+        capacity: Maximum sum of the sizes of all values.
         size_of: The size of a value; 1 each by default.
     """
 
@@ -47,8 +47,8 @@ class SingleFlightCache:
             key: Everything that the value depends on.
             compute: Called if the key is not cached; concurrent callers wait, and get the same
                 value or error.
-            is_current: Called after `compute`: whether the key still covers everything that the value depends on. If
-            not, the value is returned and not cached.
+            is_current: Called after `compute`; returns whether the key still covers everything that the value depends
+                on. If not, the value is returned but not cached.
         """
         with self._lock:
             if key in self._values:
@@ -77,7 +77,7 @@ class SingleFlightCache:
     def get_many(
         self, keys: Sequence[Hashable], compute: Callable[[list[int]], Sequence[Value]]
     ) -> list[Value]:
-        """Return the values of several keys, evicting only after all are known.
+        """Return the values of several keys; evict others only after all are computed.
 
         Args:
             keys: Duplicates are computed once.

@@ -1,4 +1,4 @@
-"""Folder of the cache for data that people wrote or paid for, which no run can compute again.
+"""Folder of the cache for data that people wrote or paid for and that no run can recompute.
 
     cache/mine/annotations/         tags and notes of cases
                verdicts/            people's verdicts on edits

@@ -1,4 +1,4 @@
-"""A store under a URL that fsspec opens, read and written through a folder on this machine.
+"""Store under a URL that fsspec opens, read and written through a local folder.
 
     index/runs/<run key>.2.json           the manifest of a run (2: its schema): its existence marks a complete run
     index/cases/<case key>.2.json         the same for questions
@@ -7,9 +7,9 @@
     runs/<run key>/parts/<part>.json          a finished part of an incomplete run, written after its table
     embeddings/...                        as in the folder
 
-An entry is written once, under a key of everything that decides its content. It is uploaded completely, its manifest
-last, so that an interrupted upload stays invisible, and a second writer's tables do not replace any. An
-entry that is not uploaded yet has `pending.json` in place of its manifest.
+An entry is written once, under a key of everything that determines its content. Its manifest is uploaded last, so that
+an interrupted upload stays invisible. The tables of a second writer do not replace any. An entry that is not uploaded
+yet has `pending.json` in place of its manifest.
 """
 
 import contextlib
@@ -39,8 +39,8 @@ from vlprobe.storage.file_systems import (
     translate_write_errors,
 )
 
-MIRROR = "VLPROBE_MIRROR"  # the folder that mirrors are in
-MARK = ".vlprobe-remote"  # has the URL
+MIRROR = "VLPROBE_MIRROR"  # the folder of all mirrors
+MARK = ".vlprobe-remote"  # contains the URL
 FOLDERS = ("file", "local")  # schemes of a folder, such as one that several machines have mounted
 LOST_SLASH = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
 LISTED_SECONDS = 3.0  # between two refreshes
@@ -49,11 +49,11 @@ _log = logging.getLogger(__name__)
 
 
 def is_url(cache: object) -> bool:
-    """Return whether a cache is named by a URL, not by a folder. Raises InvalidInput for other URLs."""
+    """Return whether a cache is a URL, not a folder. Raises InvalidInput for unsupported URLs."""
     text = str(cache)
     if "@" in text and ("://" in text or LOST_SLASH.match(text)):  # before an error repeats it
         raise InvalidInput(
-            "The URL of the cache has a user or a password in it. Give those in the environment."
+            "The URL of the cache contains a user or password. Set them in the environment instead."
         )
     if LOST_SLASH.match(text):
         raise InvalidInput(
@@ -68,17 +68,15 @@ def open_mirror(url: str) -> "Mirror":
     scheme, _, path = address.partition("://")
     if not path or scheme in ("http", "https"):
         raise InvalidInput(
-            f"'{url}' names no bucket. Expected s3://BUCKET/FOLDER; a server of your own goes into AWS_ENDPOINT_URL."
+            f"'{url}' has no bucket. Expected s3://BUCKET/FOLDER. Set the server's address in AWS_ENDPOINT_URL."
         )
     if scheme in FOLDERS and not path.startswith("/"):
-        raise InvalidInput(
-            f"'{url}' is another folder wherever it is read. Expected file:///, with three slashes."
-        )
+        raise InvalidInput(f"'{url}' is a relative path. Expected file:///, with three slashes.")
     try:
         above = Path(os.environ.get(MIRROR) or Path.home() / ".cache" / "vlprobe").resolve()
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidInput(
-            f"The folder for mirrors cannot be used ({error}). Name another in {MIRROR}."
+            f"The folder for mirrors cannot be used ({error}). Set another in {MIRROR}."
         ) from None
     words = re.sub("[^A-Za-z0-9]+", "-", address)[:60].strip("-")
     root = above / f"{words}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
@@ -88,17 +86,17 @@ def open_mirror(url: str) -> "Mirror":
 
 
 def mirror_of(folder: Path) -> "Mirror | None":
-    """Return the mirror that this process opened and a folder is in; None if there is none.
+    """Return the mirror, opened by this process, that contains a folder; None if there is none.
 
     Raises InvalidInput for the folder of a mirror that was not opened by its URL: a folder must not
-    send results to an address that it names.
+    decide where results are sent.
     """
     for root in (folder, *folder.parents):
         if root in _mirrors:
             return _mirrors[root]
     if files.is_file(folder / MARK):
         raise InvalidInput(
-            f"'{folder}' is the mirror of a cache that has a URL. Choose the URL itself with --cache."
+            f"'{folder}' is the local mirror of a remote cache. Use the URL of that cache with --cache."
         )
     return None
 
@@ -151,12 +149,12 @@ class Mirror:
         return [path[start:] for path, facts in listing.items() if facts.get("type") == "file"]
 
     def written(self, name: str) -> float | None:
-        """Return when an object was written, in seconds as of `time.time`; None if it is missing."""
+        """Return the time an object was written, in seconds as of `time.time`; None if it is missing."""
         with translate_errors(self.url), contextlib.suppress(FileNotFoundError):
             return self._opened[0].modified(self._path(name)).timestamp()
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Return the bytes of small objects, fetched concurrently, without those that are missing."""
+        """Download the bytes of small objects concurrently; missing objects are left out."""
         with translate_errors(self.url):
             paths = {self._path(name): name for name in names}
             contents = self._opened[0].cat(list(paths), on_error="return") if paths else {}
@@ -170,7 +168,7 @@ class Mirror:
         return self.read_all([name]).get(name)
 
     def fetch(self, name: str, path: Path, is_intact: Callable[[Path], bool]) -> None:
-        """Copy an object to a file, which appears only if `is_intact`; else raise StoredDamage."""
+        """Copy an object to a file, which appears only if it `is_intact`. Raises StoredDamage otherwise."""
         with files.cache_writer(path) as handle:
             with translate_errors(self.url):
                 try:
@@ -189,7 +187,7 @@ class Mirror:
             file_system, root = self._opened
             if self.is_folder and not os.path.isdir(root):
                 raise InvalidInput(
-                    f"The folder '{root}' is gone. Mount it, then the same command continues."
+                    f"The folder '{root}' is gone. Mount it and run the same command again to continue."
                 )
             if self.is_folder:  # fsspec's files are visible before they are complete
                 source = content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
@@ -208,12 +206,12 @@ class Mirror:
                 self._opened[0].rm_file(self._path(name))
 
     def remove_run(self, key: str) -> None:
-        """Remove a run for all machines: first its manifest, without which it is none."""
+        """Remove a run for all machines: first its manifest, which marks it as complete."""
         self.remove([f"index/runs/{key}.{SCHEMA}.json"])
         self.remove(self.names(f"runs/{key}"))
 
     def refresh(self, now: bool = False) -> None:
-        """Fetch new manifests and examinations, and delete the manifests of entries that were removed there; at
+        """Download new manifests and examinations, and delete the manifests of entries that were removed remotely, at
         most every few seconds. Raises InvalidInput if the URL cannot be reached.
         """
         with self._lock:
@@ -262,7 +260,7 @@ class Mirror:
         return self.root / "models" / examination[1] if examination else None
 
     def save(self, name: str, content: bytes) -> None:
-        """Write the file of an object of the index. Raises StoredDamage if it is damaged."""
+        """Write the file of an index object. Raises StoredDamage if the object is damaged."""
         path = self._file(name)
         is_whole = _is_json if name.startswith("index/models/") else parse_manifest
         if path is None or not is_whole(content):
@@ -270,20 +268,20 @@ class Mirror:
         self.write_file(path, content)
 
     def write_file(self, path: Path, content: bytes) -> None:
-        """Write a file, unless it is the same: a new time would empty the caches of pages."""
+        """Write a file unless its content is the same: a new time would invalidate the caches of pages."""
         if not path.exists() or path.read_bytes() != content:
             with files.cache_writer(path) as handle:
                 handle.write(content)
 
     def warn(self, text: str) -> None:
-        """Log a warning, each text once in a process."""
+        """Log a warning, each text once per process."""
         if text not in self._warned:
             self._warned.add(text)
             _log.warning("%s", text)
 
     def upload_pending(self) -> None:
-        """Upload finished entries and examinations that are missing there, without damaged ones. Raises InvalidInput
-        if the URL cannot be reached or written.
+        """Upload intact finished entries and examinations that the URL lacks. Raises InvalidInput if the URL cannot be
+        reached or written.
         """
         self.refresh(now=True)
         refuse_writing()
@@ -303,7 +301,7 @@ class Mirror:
 
 
 class MirroredEntry(Entry):
-    """An entry whose tables are fetched when they are read, and uploaded when it is finished."""
+    """Entry whose tables are downloaded when they are read, and uploaded when it is finished."""
 
     def __init__(self, folder: Path, mirror: Mirror) -> None:
         super().__init__(folder)
@@ -312,7 +310,7 @@ class MirroredEntry(Entry):
 
     @property
     def complete(self) -> bool:
-        """Return whether the entry is complete, here or there."""
+        """Return whether the entry is complete, locally or remotely."""
         self._fetch_manifest()
         return super().complete
 
@@ -333,7 +331,7 @@ class MirroredEntry(Entry):
             try:
                 return super().table_path(name)
             except StoredDamage as error:
-                _log.warning("Fetched again: %s", error)
+                _log.warning("Downloaded again: %s", error)
         try:
             self._fetch_table(name)
         except StoredDamage:  # another machine may have made the entry again
@@ -344,14 +342,14 @@ class MirroredEntry(Entry):
     def _fetch_table(self, name: str) -> None:
         lines = {line["name"]: line for line in self.manifest()["files"]}
         if (line := lines.get(f"{name}.parquet")) is None:
-            raise StoredDamage(f"'{self.mirror.address(self.index)}' names no table '{name}'.")
+            raise StoredDamage(f"'{self.mirror.address(self.index)}' has no table '{name}'.")
         self._fetch(self.name, line, self.folder / line["name"])
 
     def _fetch(self, folder: str, line: Mapping[str, Any], path: Path) -> None:
         self.mirror.fetch(table_object(folder, line), path, lambda file: _has_checksum(file, line))
 
     def parts(self) -> set[str]:
-        """Return names of all finished parts, here and there; uploads those that are only here."""
+        """Return the names of all finished parts, local and remote; upload those that are only local."""
         names = self.mirror.names(f"{self.name}/parts")
         uploaded = {Path(name).stem for name in names if name.endswith(".json")}
         for name in sorted(super().parts() - uploaded):
@@ -369,11 +367,11 @@ class MirroredEntry(Entry):
                 self.mirror.write_file(path.with_suffix(".json"), content)
             except (StoredDamage, ValueError) as error:
                 address = self.mirror.address(record)
-                _log.warning("'%s' is damaged and is made again (%s)", address, error)
+                _log.warning("'%s' is damaged and will be recomputed (%s)", address, error)
         return super().part(name)
 
     def write_part(self, name: str, table: pa.Table) -> None:
-        """Store a part here and there; the same name always holds the same rows."""
+        """Store a part locally and remotely; the same name always holds the same rows."""
         super().write_part(name, table)
         self._upload_part(name)
 
@@ -390,7 +388,7 @@ class MirroredEntry(Entry):
     def upload(self) -> None:
         """Upload a finished entry: its tables, then its manifest. An uploaded run replaces the local one.
 
-        Raises InvalidInput if that fails; the entry stays here, and the next run uploads it.
+        Raises InvalidInput if that fails; the entry stays local, and the next run uploads it.
         """
         pending = self.folder / "pending.json"
         try:
@@ -401,7 +399,7 @@ class MirroredEntry(Entry):
         if manifest is None or not all(
             _has_checksum(self.folder / line["name"], line) for line in manifest["files"]
         ):
-            _log.warning("'%s' is damaged and is made again.", self.folder)
+            _log.warning("'%s' is damaged and will be recomputed.", self.folder)
             pending.unlink(missing_ok=True)
             return
         there = self.mirror.read(self.index)
@@ -410,7 +408,7 @@ class MirroredEntry(Entry):
                 self.mirror.put(table_object(self.name, line), self.folder / line["name"])
             self.mirror.put(self.index, content)
         elif "run" in manifest:
-            content = there  # questions stay, with the paths that pictures have here
+            content = there  # questions stay, with the local paths of pictures
         files.write_bytes(self.folder / "manifest.json", content)
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
         self.mirror.remove(self.mirror.names(f"{self.name}/parts"))
@@ -418,7 +416,7 @@ class MirroredEntry(Entry):
 
 
 def table_object(folder: str, line: Mapping[str, str]) -> str:
-    """Return the name of a table's object, with its checksum: none replaces another."""
+    """Return the object name of a table. It contains the checksum, so that tables never replace each other."""
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
 
 

@@ -3,8 +3,8 @@
     published_results    answers of real models, published by their authors (`tools.ship_published`)
     shipped_results      answers of the tiny models to questions about drawn scenes (`tools.ship`)
 
-Everything that shows results opens its store here (`opened`). A run that is also in the user's store is read from
-there. All writes (annotations, saved views, jobs) go to the user's store.
+All code that shows results opens its store here (`opened`). A run that is also in the user's store is read from
+that store. All writes (annotations, saved views, jobs) go to the user's store.
 
     VLPROBE_SHIPPED=FOLDER    folder of bundled results; empty: none are shown
 """
@@ -31,7 +31,7 @@ PUBLISHED_FOLDER = FOLDER.with_name("published_results")
 
 
 def folders() -> tuple[Path, ...]:
-    """Return the folders of bundled results that are shown, the first listed first; may be empty."""
+    """Return the folders of bundled results that are shown, in order of priority; may be empty."""
     return tuple(path for path in _configured_folders() if path.is_dir())
 
 
@@ -60,7 +60,7 @@ def write_thumbnails(path: Path, contents: Mapping[str, bytes]) -> None:
 def _thumbnails(file: Path) -> dict[str, bytes]:
     try:
         table = pq.read_table(file)
-    except (OSError, pa.ArrowInvalid):  # they are drawn again
+    except (OSError, pa.ArrowInvalid):  # the thumbnails are drawn again
         return {}
     return dict(zip(table["key"].to_pylist(), table["content"].to_pylist(), strict=True))
 
@@ -71,7 +71,7 @@ class StoreAboveShipped(Store):
     Args:
         root: The folder of the user's store.
         shipped_root: The folder of a read-only store.
-        more_roots: The folders of further ones, with lower priority.
+        more_roots: The folders of further read-only stores, with lower priority.
     """
 
     def __init__(self, root: Path | str, shipped_root: Path, *more_roots: Path) -> None:
@@ -117,7 +117,7 @@ class StoreAboveShipped(Store):
 
 
 def opened(root: Path | str = DEFAULT) -> Store:
-    """Open the user's store with the bundled results below it, as pages, Python and commands show it."""
+    """Open the user's store together with the bundled results, as pages, Python and commands show them."""
     store = Store(root)
     below = [path for path in folders() if path.resolve() != store.root]
     return StoreAboveShipped(root, *below) if below else store

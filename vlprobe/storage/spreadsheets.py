@@ -1,8 +1,8 @@
-"""Untrusted text in cells that a spreadsheet may open."""
+"""Escape untrusted text in cells that a spreadsheet may open."""
 
 import re
 
-# Blanks and letters without width, which some spreadsheets skip before a formula; not those that begin a cell.
+# Blanks and zero-width characters that some spreadsheets skip before a formula; not those at the start of a cell.
 SKIPPED = "(?:[^\\S\t\r\n]|[\0\xad\u200b-\u200f\u2060\ufeff])*"
 FORMULA = re.compile(
     f"(?:^|(?<=[;\t\r\n]))(?={SKIPPED}[=+@\uff1d\uff0b\uff0d\uff20-])|^(?=[\t\r\n])"

@@ -10,8 +10,8 @@ number.
     .../manifest.json                   files, rows, sha256; written last: its existence marks a complete entry
 
 A file is written under a temporary name, read back, flushed to the disk and renamed; an incomplete
-entry has its finished parts in `parts/`. Readers take the list of files from the manifests. There
-is no live `.duckdb` file: DuckDB lets one process write or several read, and a dashboard and a job
+entry has its finished parts in `parts/`. Readers take the list of files from the manifests. Results are not in
+a `.duckdb` file, because DuckDB lets either one process write or several read, and a dashboard and a job
 are two processes. Entries are never migrated and never expire. The folder may be a mirror of an object store
 that several machines share: `mirror.py`.
 """
@@ -44,7 +44,7 @@ DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
 FETCH_THREADS = 8
 Fact = TypeVar("Fact")
 DOWNLOADED = "pictures/downloaded"  # written after each download of pictures
-MANIFESTS = 4096  # that are kept in memory, some kilobytes each
+MANIFESTS = 4096  # kept in memory, some kilobytes each
 
 
 @dataclass(frozen=True)
@@ -73,36 +73,36 @@ class Store:
             files.require_utf8(self.root, "the cache")
         except FileNotFoundError:  # of os.getcwd
             raise InvalidInput(
-                f"'{root}' is relative to a working folder that is gone. Change to another."
+                f"'{root}' is relative to a working folder that is gone. Change to another folder."
             ) from None
         except (OSError, ValueError, RuntimeError) as error:  # NUL, a link to itself
             raise InvalidInput(
-                f"'{root}' can be no folder ({error}). Choose another with --cache."
+                f"Cannot use '{root}' as the cache folder ({error}). Choose another with --cache."
             ) from None
         self.mirror = mirror_of(self.root)
         self._listing: Listing | None = None  # of a snapshot
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """The folders that results are read from, the one that is written to first."""
+        """Folders that results are read from, the writable one first."""
         return (self.root,)
 
     @property
     def address(self) -> str:
-        """The URL of the store, or its folder: valid on every machine that can reach it."""
+        """URL of the store, or its folder: valid on every machine that can reach it."""
         return self.mirror.url if self.mirror else str(self.root)
 
     def __reduce__(self) -> tuple:
         return Store, (self.address,)
 
     def require_writable(self) -> None:
-        """Raise InvalidInput if the store cannot be written; to be called before long work."""
+        """Raise InvalidInput if the store cannot be written. Call this before long work."""
         self.require_local_writable()
         if self.mirror:
             self.mirror.upload_pending()
 
     def require_local_writable(self) -> None:
-        """Check like `require_writable`, without the object store."""
+        """Check the folder as `require_writable` does, without the object store."""
         refuse_writing()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -118,24 +118,24 @@ class Store:
         return self._entry("cases", key)
 
     def run(self, key: str) -> Entry:
-        """One model's answers under this key."""
+        """Return one model's answers under this key."""
         return self._entry("runs", key)
 
     def _entry(self, kind: str, key: str) -> Entry:
         if not re.fullmatch("[0-9a-z]{1,64}", key):
             raise InvalidInput(
-                f"'{key}' is no key of stored {kind}. `vlprobe show` lists what is stored."
+                f"'{key}' is not a key of stored {kind}. `vlprobe show` lists what is stored."
             )
         folder = self.root / kind / key
         return MirroredEntry(folder, self.mirror) if self.mirror else Entry(folder)
 
     def runs(self) -> list[dict[str, Any]]:
-        """Manifests of all complete runs that can be read, oldest first; each has `key`."""
+        """Return the manifests of all complete runs that can be read, oldest first; each has `key`."""
         return self.read_runs()[0]
 
     def snapshot(self) -> "Store":
-        """Return the same store with `read_runs` and `version` frozen at their current values: for many queries on
-        one version of a store of many runs.
+        """Return the same store with `read_runs` and `version` frozen at their current values, for many queries on
+        one version of a large store.
         """
         snapshot = copy.copy(self)
         snapshot._listing = Listing(self.version(), *self.read_runs())
@@ -155,9 +155,7 @@ class Store:
         return facts[name] if name in facts else facts.setdefault(name, compute())
 
     def read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
-        """Manifests of all complete runs, oldest first; and by key, the errors of those that
-        cannot be read.
-        """
+        """Return the manifests of all complete runs, oldest first, and the errors of unreadable ones by key."""
         if self._listing is None:
             return self._read_runs()
         return [_manifest_copy(manifest) for manifest in self._listing.manifests], {
@@ -187,8 +185,8 @@ class Store:
             is_copy = manifest.get("key") != key
             if manifest["schema"] != SCHEMA:
                 unread[key] = InvalidInput(
-                    f"Run {key} was stored in form {printable(str(manifest['schema']))}; this vlprobe reads form "
-                    f"{SCHEMA}. The same `vlprobe run` makes it again; the version that wrote it can export it."
+                    f"Run {key} was stored in format {printable(str(manifest['schema']))}; this vlprobe reads format "
+                    f"{SCHEMA}. Repeat the same `vlprobe run`, or export it with the version that wrote it."
                 )
             elif "run" in manifest and not is_copy:
                 manifests.append(manifest)
@@ -202,11 +200,11 @@ class Store:
 
     @property
     def connection_error(self) -> str:
-        """Reason why the object store could not be reached, in one line; "" if it was."""
+        """Reason why the object store could not be reached, in one line; "" if it was reached."""
         return self.mirror.connection_error if self.mirror else ""
 
     def _refresh(self) -> None:
-        """Updates the mirror. Raises InvalidInput if that fails and this machine has no run to show instead."""
+        """Update the mirror. Raises InvalidInput if that fails and there is no local run to show instead."""
         if not self.mirror:
             return
         try:
@@ -223,7 +221,7 @@ class Store:
         matching = [full for full in runs if key and full.startswith(key)]
         if len(matching) > 1:
             raise InvalidInput(
-                f"'{key}' begins the keys of {len(matching)} runs. Type more of it: {', '.join(matching)}."
+                f"'{key}' matches the keys of {len(matching)} runs. Type more digits: {', '.join(matching)}."
             )
         if not matching:
             for full, error in unread.items():
@@ -233,8 +231,8 @@ class Store:
         return runs[matching[0]]
 
     def version(self) -> str:
-        """Changes whenever a run is completed or removed, a model examined, or a picture
-        downloaded: the version of cached tables.
+        """Return the version of cached tables: it changes when a run is completed or removed, a model is
+        examined, or a picture is downloaded.
         """
         return self._listing.version if self._listing else self._read_version()
 
@@ -252,19 +250,19 @@ class Store:
         return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
 
     def note_downloads(self) -> None:
-        """Change the version of cached tables, because pictures were downloaded."""
+        """Change the version of cached tables after a download of pictures."""
         files.write_bytes(self.root / DOWNLOADED, b"", durable=False)
 
     def files(self, keys: Sequence[str], table: str) -> list[str]:
-        """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums`
+        """Return the paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums`
         or a probe's side table (runs), or `cases`.
 
-        Raises InvalidInput if the checksum of one differs.
+        Raises InvalidInput if a checksum differs.
         """
         entry = self.cases if table == "cases" else self.run
         if not self.mirror:
             return [str(entry(key).table_path(table)) for key in keys]
-        with ThreadPoolExecutor(FETCH_THREADS) as pool:  # waits for the network side by side
+        with ThreadPoolExecutor(FETCH_THREADS) as pool:  # the threads only wait for the network
             return list(pool.map(lambda key: str(entry(key).table_path(table)), keys))
 
     @contextlib.contextmanager
@@ -292,7 +290,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _stamp(path: str) -> str:
-    """Return a version that changes with each file and its permissions; "" if there is none."""
+    """Return a version that changes with the file and its permissions; "" if the file is missing."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -325,7 +323,7 @@ def _manifest_copy(manifest: dict[str, Any]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=MANIFESTS)
 def _settled_manifest(folder: str, _stamp: tuple[int, ...]) -> dict[str, Any]:
-    """Return the manifest of a file with this stamp, cached: 0.1 ms per run, for which each page would wait."""
+    """Return the manifest of a file with this stamp; cached, because each page reads all of them (0.1 ms per run)."""
     return Entry(Path(folder)).manifest()
 
 

@@ -3,8 +3,8 @@
     thumbnails/<2 digits>/<digest>.webp     of the picture file whose bytes have this digest
     thumbnails/<2 digits>/<key>m.webp       of a mixed picture, by its two files and the settings of the mixture
 
-They save time and hold no result: a missing one is made again (`scoring.thumbnails`). The folder is bounded; the
-least recently shown ones are deleted first. A read-only server does not write thumbnails.
+Thumbnails save time and are not results: a missing one is created again (`scoring.thumbnails`). The size of the folder
+is limited; the least recently shown thumbnails are deleted first. A read-only server does not write thumbnails.
 """
 
 import contextlib
@@ -46,12 +46,12 @@ class Usage:
 def path_of(root: Path, key: str) -> Path:
     """Return the path of the thumbnail of a picture. Raises ValueError if the key is not valid."""
     if not _KEY.fullmatch(key):
-        raise ValueError(f"'{key}' is no key of a thumbnail.")
+        raise ValueError(f"'{key}' is not a valid thumbnail key.")
     return root / FOLDER / key[:2] / f"{key}.webp"
 
 
 def is_whole(content: bytes) -> bool:
-    """Return whether bytes are a WebP file of the size in its header, and small enough."""
+    """Return whether the bytes are a WebP file of the size in its header, within the allowed size."""
     n_bytes = len(content)
     return (
         12 < n_bytes <= MAX_BYTES
@@ -62,9 +62,7 @@ def is_whole(content: bytes) -> bool:
 
 
 def read(root: Path, key: str) -> bytes | None:
-    """Return the thumbnail of a picture, which counts as used now; None if there is none, or a
-    damaged one.
-    """
+    """Return the thumbnail of a picture and record its use; None if it is missing or damaged."""
     path = path_of(root, key)
     try:
         content = files.read(path)
@@ -100,7 +98,7 @@ def paths(root: Path) -> Iterator[Path]:
 
 
 def trim(root: Path, max_entries: int = MAX_ENTRIES, max_total: int = MAX_TOTAL) -> int:
-    """Remove the least recently used thumbnails if there are more than a bound; return the number."""
+    """Remove the least recently used thumbnails if a limit is exceeded; return the number removed."""
     entries = sorted(_entries(root), reverse=True)  # used last first
     total = sum(n_bytes for _, n_bytes, _ in entries)
     if len(entries) <= max_entries and total <= max_total:
@@ -115,14 +113,14 @@ def trim(root: Path, max_entries: int = MAX_ENTRIES, max_total: int = MAX_TOTAL)
 
 
 def remove_unused(root: Path, used: Set[str]) -> int:
-    """Remove the thumbnails of all but the picture files with these digests, mixed ones too;
-    return the number.
+    """Remove all thumbnails, mixed ones too, except those of picture files with these digests; return the number
+    removed.
     """
     return _remove(path for path in paths(root) if path.stem not in used)
 
 
 def usage(root: Path, used: Set[str]) -> Usage:
-    """Compute the size of the thumbnails, and the number that belong to picture files without one of these digests."""
+    """Compute the size of the thumbnails, and the number of those for picture files with none of these digests."""
     entries = _entries(root)
     keys = [Path(name).stem for _, _, name in entries]
     n_unused = sum(key not in used and not key.endswith(MIXED) for key in keys)
@@ -145,7 +143,7 @@ def _listed(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as listing:
             return list(listing)
-    except OSError:  # it is not there, or no folder
+    except OSError:  # it is missing, or not a folder
         return []
 
 

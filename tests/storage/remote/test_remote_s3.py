@@ -216,7 +216,7 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
     monkeypatch.setattr(runs_answers, "PART_CASES", 20)
     one = on("one", bucket)
     with pytest.raises(
-        InvalidInput, match=f"Cannot use '{bucket}' .*the same command goes on from there"
+        InvalidInput, match=f"Cannot use '{bucket}' .*run the same command again to continue"
     ):
         execute(request(drawn), one, AtHalf(server.stop))
     with pytest.raises(InvalidInput, match="Cannot use"):
@@ -290,7 +290,8 @@ def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
 
 def test_a_bucket_that_is_not_there_or_lets_nobody_in_is_one_line(bucket, on, monkeypatch):
     with pytest.raises(
-        InvalidInput, match=r"There is no 's3://nobody/x' .*bucket does not exist.*Make the bucket"
+        InvalidInput,
+        match=r"There is no 's3://nobody/x' .*bucket does not exist.*Create the bucket",
     ):
         on("one", "s3://nobody/x").runs()
     with pytest.raises(InvalidInput, match=r"There is no 's3://nobody/x'"):

@@ -40,24 +40,24 @@ def ask(store: Store, key: str = KEY) -> None:
         (
             "nonsense://a/b",
             InvalidInput,
-            r"'nonsense://a/b' is no cache \(Protocol not known: nonsense",
+            r"'nonsense://a/b' is not a valid cache \(Protocol not known: nonsense",
         ),
         (
             "s3:/bucket/x",
             InvalidInput,
             r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes",
         ),
-        ("s3://", InvalidInput, r"'s3://' names no bucket"),
+        ("s3://", InvalidInput, r"'s3://' has no bucket"),
         (
             "http://127.0.0.1:9000/bucket",
             InvalidInput,
-            r"a server of your own goes into AWS_ENDPOINT_URL",
+            r"Set the server's address in AWS_ENDPOINT_URL",
         ),
         ("gs://a/b", MissingDependency, r"'gs://a/b' needs a package .*gcsfs.*Install it with pip"),
         (
             "s3://user:secret@a/b",
             InvalidInput,
-            r"has a user or a password in it\. Give those in the environment\.$",
+            r"contains a user or password\. Set them in the environment instead\.$",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_folder_that_somebody_made_sends_nothing_to_an_address_that_it_names(
 ):
     finish(on("one", memory))
     shutil.copytree(Store(memory).root, tmp_path / "cache")
-    with pytest.raises(InvalidInput, match="is the mirror of a cache that has a URL"):
+    with pytest.raises(InvalidInput, match="is the local mirror of a remote cache"):
         Store(tmp_path / "cache")
     (tmp_path / "pipe").mkdir()
     os.mkfifo(tmp_path / "pipe" / mirror.MARK)  # is not waited for
