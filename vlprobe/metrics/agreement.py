@@ -18,10 +18,10 @@ LOW, HIGH = 2.5, 97.5  # percentiles
 
 
 def alpha(counts: np.ndarray) -> float:
-    """Compute Krippendorff's alpha of labels without an order: 1 is full agreement, 0 that of chance.
+    """Compute Krippendorff's alpha of unordered labels: 1 is full agreement, 0 is agreement by chance.
 
     Args:
-        counts: Integers of shape (things, labels): how many judges gave a thing each label.
+        counts: Integers of shape (things, labels): number of judges who gave each thing each label.
 
     Returns:
         NaN where no two judges labelled the same thing, or where all gave the same label.
@@ -48,8 +48,8 @@ def estimate(labels: np.ndarray, categories: int, groups: Sequence[int] | np.nda
 
     Args:
         labels: Integers of shape (judges, n), UNJUDGED where a judge gave none.
-        categories: How many labels there are.
-        groups: Integer codes of shape (n,), from 0: what is resampled together.
+        categories: Number of labels.
+        groups: Integer codes of shape (n,), from 0; the labels of a group are resampled together.
 
     Returns:
         An interval of NaN with fewer than FEWEST_ITEMS groups, or if all agree.

@@ -1,10 +1,11 @@
 """Rates of answers that come in clusters: several cases about one picture are not as many
 observations.
 
-A group of cases is told apart from an average rate by a binomial test whose sample size is the
+A group of cases is compared with an average rate by a binomial test whose sample size is the
 effective one: of n cases in clusters of n_c cases, n^2 / sum(n_c (1 + (n_c - 1) r)), where r is how
-much more often two cases of a cluster agree than two cases do. That needs no normal limit, so that
-it holds for three pictures as well as for three thousand, and one number gives test and interval.
+much more often two cases of a cluster agree than two cases do. The test needs no normal
+approximation, so it is valid for three pictures as well as for three thousand, and the test and the interval use the
+same number.
 
 Source: Rao and Scott 1992 (effective sample size); Korn and Graubard 1998 (exact interval with it);
 Benjamini and Hochberg 1995.
@@ -43,7 +44,7 @@ class GroupRates:
 
 
 def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> GroupRates:
-    """The rates of groups and how much their cases count.
+    """Compute the rate and the effective size of each group.
 
     The agreement within clusters is that over all groups, about each group's own rate; a group
     whose own cases agree more has its own.
@@ -110,9 +111,9 @@ def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """P-values raised so that of those called at most .05, one in twenty is false on average.
+    """Adjust p-values so that on average at most 5 % of those below .05 are false.
 
-    The k-th smallest of m is multiplied by m / k, and is no larger than the one after it.
+    The k-th smallest of m is multiplied by m / k, and capped at the one after it.
     """
     m = len(p)
     order = np.argsort(p, kind="stable")

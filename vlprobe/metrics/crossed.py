@@ -1,7 +1,7 @@
 """Means of answers that are alike in two ways at once: by who answered, and by the picture.
 
 Two answers of one person are alike, and so are two answers about one picture. So people and
-pictures are resampled, each by itself, and an answer counts as often as its person was drawn times
+pictures are resampled independently, and an answer counts as often as its person was drawn times
 as often as its picture was.
 
 Source: Owen 2007, The pigeonhole bootstrap (its variance is never too small on average); Cameron,
@@ -33,7 +33,7 @@ class CrossedMean:
 def crossed_means(
     columns: Sequence[np.ndarray], people: np.ndarray, pictures: np.ndarray, lowest: float
 ) -> list[CrossedMean]:
-    """The mean of each column with an interval that minds people and pictures.
+    """The mean of each column with an interval that accounts for people and pictures.
 
     A single person is not resampled: the interval then is about this one. Fewer than FEWEST_ITEMS
     pictures have no interval.

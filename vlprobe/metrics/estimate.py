@@ -1,9 +1,9 @@
-"""Means, their intervals, and differences between models, made here for every metric in the same
-way.
+"""Means, their intervals, and differences between models, computed in the same way for every
+metric.
 
 A value is a weighted mean over cases. Its interval comes from resampling items, because five
 captions and ten edits of one image are not fifty observations. The same resampling serves every
-metric of a run and, since it depends on the number of items alone, every model on the same dataset:
+metric of a run and, since it depends only on the number of items, every model on the same dataset:
 differences between models are paired.
 
 The interval of a rate is Wilson's, for the number of items that would give the same spread: near 0
@@ -39,14 +39,14 @@ def rate_interval(value: float, variance: float, n_items: int) -> tuple[float, f
 
     The design effect is the variance of the mean over value (1 - value) / n_items, the variance of
     as many single right or wrong answers: below 1 where an item has many independent cases. Near 0
-    and 1 too few items differ to estimate it, so it is pulled to 1 by the share
+    and 1 too few items differ to estimate it, so it is shrunk to 1 by the share
     exp(-2 n_items value (1 - value) / Z^2), the fastest decline at which one more error never
     lowers the upper end.
 
     Args:
         value: The mean.
         variance: Of the mean, from resampled items.
-        n_items: Items with any weight, at least one.
+        n_items: Number of items with any weight (1 or more).
 
     Source: Wilson 1927; Korn and Graubard 1998 (effective sample size).
 
@@ -74,7 +74,7 @@ def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[flo
 
     Args:
         value: The mean, which is the value of every item.
-        n_items: Number of items, at least one; cases of one item count once.
+        n_items: Number of items (1 or more); cases of one item count once.
         lowest: The smallest possible value: 0 of a rate, -1 of a difference of rates.
 
     Source: Wilson 1927.
@@ -98,7 +98,7 @@ class Difference:
 
 
 def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.ndarray) -> Measure:
-    """The mean within each group first, every group then counting once (equations 2, 4 and 5 of
+    """Compute the mean of each group, then the mean of the groups (equations 2, 4 and 5 of
     LGIP as printed).
 
     Args:
@@ -119,7 +119,7 @@ def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.nda
 
 
 def micro(value: np.ndarray, weight: np.ndarray, item: np.ndarray) -> Measure:
-    """All rows pooled: a caption with more edits counts more (what LGIP's released code computes)."""
+    """Pool all rows: a caption with more edits counts more (what LGIP's released code computes)."""
     counts = ~np.isnan(value) & (weight > 0)
     return Measure(value[counts], weight[counts], item[counts])
 
@@ -142,13 +142,13 @@ class Sums:
     def add(
         self, names: Sequence[Hashable], total: np.ndarray, weight: np.ndarray, item: np.ndarray
     ) -> None:
-        """Adds to the measures of these names what a block of items has of them.
+        """Add the sums of a block of items to the measures of these names.
 
         Args:
-            names: Of the measures, each once.
+            names: Names of the measures, without duplicates.
             total: Weight times value, summed within each item, shape (len(names), items in the
                 block).
-            weight: The same of the weight.
+            weight: Weight, summed in the same way.
             item: The codes of the items, each once in a block; an item may come again in a later
                 one.
         """
@@ -189,7 +189,7 @@ class Sums:
         """Compute the weighted mean of a measure, with a 95 % interval clustered on the item.
 
         The interval is `rate_interval` for a rate, of values 0 to 1, and the percentile interval
-        for all else. It is NaN with fewer than FEWEST_ITEMS items. A measure without any weight is
+        otherwise. It is NaN with fewer than FEWEST_ITEMS items. A measure without any weight is
         unknown: NaN with n_items 0.
         """
         running = self._running.get(name)
@@ -208,10 +208,10 @@ class Sums:
 
 
 def resampled_sums(sums: np.ndarray, counts: np.ndarray, item: np.ndarray) -> np.ndarray:
-    """Sums over the items of every resample, float64 of shape (n_sums, RESAMPLES).
+    """Compute the sums over the items of every resample, float64 of shape (n_sums, RESAMPLES).
 
     Args:
-        sums: Of each item, shape (n_sums, items).
+        sums: Sums of each item, shape (n_sums, items).
         counts: How often each item is drawn in each resample, shape (n_items, RESAMPLES).
         item: The codes of the items in `sums`.
     """
@@ -242,7 +242,7 @@ class BitSet:
         self._bytes = np.zeros(size // 8 + 1, dtype=np.uint8)
 
     def add(self, numbers: np.ndarray) -> None:
-        """Adds the numbers, integers of shape (n,)."""
+        """Add the numbers, integers of shape (n,)."""
         np.bitwise_or.at(self._bytes, numbers >> 3, (1 << (numbers & 7)).astype(np.uint8))
 
     def __len__(self) -> int:
@@ -250,12 +250,12 @@ class BitSet:
 
 
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
-    """The estimate of each measure; see `Sums.estimate`.
+    """Compute the estimate of each measure; see `Sums.estimate`.
 
     Args:
-        measures: What to average.
+        measures: Measures to average.
         n_items: Number of items, including those without a case included.
-        are_rates: Whether their values are 0 to 1.
+        are_rates: Whether their values range from 0 to 1.
     """
     sums, names = Sums(n_items), range(len(measures))
     if measures:
@@ -271,25 +271,23 @@ def differences(
     """Compute the paired difference of the two models of each pair, with its interval and p-value.
 
     The interval is the 95 % percentile interval of the difference over resampled items, the draws
-    being those of `estimates`. The p-value is that of a randomization test: it asks how often a
-    difference at least as large, either way, comes about when each item exchanges its two models'
-    answers by a fair coin, as it might if the models were alike (for plain means that turns the
-    signs of the items' differences). It holds its level where few items tell the models apart (five
-    items for one and none for the other give 1/16, where resampled items give .01), and is
-    McNemar's exact test where each item has one right or wrong answer.
+    being those of `estimates`. The p-value is that of a randomization test: the share of random
+    exchanges with a difference at least as large in either direction. Each item exchanges its two models' answers with
+    probability 1/2, as if the models were equal (for plain means, this flips the signs of the items' differences). The
+    test keeps its level where the models differ on few items (five items for one and none for the other give 1/16,
+    where resampled items give .01), and is McNemar's exact test where each item has one right or wrong answer.
 
-    Only items that have a row in both measures take part: what one model alone answered would
-    compare other questions, not other models. A row of weight 0 is an answer that does not count
+    Only items that have a row in both measures take part: items that only one model answered
+    would compare questions instead of models. A row of weight 0 is an answer that does not count
     for that model.
 
-    With more than GROUPS items, items are thrown together into GROUPS random groups, which are then
-    resampled and exchanged as one: a hundred thousand items cost no more than a thousand, in time
-    or memory, and the estimated standard error is off by some 2 % (1 / sqrt(2 GROUPS)).
+    With more than GROUPS items, items are pooled into GROUPS random groups, each resampled and
+    exchanged as a unit: a hundred thousand items take no more than a thousand, in time
+    or memory, and the estimated standard error is off by about 2 % (1 / sqrt(2 GROUPS)).
 
     Two models that answered every item alike may still differ on others: where all items have the
-    same difference of rates, the interval is `without_spread` for as many items. What is no rate
-    has no bound, and keeps an interval without width. The p-value needs nothing of the kind: no
-    difference at all is as likely as can be, p = 1.
+    same difference of rates, the interval is `without_spread` for as many items. Other metrics
+    have no bound, so their interval has no width. The p-value needs no correction: without any difference, p = 1.
 
     Args:
         pairs: Two models' measures of one metric; items have the same codes in both.
@@ -297,7 +295,7 @@ def differences(
         are_rates: Of each pair, whether its values are 0 to 1; empty: none is.
 
     Returns:
-        One Difference a pair; unknown where a model has no value, without interval with fewer than
+        One Difference per pair; unknown where a model has no value, without interval with fewer than
         FEWEST_ITEMS items, without p with fewer than two.
 
     Source: Pitman 1937 (randomization tests); Wolter, Introduction to Variance Estimation, chapter
@@ -338,12 +336,12 @@ def differences(
 
 
 def _common(left: Measure, right: Measure) -> tuple[Measure, Measure]:
-    """Both without the items of which only one has a row."""
+    """Remove the items for which only one of the two measures has a row."""
     return _of_items(left, right.item), _of_items(right, left.item)
 
 
 def _of_items(measure: Measure, items: np.ndarray) -> Measure:
-    """The rows of a measure that belong to some items."""
+    """Select the rows of a measure that belong to the given items."""
     if np.array_equal(measure.item, items):
         return measure
     rows = np.isin(measure.item, items)
@@ -420,7 +418,7 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
 def mcnemar(only_first: int, only_second: int) -> float:
     """Compute McNemar's exact p-value from the cases that only one of two models gets wrong.
 
-    Twice the lower tail of a binomial, capped at 1. For independent cases only: one case an item.
+    Twice the lower tail of a binomial, capped at 1. For independent cases only: one case per item.
 
     Source: McNemar 1947, in its exact form.
     """
@@ -434,10 +432,9 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
-    """P-values raised so that calling all below .05 real errs in any of them at most once in twenty
-    times.
+    """Adjust p-values so that any false positive below .05 has a chance of at most .05.
 
-    The k-th smallest of m is multiplied by m - k + 1, and is no smaller than the one before it. NaN
+    The k-th smallest of m is multiplied by m - k + 1, and raised to at least the one before it. NaN
     stays NaN and is not counted.
 
     Source: Holm 1979.

@@ -1,8 +1,8 @@
-"""`estimate.estimates` and `estimate.differences` of measures that come again and again, from memory.
+"""`estimate.estimates` and `estimate.differences` of repeated measures, cached in memory.
 
-A page that compares four models asks for the same measures with another choice of them; what each
-measure, or pair of measures, gives depends on no other. The keys are digests of the numbers
-themselves, so that nothing has to be forgotten.
+A page that compares four models requests the same measures for each selection of models. The
+result of a measure, or of a pair of measures, does not depend on the others. The keys are digests of the numbers
+themselves, so entries never become invalid.
 """
 
 import hashlib

@@ -11,7 +11,7 @@ from vlprobe.types import Estimate, Measure
 
 
 def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Estimate]:
-    """Compute by what share the first mean of each pair exceeds the second: 0.1 is 10 % more.
+    """Compute the share by which the first mean of each pair exceeds the second: 0.1 is 10 % more.
 
     The interval is the 95 % percentile interval over the resamples of items that every estimate has:
     each draws both means at once, so that what an item adds to both does not widen it.
@@ -21,7 +21,7 @@ def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Es
         n_items: Number of items, including those without a case included.
 
     Returns:
-        One estimate a pair, of the items that count for either; unknown where a mean is unknown or
+        One estimate per pair, of the items that count for either; unknown where a mean is unknown or
         the second is 0, without interval with fewer than FEWEST_ITEMS items.
 
     Source: LGIP, table 4 (Adv %); the interval is ours.

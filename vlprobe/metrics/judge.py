@@ -12,7 +12,7 @@ import pandas as pd
 from vlprobe.metrics import estimate
 from vlprobe.types import Metric
 
-MAX_SLICES = 60  # a tag with more values than this is an identifier, not something to slice by
+MAX_SLICES = 60  # a tag with more values than this is an identifier and does not define slices
 
 
 # By column that rows are sliced by, and by its values: numbers of cases and of ties, int64 of shape
@@ -33,11 +33,11 @@ def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
 
 
 class Judge:
-    """Means and intervals of every metric over a run's cases and over each slice of them, and what
-    they rest on.
+    """Means and intervals of every metric over a run's cases and over each slice of them, with
+    their counts.
 
     Args:
-        metrics: What to compute; each on the rows of its own kinds.
+        metrics: Metrics to compute, each on the rows of its kinds.
         n_items: Number of items, including those without any case included.
         tags: Names of tags to slice by.
     """
@@ -58,13 +58,13 @@ class Judge:
         }
 
     def add(self, rows: pd.DataFrame) -> None:
-        """Judges a block of cases.
+        """Evaluate a block of cases.
 
         Args:
-            rows: One row a case with `item_code`, `group_code` (integers, which may be others in
-                another block), `kind`, `subtype`, `rule`, `margin`, what the metrics ask for, and
-                one column `tag:NAME` for each tag. A margin of NaN is a case that the model cannot
-                answer: it counts for no metric but those that are `model_free`. All cases of a
+            rows: One row per case with `item_code`, `group_code` (integers, which may be others in
+                another block), `kind`, `subtype`, `rule`, `margin`, the columns that the metrics
+                use, and one column `tag:NAME` for each tag. A margin of NaN is a case that the model cannot
+                answer: only metrics that are `model_free` count it. All cases of a
                 group are in one block.
         """
         for metric, slices in zip(self.metrics, self._slices, strict=True):
@@ -73,7 +73,7 @@ class Judge:
                 self._add(metric, slices, of_kinds)
 
     def _add(self, metric: Metric, slices: Slices, rows: pd.DataFrame) -> None:
-        """Judges rows of the metric's kinds."""
+        """Evaluate rows of the metric's kinds."""
         value = metric.value(rows)
         if not metric.model_free:
             value = np.where(rows["margin"].isna(), np.nan, value)
@@ -129,7 +129,7 @@ class Judge:
         item: np.ndarray,
         items: np.ndarray,
     ) -> None:
-        """Adds rows to the strata of a metric that counts the values of a column alike."""
+        """Add rows to the strata of a metric that counts the values of a column alike."""
         code, names = pd.factorize(column)
         cell = code * len(items) + item
         is_known = ~np.isnan(value)

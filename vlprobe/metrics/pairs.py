@@ -5,8 +5,8 @@ Rows carry `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similari
 picture to the second caption. All comparisons are strict: a tie is a failure. `probability` says
 whether these are probabilities. `order_12` and `order_21` are about the order of the two captions
 in the question, the true caption (of a pair: the left picture's) listed first and listed second,
-NaN of a model that was asked in one order only: for a pair the probability that a generative model
-matches both captions rightly, for a caption and its foil whether it chose the caption, 1 or 0.
+NaN for a model evaluated in one order only: for a pair the probability that a generative model
+matches both captions correctly, for a caption and its foil whether it chose the caption, 1 or 0.
 """
 
 import math
@@ -20,7 +20,7 @@ import pandas as pd
 
 from vlprobe.types import Metric, zero_margin
 
-Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
+Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value per row
 
 
 def _scores(rows: pd.DataFrame) -> tuple[np.ndarray, ...]:
@@ -51,7 +51,7 @@ def text_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def image_tied(rows: pd.DataFrame) -> np.ndarray:
-    """The same of the image score."""
+    """Return whether only a tie denies a sample its image score."""
     return _differences(rows)[1] == 0
 
 

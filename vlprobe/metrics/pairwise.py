@@ -1,4 +1,4 @@
-"""LGIP's metrics: how a caption's similarity to its image moves when the caption is edited.
+"""LGIP's metrics: the change of a caption's similarity to its image when the caption is edited.
 
 Rows are cases with the columns `kind`, `subtype`, `strength` and `margin` (similarity of the
 original minus that of the edit; for a paraphrase minus its absolute value), and for the erased
@@ -75,15 +75,15 @@ def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
 
 
 def quartiles(values: np.ndarray) -> tuple[float, float]:
-    """The first and the third, of what is known; NaN where nothing is."""
+    """Compute the first and the third quartile of the known values; NaN without any."""
     finite = values[~np.isnan(values)]
     low, high = np.quantile(finite, [0.25, 0.75]) if len(finite) else (math.nan, math.nan)
     return float(low), float(high)
 
 
 def strength_bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Weak (up to the first quartile of that model's flips), medium, strong (above the third);
-    "" where unknown.
+    """Name the bins: weak (up to the first quartile of that model's flips), medium, strong
+    (above the third); "" where unknown.
     """
     names = np.full(len(values), "", dtype=object)
     names[values <= low] = "weak"

@@ -1,4 +1,4 @@
-"""Metrics of changed pictures: how far scores move, and whether decisions flip, when a picture is changed.
+"""Metrics of changed pictures: the change of scores and the share of flipped decisions when a picture is changed.
 
 Rows are cases with `score_0` and `score_1` (similarity of the picture to the true and to the wrong caption),
 `score_2` and `score_3` (the same of the changed picture), and `margin` (`score_2 - score_3`).

@@ -1,7 +1,7 @@
-"""PRSM's measures: how alike two rankings of the same gallery are.
+"""PRSM's measures of the similarity of two rankings of the same gallery.
 
-A higher similarity ranks first. Ties share the average rank, and stand for every order they allow:
-a model that cannot tell candidates apart gets chance, not a perfect score.
+A higher similarity ranks first. Tied candidates share their average rank, and every order of them
+counts equally: a model that gives all candidates the same score is at chance.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from vlprobe.types import Metric
 
-OVERLAPS = (10, 100, 1000)  # how many of the first are compared; the paper's k are the last two
+OVERLAPS = (10, 100, 1000)  # top candidates compared; the last two are the paper's k
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Ranker:
         return rankings
 
     def _sort(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """As `_sort` does: the bits of a float, in an order that integers have, above the
+        """Sort as `_sort` does: the bits of a float, in an order that integers have, above the
         candidate's number.
 
         One sort of integers then gives the order, several times as fast as sorting floats by their
@@ -93,8 +93,8 @@ class Ranker:
 
 
 def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Writes the numbers of the candidates, best first, into `order`; returns at which places
-    the next one ties.
+    """Write the numbers of the candidates, best first, into `order`; return the places at
+    which the next one ties.
     """
     order[:] = np.argsort(-values, kind="stable")
     ranked = values[order]
@@ -140,8 +140,8 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
 
     Two rankings that differ by one exchange at the top already disagree in every place after it,
     and the numbers of the candidates mean nothing. It is offered because the correlations that PRSM
-    prints (.02 to .04 beside overlaps of .64 to .89) are of the size that this reading gives, and
-    can hardly be correlations of ranks.
+    prints (.02 to .04 beside overlaps of .64 to .89) match the size of this correlation, and are
+    unlikely to be correlations of ranks.
     """
     rows, n = rankings.order, rankings.order.shape[1]
     is_ranked = [bool(row.any()) for row in rankings.centred]
@@ -190,7 +190,7 @@ def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
 
 
 def _mean(values: np.ndarray) -> float:
-    """NaN of nothing, and where one of the values is."""
+    """Compute the mean; NaN without values, and where one of them is NaN."""
     return float(np.mean(values)) if len(values) else math.nan
 
 

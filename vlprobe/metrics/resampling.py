@@ -38,5 +38,5 @@ def _count_resamples(n_items: int) -> np.ndarray:
     return counts
 
 
-# A page asks for the same ones with every choice, of its items and of their groups.
+# A page requests the same counts for each selection, for its items and for their groups.
 _kept_resamples = functools.lru_cache(maxsize=3)(_count_resamples)

@@ -17,8 +17,8 @@ import pandas as pd
 
 from vlprobe.types import Metric
 
-CLEAN = "clean_"  # begins the kinds of searches in a clean gallery alone
-Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
+CLEAN = "clean_"  # prefix of the kinds of searches in a clean gallery only
+Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value per row
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
@@ -67,8 +67,8 @@ def _metric(
     weight: Column | None = None,
     clean: bool = False,
 ) -> Metric:
-    """A metric of one direction of search; `clean`: of the clean gallery, so that it is known where
-    that is asked for alone.
+    """A metric of one direction of search; `clean`: of the clean gallery, which is also known in
+    runs without altered candidates.
     """
     return Metric(
         name=f"{kind}_{name}",
@@ -103,8 +103,8 @@ def _recall_metric(kind: str, query: str, target: str, *, k: int, altered: bool)
 
 
 def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
-    """The metrics of one direction of search; `query` is what searches, in plural, `target` what
-    it should find.
+    """The metrics of one direction of search; `query` names the queries, in plural, and `target`
+    the right candidate.
     """
     return (
         *(

@@ -1,9 +1,9 @@
 """PRSM's rank correlation from a sample of the candidates, where a gallery is too large to rank whole.
 
 The correlation within a random sample estimates that of all candidates (Spearman's rho of m of them has a
-standard error of about sqrt((1 + rho^2 / 2) / (m - 3)); Bonett and Wright 2000). Each query draws a sample of
-its own, so that its error is independent of all others and is part of what queries differ by: the interval
-over queries covers it.
+standard error of about sqrt((1 + rho^2 / 2) / (m - 3)); Bonett and Wright 2000). Each query draws its own
+sample, so its error is independent of all others and adds to the variance between queries: the interval over queries
+covers it.
 """
 
 import math
@@ -37,7 +37,7 @@ def sampled_correlation(values: np.ndarray) -> float:
 
 
 def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:
-    """As `ranking.top_overlaps`, by counts of candidates above and at the border: nothing is sorted.
+    """Compute `ranking.top_overlaps` from counts of candidates above and on the border, without sorting.
 
     Args:
         values: Similarities, shape (n_versions, n_candidates).

@@ -1,5 +1,5 @@
-"""Metrics of pictures in an order: where in a video one caption stops to fit and the next begins, and
-whether a model ranks candidates as people do.
+"""Metrics of pictures in an order: the boundary between two captions of a video, and the agreement of
+a model and people on a ranking.
 
 Rows of kind `boundary` carry `seconds_off`, how far the predicted boundary is from the true one
 (seconds; of several equally good ones the farthest), and `boundary_tied`. Rows of kind `order` carry

@@ -14,7 +14,7 @@ import pandas as pd
 
 from vlprobe.types import Metric
 
-Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
+Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value per row
 
 
 def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
@@ -52,8 +52,8 @@ def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """T2T accuracy of a bag of words (Jaccard index of the word sets): what counting shared
-    words alone gets.
+    """T2T accuracy of a bag of words (Jaccard index of the word sets): the accuracy of
+    counting shared words.
     """
     return _beats(rows, "overlap_01", "overlap_02") * _beats(rows, "overlap_01", "overlap_12")
 
