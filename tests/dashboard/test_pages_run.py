@@ -247,7 +247,7 @@ def test_answers_from_files_are_taken_where_they_fit_and_refused_before_a_job_st
     assert "every picture with every caption" in at.error[0].value
     assert at.button(key="start").disabled
     at.multiselect(key="run_models").set_value([f"embeddings:{tmp_path}"]).run()
-    assert "embeddings of texts alone" in at.error[0].value
+    assert "embeddings of texts only" in at.error[0].value
     (tmp_path / "texts.npy").write_bytes(b"no array")
     at.multiselect(key="run_models").set_value([f"embeddings:{tmp_path}"]).run()
     assert "cannot be read as numbers" in at.error[0].value

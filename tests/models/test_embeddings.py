@@ -253,7 +253,7 @@ def test_texts_alone_are_a_text_encoder(tiny, tmp_path, store):
     found = values(store, run(name, data, "visla", store))
     expected = values(store, run(answered.MODEL, data, "visla", store))
     assert found["words_t2t_accuracy"] == expected["words_t2t_accuracy"]
-    with pytest.raises(InvalidInput, match="embeddings of texts alone"):
+    with pytest.raises(InvalidInput, match="embeddings of texts only"):
         run(name, tiny, "lgip", store)
 
 

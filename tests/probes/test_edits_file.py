@@ -217,7 +217,7 @@ def test_a_file_in_lgips_form_is_refused_by_other_probes_in_one_line(tiny, store
     out = tmp_path / "lgip.jsonl"
     words = ["--cache", str(store.root), "perturb", tiny, "--output", str(out)]
     assert CliRunner().invoke(main, words).exit_code == 0
-    with pytest.raises(InvalidInput, match="in LGIP's form, which the probe lgip alone takes"):
+    with pytest.raises(InvalidInput, match="in LGIP's form, which only the probe lgip reads"):
         ran(tiny, store, "visla", out)
     assert ran(tiny, store, "lgip", out)["n_cases"]
 

@@ -76,7 +76,7 @@ def test_words_come_out_of_the_file_and_its_content_names_the_run(tiny, store, t
         (b"running\n##s\n", {}, "no noun"),
         (b"\xff\xfe\n", {}, "is not UTF-8 (byte 0)"),
         (None, {}, "cannot be read (No such file or directory)"),
-        (b"zebra\nkettle\n", {"policies": ["danger"]}, "no policy puts it in. Add rand-voca"),
+        (b"zebra\nkettle\n", {"policies": ["danger"]}, "no policy uses it. Add rand-voca"),
     ],
 )
 def test_a_vocabulary_that_is_none_is_refused_in_one_line(

@@ -1,4 +1,4 @@
-"""The captions of an item as RoCOCO's policies alter them, and the encoders that vote on the word
+"""Captions of an item altered by RoCOCO's policies, and the encoders that vote on the word
 to alter (papers/rococo.txt).
 """
 
@@ -26,11 +26,11 @@ PRECISION = "fp32"  # that votes are counted in
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """The rules that decide which word of a caption is replaced, and by which."""
+    """Rules for the word of a caption that is replaced and for its replacement."""
 
     voters: tuple[str, ...] = ()  # names of the encoders that vote on the word taken out
     seed: int = 42  # the run's
-    caption_seeds: tuple[int, ...] = ()  # words are drawn for each; (): only the run's seed
+    caption_seeds: tuple[int, ...] = ()  # one draw of words for each; (): only the run's seed
     words: substitution.Vocabulary | None = None  # what rand-voca puts in; None: our own list
 
     def by_rule(self, policy: str) -> dict[str, int]:
@@ -47,7 +47,7 @@ def altered_in_order(
     how many could not be altered for each reason.
 
     Raises:
-        InvalidInput: a policy that there is not, or a voter that embeds no texts.
+        InvalidInput: an unknown policy, or a voter that embeds no texts.
     """
     name, _, detail = policy.partition(":")
     votes = _votes(item.captions, draws.voters) if draws.voters else None
@@ -89,8 +89,8 @@ def altered_captions(
     seed: int,
     foreign: Collection[str] = (),
 ) -> tuple[list[str], Mapping[str, int]]:
-    """The item's captions as a policy alters them, and how many could not be altered for each
-    reason; those in another language, `foreign`, are not altered.
+    """Alter the item's captions by a policy, and count by reason those that could not be
+    altered; captions in another language, `foreign`, are skipped.
     """
     if policy == RELEASED:
         return list(item.foils), {}
@@ -111,8 +111,8 @@ def caption_cases(
     draws: Draws,
     foreign: frozenset[str],
 ) -> tuple[list[Case], Counter[str]]:
-    """The query of a picture in each gallery, one a policy and seed, and how many captions could not be
-    altered for each reason. Without one in English it is not asked where rules alter captions.
+    """The query of a picture in each gallery (one per policy and seed), and the number of captions that
+    could not be altered, by reason. A picture without an English caption has no query where rules alter captions.
     """
     cases, dropped = [], Counter[str]()
     for policy in policies:
@@ -125,14 +125,14 @@ def caption_cases(
 
 
 def file_foils(item: Item, edits: EditsFile) -> list[str]:
-    """The altered captions that a file has for an item."""
+    """Altered captions of an item in a file."""
     return [row.text for text in item.captions for row in edits.of(item, text, "different")]
 
 
 def file_caption_cases(
     item: Item, image: Picture, edits: EditsFile
 ) -> tuple[list[Case], Counter[str]]:
-    """The query of a picture in the gallery that holds a file's altered captions: of each subtype one."""
+    """The query of a picture in the gallery with a file's altered captions, one per subtype."""
     by_policy: dict[str, list[str]] = {}
     for text in item.captions:
         for row in edits.of(item, text, "different"):
@@ -157,7 +157,7 @@ def _query(item: Item, image: Picture, policy: str, foils: Sequence[str], rule: 
 
 
 def load_voter(name: str) -> TextEncoder:
-    """The encoder of that name, loaded once a process.
+    """Return the encoder with that name, loaded once per process.
 
     Raises:
         InvalidInput: It embeds no texts.
@@ -165,7 +165,7 @@ def load_voter(name: str) -> TextEncoder:
     return _loaded_voter(name)[0]
 
 
-@functools.cache  # each item asks: loading takes a second or more
+@functools.cache  # called for each item: loading takes a second or more
 def _loaded_voter(name: str) -> tuple[TextEncoder, int]:
     """The encoder, and when loading it began, in ns since 1970."""
     began = time.time_ns()
@@ -178,7 +178,7 @@ def _loaded_voter(name: str) -> tuple[TextEncoder, int]:
 
 
 def voter_digest(name: str, cache: Path) -> str:
-    """The digest of an encoder that votes, which is loaded where the cache does not know it.
+    """Return the digest of a voting encoder, which is loaded if the cache lacks the digest.
 
     Raises InvalidInput as `load_voter` does.
     """

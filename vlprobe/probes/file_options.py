@@ -1,6 +1,6 @@
 """Files that options of probes name: read once, identified by their digests.
 
-edits         of every probe: edits in place of what its rules or its dataset would give
+edits of every probe: edits in place of those from its rules or its dataset
 vocabulary    of the probe `rococo`: words that rand-voca inserts
 """
 
@@ -21,7 +21,7 @@ from vlprobe.types.options import Option
 
 @dataclass(frozen=True)
 class FileOption:
-    """The error messages for a file, and its maximum size.
+    """Error messages for a file, and its maximum size.
 
     Args:
         name: Name of the option; that of the digest has `_digest` behind it.
@@ -85,18 +85,18 @@ _EDITS = FileOption(
 
 
 def edits_option(uses: str) -> Option:
-    """The option of a probe. `uses` says in a sentence what becomes of the edits."""
+    """The option of a probe. `uses` is a sentence on the use of the edits."""
     return Option(
         name="edits",
         default="",
         label="Edits from a file",
-        help=f"JSON lines with an edit each (docs/edits.md). {uses}",
+        help=f"JSON lines, one edit per line (docs/edits.md). {uses}",
         refers_to="file",
     )
 
 
 def pin_edits(options: Mapping[str, object]) -> dict[str, object]:
-    """The options with the file's digest, or without `edits` where there is no file: a run without it keeps its key."""
+    """Add the file's digest, or remove `edits` if no file is named: a run without it keeps its key."""
     if not options["edits"]:
         return {name: value for name, value in options.items() if name != "edits"}
     return with_edits_digest(options)
@@ -108,13 +108,13 @@ def with_edits_digest(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def load_edits(options: Mapping[str, object]) -> EditsFile | None:
-    """The edits of the file that pinned options name; None without one."""
+    """Return the edits of the file that pinned options name; None without one."""
     if not options.get("edits"):
         return None
     edits = _edits_of(str(options["edits"]), str(options.get("edits_digest", "")))
     if edits is None:
         raise InvalidInput(
-            f"Edits '{options['edits']}' are in LGIP's form, which the probe lgip alone takes. Expected an edit a "
+            f"Edits '{options['edits']}' are in LGIP's form, which only the probe lgip reads. Expected one edit per "
             "line: vlprobe perturb --format edits."
         )
     return edits
@@ -131,9 +131,9 @@ def check_edits(items: Sequence[Item], options: Mapping[str, object]) -> None:
         edits.check(items)
 
 
-@functools.lru_cache(maxsize=2)  # each item asks for the edits of the whole file
+@functools.lru_cache(maxsize=2)  # called for each item with the edits of the whole file
 def _edits_of(path: str, digest: str) -> EditsFile | None:
-    """The file's edits, None in LGIP's form; one that changed is not read for another."""
+    """Read the file's edits, None in LGIP's form; a changed file raises InvalidInput."""
     content = _EDITS.content(path, digest)
     return None if edits_file.is_lgip_form(content) else edits_file.read(content, path)
 
@@ -144,16 +144,16 @@ _WORDS = FileOption(
     called="The vocabulary",
     is_plural=False,
     max_bytes=16 << 20,  # BERT's list has 0.2 MB
-    when_large="Expected a word a line.",
-    when_unreadable="Expected a text file with a word a line.",
+    when_large="Expected one word per line.",
+    when_unreadable="Expected a text file with one word per line.",
 )
 VOCABULARY_POLICY = "rand-voca"
 VOCABULARY = Option(
     name="vocabulary",
     default="",
     label="Words from a file",
-    help="A text file with a word a line, such as BERT's vocab.txt: what rand-voca puts in instead of our own list. "
-    "Taken are its nouns in English letters.",
+    help="A text file with one word per line, such as BERT's vocab.txt. The policy rand-voca inserts its nouns in "
+    "English letters instead of the built-in list.",
     refers_to="file",
 )
 
@@ -162,7 +162,7 @@ def check_vocabulary(vocabulary: str, policies: Sequence[str]) -> None:
     """Raise InvalidInput if a vocabulary is named that no policy uses."""
     if vocabulary and not any(policy.partition(":")[0] == VOCABULARY_POLICY for policy in policies):
         raise InvalidInput(
-            f"A vocabulary is named, and no policy puts it in. Add {VOCABULARY_POLICY} to the option 'policies', or "
+            f"A vocabulary is named, but no policy uses it. Add {VOCABULARY_POLICY} to the option 'policies', or "
             "leave out the option 'vocabulary'."
         )
 
@@ -183,15 +183,15 @@ def load_vocabulary(options: Mapping[str, object]) -> substitution.Vocabulary | 
     return _vocabulary_of(str(options["vocabulary"]), str(options.get("vocabulary_digest", "")))
 
 
-@functools.lru_cache(maxsize=2)  # each item asks: 1,764 words take 3 ms
+@functools.lru_cache(maxsize=2)  # called for each item: 1,764 words take 3 ms
 def _vocabulary_of(path: str, digest: str) -> substitution.Vocabulary:
-    """The file's words; one that changed is not read for another."""
+    """Read the file's words; a changed file raises InvalidInput."""
     content = _WORDS.content(path, digest)
     try:
         words = content.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"The vocabulary '{path}' is not UTF-8 (byte {error.start}). Expected a text file with a word a line."
+            f"The vocabulary '{path}' is not UTF-8 (byte {error.start}). Expected a text file with one word per line."
         ) from None
     nouns = substitution.vocabulary(words)
     lemmas = {noun.lemma for pool in nouns.values() for noun in pool}

@@ -20,19 +20,19 @@ def score_type(model: Model, probe: Probe) -> str:
 
 
 def check_name_fits(name: ModelName, probe: Probe) -> None:
-    """Run `check_fit` before a model is loaded, if its name shows which tasks it supports."""
+    """Run `check_fit` before a model is loaded, if its name shows the tasks that it supports."""
     if name.capabilities:
         _refuse_misfit(name.text, name.capabilities, probe, ())
 
 
 def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
-    """Raise InvalidInput where the probe `needs` "pictures" or a "gallery" and the model lacks
-    what that takes.
+    """Raise InvalidInput where the probe `needs` "pictures" or a "gallery" and the model
+    cannot process them.
 
     Args:
         model: Any.
         probe: Any.
-        items: Items of the run, to say how much it would take.
+        items: Items of the run, for an estimate of the cost in the error.
     """
     _refuse_misfit(model.name, model.capabilities, probe, items)
 
@@ -45,8 +45,8 @@ def _refuse_misfit(
         return
     if capabilities.answers_cases and probe.needs == "gallery":
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, and '{name}' has scores of cases alone: it would take "
-            f"the score of every picture with every caption{_pairs(items)}. Give them as a matrix (+matrix), or "
+            f"Probe '{probe.name}' searches a gallery, and '{name}' has scores of cases only. A gallery "
+            f"needs a score of every picture with every caption{_pairs(items)}. Give them as a matrix (+matrix), or "
             "choose a model, or a probe such as eqben."
         )
     if capabilities.answers_cases or capabilities.has_matrix:
@@ -54,7 +54,7 @@ def _refuse_misfit(
     if capabilities.looks_up:
         if probe.needs and not capabilities.embeds_images:
             raise Misfit(
-                f"Probe '{probe.name}' shows pictures, and '{name}' has embeddings of texts alone. Add those of "
+                f"Probe '{probe.name}' shows pictures, and '{name}' has embeddings of texts only. Add those of "
                 "the pictures, or choose the probe visla, where texts are compared with texts."
             )
         return
@@ -65,8 +65,8 @@ def _refuse_misfit(
         )
     if probe.needs == "gallery" and not (capabilities.embeds_images and capabilities.embeds_texts):
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, and '{name}' has no embeddings to search with: it looks "
-            "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2, FLAVA), or another probe."
+            f"Probe '{probe.name}' searches a gallery, and '{name}' has no embeddings to search with: it scores "
+            "pairs. Choose a dual encoder, a model with both (BLIP, BLIP-2, FLAVA), or another probe."
         )
 
 
@@ -75,19 +75,19 @@ def _refuse_server(
 ) -> None:
     if capabilities.answers_cases and probe.needs == "gallery":
         raise Misfit(
-            f"Probe '{probe.name}' searches a gallery, and '{name}' is asked about a picture and a text at a time: it "
-            f"would take a request for every picture with every caption{_pairs(items)}. Ask for embeddings (without "
+            f"Probe '{probe.name}' searches a gallery, and '{name}' scores one picture and one text per request: a "
+            f"gallery needs a request for every picture with every caption{_pairs(items)}. Use embeddings (without "
             "+chat), or choose a probe such as eqben."
         )
     if capabilities.looks_up and not capabilities.embeds_images:
         raise Misfit(
-            f"Probe '{probe.name}' shows pictures, and '{name}' is asked for embeddings of texts alone. Where the "
-            f"server takes pictures, write '{name}+pictures'; else choose the probe visla, where texts are compared."
+            f"Probe '{probe.name}' shows pictures, and '{name}' returns embeddings of texts only. If the "
+            f"server accepts pictures, write '{name}+pictures'; else choose the probe visla, which compares texts."
         )
 
 
 def _pairs(items: Sequence[Item]) -> str:
-    """Count how many pairs the clean gallery of these items has, as words in brackets; "" of none."""
+    """Describe the number of pairs in the clean gallery of these items, in parentheses; "" without any."""
     n_pictures = len({item.image.name for item in items if item.image})
     n_captions = len({caption for item in items for caption in item.captions})
     if not n_pictures:
@@ -99,7 +99,7 @@ def _pairs(items: Sequence[Item]) -> str:
 
 
 def check_pictures(model: Model, items: Sequence[Item]) -> None:
-    """Raise InvalidInput where the model has to look at pictures that are not here."""
+    """Raise InvalidInput if the model needs pictures that are missing."""
     absent = [item for item in items if any(picture.absent for picture in item.pictures)]
     if absent and model.capabilities.takes_pictures:
         raise InvalidInput(

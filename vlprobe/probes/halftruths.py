@@ -43,7 +43,7 @@ PRESENTATION = Presentation(
 
 
 class HalfTruths(Probe):
-    """Preference of a short true caption to a longer one with a wrong detail."""
+    """Preference of a short true caption over a longer one with a wrong detail."""
 
     name = "halftruths"
     version = 1
@@ -55,7 +55,7 @@ class HalfTruths(Probe):
     def cases(
         self, item: Item, options: Mapping[str, object], seed: int
     ) -> tuple[list[Case], Mapping[str, int]]:
-        """Up to three cases per caption of the item, and how many captions had none of a type."""
+        """Up to three cases per caption of the item, and the number of captions without a case, by type."""
         if item.image is None:
             return [], {"no picture": 1}
         made, dropped = half_truths(item.captions, item.id, seed)

@@ -108,7 +108,7 @@ class LgipOptions(TypedDict):
 
 
 class Lgip(Probe):
-    """Invariance to paraphrases and sensitivity to flips of colour, number and object."""
+    """Invariance to paraphrases and sensitivity to flips of color, number and object."""
 
     name = "lgip"
     version = 3
@@ -120,8 +120,8 @@ class Lgip(Probe):
             name="rules",
             default="strict",
             label="Rule set",
-            help="Strict keeps captions grammatical and drops flips that stay true; paper does literally what LGIP "
-            "prints. Rules of a plug-in go by its name.",
+            help="Strict keeps captions grammatical and drops flips that stay true; paper follows LGIP literally. "
+            "Name a plug-in to use its rules.",
             choices=lgip.RULES,
             pattern=RULES_OF_PLUGIN,
             expected=f"one of: {', '.join(lgip.RULES)}, or a plug-in's name",
@@ -130,9 +130,9 @@ class Lgip(Probe):
             name="kinds",
             default=lgip.KINDS,
             label="Kinds of edit",
-            help="LGIP's: reworded, made wrong (a colour, a number, an object), or both at once. Of our own: "
+            help="LGIP's: reworded, made wrong (a color, a number, an object), or both at once. Others: "
             "negation, relation, attribute-swap and word-order make a caption wrong; case, punctuation and "
-            "typo leave what it means. At most one of each of our own a caption.",
+            "typo keep its meaning. Each of these others gives up to one edit per caption.",
             choices=lgip.OFFERED_KINDS,
             min_values=1,
         ),
@@ -140,32 +140,32 @@ class Lgip(Probe):
             name="k_same",
             default=6,
             label="Rewordings per caption (max)",
-            help="More rewordings, more cases. Those of our own kinds come on top.",
+            help="More rewordings, more cases. The kinds that are not LGIP's are not counted.",
             minimum=0,
         ),
         Option(
             name="k_diff",
             default=6,
             label="Wrong captions per caption (max)",
-            help="More flips, more cases. Lies of our own kinds come on top.",
+            help="More flips, more cases. The kinds that are not LGIP's are not counted.",
             minimum=0,
         ),
         Option(
             name="tag",
             default="rule",
-            label="Advanced rewordings are told by",
+            label="How advanced rewordings are recognized",
             help="The rule that made them, or the paper's test for marker words.",
             choices=lgip.TAGS,
         ),
         file_options.edits_option(
-            "They take the place of the rules: same are rewordings, different are lies. LGIP's own form is read too."
+            "They replace the rules: same marks a rewording, different a wrong caption. LGIP's format is read too."
         ),
     )
     metrics = pairwise.METRICS
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raise a VlprobeError if the rules are not of a plug-in, of one that is not allowed, or of one that would
-        have to make built-in kinds.
+        """Raise a VlprobeError if the rules belong to no plug-in, to one that is not allowed, or to one that
+        cannot make a chosen kind.
         """
         if options["rules"] in lgip.RULES:
             return
@@ -234,7 +234,7 @@ class Lgip(Probe):
         return scoring_cases.case_scorer(encoder, _margins)
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-        """The quartiles of the strengths of all flips, as this model sees them."""
+        """The quartiles of the strengths of all flips for this model."""
         return {
             "quartiles": pairwise.quartiles(np.concatenate([_strengths(rows) for rows in blocks]))
         }
@@ -249,7 +249,7 @@ class Lgip(Probe):
 
 
 def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits:
-    """The edits that the rules make of the item's captions."""
+    """Edits of the item's captions by the rules."""
     if options["rules"] in lgip.RULES:
         return lgip.edits(
             item.captions,
@@ -275,7 +275,7 @@ def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits
 
 
 def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.CaptionEdits:
-    """The edits of the chosen kinds that a file has for the item's captions, from any source."""
+    """Edits of the chosen kinds for the item's captions in a file from any source."""
     every, n_without = [], 0
     for caption in item.captions:
         of_caption = []
@@ -293,7 +293,7 @@ def _listed_edits(item: Item, edits: EditsFile, kinds: Sequence[str]) -> lgip.Ca
 
 
 def _is_chosen(edit: Edit, kinds: Sequence[str]) -> bool:
-    """Return whether an edit of a file is of a chosen kind, or of a subtype that is a kind of our own."""
+    """Return whether an edit of a file has a chosen kind, or a subtype that is one of vlprobe's own kinds."""
     return edit.kind in kinds or edit.subtype in kinds
 
 
@@ -329,16 +329,16 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
 
 
 def _shared_folders(path: Path, image_path: Path) -> int:
-    """Count how many folders above the file, counted from it, have the same names in both paths."""
+    """Count the folders above the file, starting from it, that have the same names in both paths."""
     folders = zip(reversed(path.parent.parts), reversed(image_path.parent.parts), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], folders))
 
 
-@functools.lru_cache(maxsize=2)  # each item asks for the lines of the whole file
+@functools.lru_cache(maxsize=2)  # called for each item with the lines of the whole file
 def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.ImageEdits]]:
     """The lines of a file of edits, by the name of the picture's file without its folders.
 
-    `digest` is that of the file: one that changed is read again.
+    `digest` is the file's: a changed file is read again.
     """
     lines: dict[str, list[lgip_format.ImageEdits]] = {}
     try:

@@ -206,7 +206,7 @@ def _captions(
 
 
 def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
-    """The words of each caption that the other does not have at that place."""
+    """The words in which the two captions differ."""
     true_words, wrong_words = true_caption.split(), wrong_caption.split()
     blocks = difflib.SequenceMatcher(None, true_words, wrong_words, autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]
@@ -217,7 +217,7 @@ def _different_words(true_caption: str, wrong_caption: str) -> tuple[str, str]:
 
 
 def _word(name: str, wording: Edit) -> str | None:
-    """The word that a change writes: "" for one that writes none, None if there is none to write."""
+    """Return the word that a change writes: "" for a change without a word, None if no word is available."""
     if picture_changes.KINDS[name].function:
         return ""
     word = wording.target if name == picture_changes.FALSE_WORD else wording.source

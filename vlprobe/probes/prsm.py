@@ -100,16 +100,16 @@ class Prsm(Probe):
             name="group",
             default="",
             label="Grouped by the tag",
-            help="Each query ranks the pictures with its own value of this tag alone; empty: all pictures.",
+            help="Each query ranks only the pictures with its own value of this tag; empty: all pictures.",
         ),
         file_options.edits_option(
-            "Those that mean the same are the versions of a query, in place of rules."
+            "Edits with the same meaning are the versions of a query and replace the rules."
         ),
         Option(
             name="sampled",
             default=0,
-            label="Candidates whose ranks are correlated, 0: all",
-            help="Each query draws so many: an estimate of the rank correlation, for galleries too large to sort.",
+            label="Candidates for the rank correlation (0 = all)",
+            help="Each query samples this many: an estimate of the rank correlation, for galleries too large to sort.",
             minimum=MIN_SAMPLED,
             off_value=0,
             expected=f"0 (all), or {MIN_SAMPLED} candidates or more",
@@ -183,10 +183,10 @@ class Prsm(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> RankingScorer:
-        """Measures of each query's rankings; the margin is how far the top overlap stays below 1.
+        """Measures of each query's rankings; the margin is the top overlap minus 1.
 
-        That of the first 100, or of 10 in a gallery of at most 100; in one too small for these it is
-        how far the rank correlation does.
+        The overlap is that of the first 100, or of 10 in a gallery of at most 100; a smaller gallery
+        uses the rank correlation.
         """
         check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
@@ -229,7 +229,7 @@ def grouped_pictures(
     """The pictures of each group, in the order of the items; without a tag all are one group, "".
 
     Args:
-        items: Those of the gallery; items without a picture are left out.
+        items: Items of the gallery; those without a picture are skipped.
         group_tag: The tag whose values are the groups.
         dataset: Dataset of the queries, for an error.
 
@@ -254,8 +254,8 @@ def grouped_pictures(
 
 
 def _listed_sets(item: Item, edits: EditsFile) -> dict[str, list[str]]:
-    """Each caption with the edits that mean the same, by setting: P2 and P3 where they say so, else P1;
-    after the first caption with the caption's number before it.
+    """Each caption with the edits that mean the same, by setting: P2 and P3 where the subtype names
+    them, else P1; after the first caption with the caption's number before it.
     """
     query_sets: dict[str, list[str]] = {}
     for index, caption in enumerate(item.captions):

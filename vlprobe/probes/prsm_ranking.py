@@ -1,5 +1,5 @@
-"""Ranks the pictures of a gallery for every version of a query, and measures how much the
-rankings agree.
+"""Rankings of a gallery's pictures for every version of a query, and measures of their
+agreement.
 
 The comparisons of two versions of a query that PRSM's table 1 names are stored next to the scores:
 
@@ -9,7 +9,7 @@ P1: the query against its first and second paraphrase. P2: "an image of" against
 against no prefix. P3: the query against its first, second, and both attributes replaced. A query
 without one of the two versions, or whose two are the same text, lacks the
 comparison. Where no tag names the versions (captions of a picture, a file of edits), those of P1 are
-numbered as they come, a text that came before left out: of "a dog", "a dog", "one dog" the last is c1.
+numbered in order, without duplicates: of "a dog", "a dog", "one dog" the last is c1.
 Source: PRSM, section 3 and table 1.
 """
 
@@ -85,7 +85,7 @@ def measured(
     """The row of `SCHEMA` of a case.
 
     Args:
-        item: Whose query it is.
+        item: Item of the query.
         setting: P1, P2 or P3.
         texts: The distinct versions of the case, two or more.
         pairs: Measures of each pair of them, as `metrics.ranking.pair_measures` returns them.
@@ -108,7 +108,7 @@ def measured(
     return row
 
 
-TOP_PICTURES = 5  # of each version's ranking that are stored
+TOP_PICTURES = 5  # stored candidates of each version's ranking
 
 
 class QueryRanking(NamedTuple):
@@ -120,7 +120,7 @@ class QueryRanking(NamedTuple):
 
 
 class GroupGallery:
-    """The pictures that the queries of one group rank.
+    """Pictures that the queries of one group rank.
 
     Args:
         encoder: Embeds pictures and texts.
@@ -178,8 +178,8 @@ class RankingScorer:
         encoder: Embeds pictures and texts.
         galleries: By group, the pictures that its queries rank.
         items: Items of the queries, by id.
-        group_tag: The tag that groups are formed by, for an error; "": one group.
-        n_sampled: How many candidates' ranks each query correlates; 0: those of all.
+        group_tag: The tag that defines the groups, for an error; "": one group.
+        n_sampled: Number of candidates whose ranks each query correlates; 0: all.
         seed: Seed of the samples.
     """
 
@@ -227,7 +227,7 @@ class RankingScorer:
     def _rankings(
         self, gallery: GroupGallery, queries: Sequence[Sequence[str]], case_ids: Sequence[str]
     ) -> Iterator[QueryRanking]:
-        """Rank queries in their gallery; a gallery with no more candidates than are sampled is ranked completely."""
+        """Rank queries in their gallery; a gallery of at most `n_sampled` candidates is ranked completely."""
         n, n_sampled = len(gallery.pictures), self.n_sampled
         if 0 < n_sampled < n:
             yield from gallery.rank(
@@ -277,7 +277,7 @@ def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str]) 
 
 
 def margin_measure(gallery_size: int) -> str:
-    """The measure that the margin is made of, the same for all cases of a run with one gallery.
+    """Name the measure behind the margin, the same for all cases of a run with one gallery.
 
     >>> margin_measure(5000), margin_measure(100), margin_measure(10)
     ('local_100', 'local_10', 'global')

@@ -31,7 +31,7 @@ class ReleasedEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ReleasedLayout:
-    """One file: its entries, and why how many pictures are not among them."""
+    """One file: its entries, and the number of omitted pictures by reason."""
 
     entries: list[ReleasedEntry] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ def layouts(
     Args:
         cases: Reads the cases of a run of `rococo`.
         image_names: Name of each picture in the file, by its stored name.
-        rule: The only one that is made; "": all.
+        rule: The only rule to write; "": all.
     """
     by_rule: dict[str, ReleasedLayout] = {}
     for block in cases(["kind", "rule", "images", "texts", "roles"]):
@@ -98,7 +98,7 @@ def file_names(rules: Iterable[str]) -> dict[str, str]:
 def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str]]:
     """The folder that contains all pictures, and by its stored name the path of each relative to it.
 
-    None where none of them is here: those are called as their datasets do.
+    None if none of them is here: these keep the names of their datasets.
     """
     listed = [picture for picture in pictures if not picture.absent]
     absolute = {picture.name: picture.path.absolute() for picture in listed}
@@ -110,7 +110,7 @@ def image_names(pictures: Iterable[Picture]) -> tuple[Path | None, dict[str, str
 
 
 def _common(folders: Iterable[Path]) -> Path | None:
-    """The innermost folder that holds all of these."""
+    """The innermost folder with all of these paths."""
     common: Path | None = None
     for folder in folders:
         common = folder if common is None else common

@@ -1,12 +1,12 @@
-"""RoCOCO: retrieval when altered captions or mixed pictures hide in the gallery
+"""RoCOCO: retrieval with altered captions or mixed pictures in the gallery
 (papers/rococo.txt).
 
 Kind `i2t`, one case per picture and policy: the gallery is every item's captions and, altered by that
 policy, every caption once more. Kind `t2i`, one case per caption, strength and seed: the gallery is
 every picture and each mixed with a partner. A patch or mixture that changes no pixel is neither a query nor in the
 gallery, and is counted as dropped. The clean gallery is always scored with the altered one; without policies and
-pictures only the clean gallery is used, as kinds `clean_i2t` and `clean_t2i`, and what needs an altered gallery is
-unknown. A dataset that brings altered captions of its own (released files) is used unchanged.
+pictures only the clean gallery is used, as kinds `clean_i2t` and `clean_t2i`, and metrics of altered galleries are
+unknown. A dataset with its own altered captions (released files) is used unchanged.
 """
 
 import copy
@@ -76,8 +76,8 @@ OPTIONS = (
         name="policies",
         default=("rand-voca", "same-concept", "diff-concept", "danger"),
         label="Altered captions",
-        help="Which words are put in. NAME exchanges one noun of a caption, NAME:K as many as K, delete:WHICH "
-        "leaves one out. None: no query for captions; with no altered pictures either: the clean gallery alone.",
+        help="Words to insert. NAME replaces one noun of a caption, NAME:K replaces K, delete:WHICH deletes one. "
+        "None: no query for captions; with no altered pictures either: only the clean gallery.",
         choices=(
             *substitution.POLICIES,
             *(f"delete:{which}" for which in substitution.DELETIONS),
@@ -90,7 +90,7 @@ OPTIONS = (
         name="pictures",
         default=("mix:0.9", "patch:0.9"),
         label="Altered pictures",
-        help="mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the share that stays. "
+        help="mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the share that remains. "
         "None: no query for pictures.",
         choices=tuple(f"{kind}:{lam}" for lam in mix.LAMBDAS for kind in ("mix", "patch")),
         pattern=r"(mix|patch):0?\.[0-9]*[1-9][0-9]*",
@@ -100,7 +100,7 @@ OPTIONS = (
         name="picture_seeds",
         default=mix.SEEDS,
         label="Seeds of altered pictures",
-        help="Partners and patches are drawn anew for each.",
+        help="Each seed draws its own partners and patches.",
         choices=mix.SEEDS,
         pattern="[0-9]+",
         expected="whole numbers, 0 or more",
@@ -110,7 +110,7 @@ OPTIONS = (
         name="caption_seeds",
         default=(),
         label="Seeds of altered captions",
-        help="Words are drawn anew for each, and the numbers are means over them. None: one draw, by the run's seed.",
+        help="Each seed draws its own words, and the numbers are means over seeds. None: one draw, by the run's seed.",
         choices=mix.SEEDS,
         pattern="[0-9]+",
         expected="whole numbers, 0 or more",
@@ -121,7 +121,7 @@ OPTIONS = (
         name="influence",
         default=(),
         label="Encoders that vote on the word",
-        help="Models that embed texts: the noun that most of them find least influential is exchanged. None: a "
+        help="Models that embed texts: the noun that most of them find least influential is replaced. None: a "
         "noun at random.",
         pattern=".+",
         refers_to="model",
@@ -133,13 +133,13 @@ OPTIONS = (
         help="Released files spell altered captions differently from originals: both are compared without case "
         "and marks.",
     ),
-    file_options.edits_option("Those with a different meaning take the place of altered captions."),
+    file_options.edits_option("Edits with a different meaning replace the altered captions."),
 )
 
 
 def check_settings(settings: RococoOptions) -> None:
-    """A vote takes voters, an altered picture a seed, a vocabulary its policy; no edit has two names.
-    Raises InvalidInput.
+    """Check that votes have voters, altered pictures a seed, a vocabulary its policy, and no edit two
+    names. Raises InvalidInput.
     """
     needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
     if needing_votes and not settings["influence"]:
@@ -172,7 +172,7 @@ def pinned_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def make_draws(settings: RococoOptions, seed: int) -> Draws:
-    """Return the rules that decide on the words, from pinned options and the seed of a run."""
+    """Return the rules for the words, from pinned options and the seed of a run."""
     return Draws(
         voters=tuple(settings["influence"]),
         seed=seed,
@@ -182,7 +182,7 @@ def make_draws(settings: RococoOptions, seed: int) -> Draws:
 
 
 def parse_strength(name: str) -> tuple[Literal["mix", "patch"], float]:
-    """Kind and share that stays, of a strength as KIND:LAM; the option's pattern allows no other."""
+    """Split a strength KIND:LAM into its kind and the share that stays; the option's pattern allows no other form."""
     kind, lam = name.split(":")
     return cast(Literal["mix", "patch"], kind), float(lam)
 
@@ -256,12 +256,12 @@ class Rococo(Probe):
     partners: Mapping[int, Mapping[str, Path]] = {}
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """A vote takes voters, an altered picture a seed; no edit has two names."""
+        """Check that votes have voters, altered pictures a seed, and no edit two names."""
         check_settings(cast(RococoOptions, options))
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Add the digests of the encoders that vote and of the vocabulary; leave out what is not
-        asked for.
+        """Add the digests of the encoders that vote and of the vocabulary; leave out unused
+        options.
 
         Raises:
             InvalidInput: A file cannot be read.
@@ -288,7 +288,7 @@ class Rococo(Probe):
         return bool(options["influence"])
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
-        """The probe with the partners that these items' pictures are mixed with."""
+        """Return the probe with the mixing partners of these items' pictures."""
         settings = cast(RococoOptions, options)
         paths = {item.id: item.image.path for item in items if item.image}
         if not paths or not settings["pictures"]:
@@ -388,7 +388,7 @@ class Rococo(Probe):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """The mixed pictures, and released captions in the form in which they are compared."""
+        """Return the mixed pictures, and released captions in the form for comparison."""
         pictures_by_id = _pictures(items)
         changed = changed_items(cases, item_numbers(pictures_by_id))
         mixed = [

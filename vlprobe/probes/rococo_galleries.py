@@ -1,7 +1,7 @@
 """RoCOCO's search: galleries of captions with altered ones and of pictures with mixed ones, and the
 scores of its cases.
 
-In the clean gallery nothing is altered, and the rival of the right candidate is the best of all others. The first
+In the clean gallery nothing is altered, and the right candidate competes with the best of all others. The first
 candidates of a query in both galleries are stored next to the scores:
 
     fronts.parquet has one row per case: the first candidates of the clean gallery and of the whole one
@@ -86,7 +86,7 @@ SCHEMA = pa.schema(
         ("whole_scores", _NUMBERS),
         ("partner", pa.string()),  # whose picture is mixed into the query's own; "" of a caption
         ("own_altered", pa.float32()),  # similarity of the best altered candidate of the own item
-        ("own_altered_rank", pa.int32()),  # its rank, if no tie counted against it
+        ("own_altered_rank", pa.int32()),  # its rank with ties in its favor
     ]
 )
 TABLES = MappingProxyType({TABLE: SCHEMA})
@@ -134,14 +134,14 @@ def _named(names: pa.Array | None, numbers: np.ndarray) -> pa.ListArray:
 
 
 def _listed(values: pa.Array, numbers: np.ndarray) -> pa.ListArray:
-    """Values of all queries' candidates, query by query, as a list a query."""
+    """Values of all queries' candidates, one list per query."""
     lengths = (numbers >= 0).sum(axis=1)
     return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(lengths)), pa.int32()), values)
 
 
 TEXT_KINDS = ("i2t", CAPTIONS)  # kinds of searches for a caption
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
-FROM_FILE = "edits"  # the policy of those of a file; edits:SUBTYPE if the file names it
+FROM_FILE = "edits"  # the policy of captions from a file; edits:SUBTYPE if the file names it
 
 
 # Columns of the table of scores that are whole numbers
@@ -152,7 +152,7 @@ class GallerySearch(NamedTuple):
     """The result of some queries of one gallery."""
 
     ranks: RetrievalRanks
-    fronts: pa.Table  # of `rococo_fronts.SCHEMA`, a row a query
+    fronts: pa.Table  # of `rococo_fronts.SCHEMA`, one row per query
     tops: list[str]  # the name of each query's best altered candidate
 
 
@@ -430,8 +430,8 @@ def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
 
 
 def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Return by rule the numbers of the items with a query about their mixed picture: those in which a
-    pixel differs.
+    """Return by rule the numbers of the items whose mixed picture has a query: those in which a pixel
+    differs.
     """
     numbers: dict[str, set[int]] = {}
     for block in cases(["kind", "rule", "item"]):
@@ -444,7 +444,7 @@ def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np
 def mixed_pictures(
     pictures: Mapping[str, Picture], rule: str, changed: np.ndarray
 ) -> list[Picture]:
-    """The pictures with these numbers, mixed with their partners among all, as the rule says:
+    """The pictures with these numbers, mixed with their partners among all, by the rule
     KIND:LAM:seedN.
     """
     kind, lam, seed = rule.split(":")
@@ -459,5 +459,5 @@ def mixed_pictures(
 
 
 def normalised(text: str) -> str:
-    """The words of a text in lower case, one blank between them."""
+    """The words of a text in lower case, separated by single spaces."""
     return " ".join(re.findall(r"\w+", text.lower()))

@@ -1,5 +1,5 @@
-"""Pictures in an order: where in a video does a model see what two captions say, and does it rank
-candidates as people do (papers/eqben.txt, table 12, figures 1 and 7)?
+"""Pictures in an order: finding the change in a video, and ranking candidates as people
+do (papers/eqben.txt, table 12, figures 1 and 7)?
 
 An item with a `series` gives a case: of kind `boundary`, the frames of a video and the captions before
 and after a boundary, or of kind `order`, candidates as people ranked them for a query, and the query's
@@ -20,7 +20,7 @@ from vlprobe.types import Case, Edit, Encoder, Item, Probe, Reader, Role, Run, S
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 LEAST = 3  # pictures: of two frames there is one place for a boundary, and of two candidates hardly an order
-COLUMNS = (  # that a case has beside its scores; NaN where it is of the other kind
+COLUMNS = (  # columns of a case next to its scores; NaN for the other kind
     *("right_index", "model_index", "seconds_off", "boundary_tied"),
     *("agreement", "agreement_edit", "kept", "kept_people"),
 )
@@ -155,7 +155,7 @@ def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
     fit, index = metrics.boundary_scores(scores), series.boundary_index
     best = np.flatnonzero(fit == fit.max())
     moments = (np.array(series.times)[:-1] + np.array(series.times)[1:]) / 2
-    # Without the last bits of floats: .1 s off is within .1 s.
+    # Ignore the last bits of floats: .1 s off is within .1 s.
     off = np.abs(moments[best] - series.boundary).round(9)
     return {
         "margin": fit[index] - np.delete(fit, index).max(),
@@ -167,7 +167,7 @@ def _boundary(series: Series, scores: np.ndarray) -> dict[str, float]:
 
 
 def _order(series: Series, scores: np.ndarray) -> dict[str, float]:
-    """Margin and columns of candidates; what needs an edit, or people's order for it, is NaN without.
+    """Margin and columns of candidates; columns that need an edit, or people's order for it, are NaN without one.
 
     Args:
         series: Without times.

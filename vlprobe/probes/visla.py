@@ -1,4 +1,4 @@
-"""VISLA and SugarCrepe++: two captions that mean the same and a hard negative, for texts alone too
+"""VISLA and SugarCrepe++: two captions that mean the same and a hard negative, also for models of texts only
 (papers/visla.txt).
 
 An item gives a case of kind `t2t` (the three texts) and, where it has a picture, one of kind `i2t`.
@@ -78,7 +78,7 @@ PRESENTATION = Presentation(
 
 
 class Visla(Probe):
-    """A probe of whether a model distinguishes two sentences of one meaning from a third that only looks alike."""
+    """Distinction of two sentences with one meaning from a third that only looks similar."""
 
     name = "visla"
     version = 1
@@ -127,8 +127,8 @@ class Visla(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "TripletScorer":
-        """The smaller of the two differences that should be positive; also how many words the
-        texts share.
+        """The smaller of the two differences that should be positive; and the share of words
+        that the texts have in common.
         """
         return TripletScorer(encoder)
 
@@ -147,7 +147,7 @@ def _triplet(
 
 
 def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping[str, int]]:
-    """A triplet of each caption, its n-th edit that means the same and its n-th that does not."""
+    """One triplet per caption and n: the n-th edit with the same meaning and the n-th with another."""
     cases: list[Case] = []
     for index, caption in enumerate(item.captions):
         same, different = (edits.of(item, caption, meaning) for meaning in MEANINGS)
@@ -158,7 +158,7 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping
 
 
 class TripletScorer:
-    """Scores slices of the run's cases, and says how many words the texts of each triplet share."""
+    """Scores slices of the run's cases, and computes the word overlap of each triplet."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._score = scoring_cases.case_scorer(encoder, _margins)

@@ -28,7 +28,7 @@ class Picture:
 
     path: Path
     edit: "PictureEdit | None" = None
-    absent: str = ""  # of a picture whose file is not here: what tells it from others
+    absent: str = ""  # identity of a picture whose file is missing
     change: "PictureChange | None" = None
 
     @property
@@ -44,12 +44,12 @@ class Picture:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The picture's file, and that of the picture mixed into it."""
+        """The picture's file, and the file of the picture mixed into it."""
         return (self.path, self.edit.partner) if self.edit else (self.path,)
 
     @property
     def edit_key(self) -> str:
-        """Everything but the files that decides the edited pixels; "" for a picture without an edit."""
+        """All that determines the edited pixels except the files; "" for a picture without an edit."""
         if self.change:
             return (
                 f"{self.change.kind} {self.change.severity} {self.change.seed} {self.change.word}"
@@ -58,7 +58,7 @@ class Picture:
 
     @classmethod
     def from_name(cls, name: str) -> "Picture":
-        """The picture of this name."""
+        """The picture with this name."""
         if not name.startswith("{"):
             return cls(Path(name))
         edit = json.loads(name)
@@ -113,7 +113,7 @@ class Series:
     pictures: tuple[Picture, ...]
     times: tuple[float, ...] = ()  # of frames: seconds of each, rising; (): candidates, best first
     boundary: float = 0.0  # of frames: the second from which on the foil is true
-    # Of candidates: their places in `pictures` as people ranked them for the edit; (): not told
+    # Of candidates: their places in `pictures` as people ranked them for the edit; (): unknown
     edit_order: tuple[int, ...] = ()
 
     @property
@@ -134,7 +134,7 @@ class Item:
     id: str
     image: Picture | None  # None: texts only
     captions: tuple[str, ...]
-    tags: Mapping[str, str] = field(default_factory=dict)  # what estimates can be sliced by
+    tags: Mapping[str, str] = field(default_factory=dict)  # tags for slices of estimates
     foils: tuple[str, ...] = ()  # captions that do not fit the image
     # A second picture, which the foil fits and the caption does not
     foil_image: Picture | None = None
@@ -150,7 +150,7 @@ class Item:
 
     @property
     def unit(self) -> str:
-        """The name of what is resampled: the cluster, or the item itself."""
+        """The unit of resampling: the cluster, or the item itself."""
         return self.cluster or self.id
 
 
@@ -159,8 +159,8 @@ class Case:
     """The smallest unit that is scored: a few pictures against a few texts, and the edit between
     the texts.
 
-    `group` is what a macro mean averages within first: for caption edits, the caption that was
-    edited.
+    A macro mean first averages within each `group`: for caption edits, the edited
+    caption.
     """
 
     id: str
@@ -177,7 +177,7 @@ def zero_margin(rows: "pd.DataFrame") -> np.ndarray:
     return rows["margin"].to_numpy() == 0
 
 
-# How cases become one number: "micro" pools all cases, "macro" takes the mean of each group's mean, as
+# Aggregation of cases: "micro" pools all cases, "macro" takes the mean of each group's mean, as
 # LGIP prints it (equations 2, 4 and 5). Pooled is the default everywhere, so that a fact has one number.
 AVERAGINGS = ("micro", "macro")
 POOLED, AS_PAPER = AVERAGINGS
@@ -192,21 +192,21 @@ class Metric:
     label: str
     help: str  # one or two plain sentences for a tooltip
     unit: str  # cosine or rate
-    direction: Literal["up", "down", "none"]  # which way is better
-    chance: float  # of a model that guesses; NaN where that is not defined
+    direction: Literal["up", "down", "none"]  # the better direction
+    chance: float  # for a model that guesses; NaN where that is undefined
     source: str  # paper, equation or table
-    kinds: tuple[str, ...]  # the kinds of edit that it judges
+    kinds: tuple[str, ...]  # the kinds of cases that it evaluates
     value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply
     weight: "Callable[[pd.DataFrame], np.ndarray] | None" = (
         None  # of a row in the pooled mean; None: 1
     )
     averaging: tuple[str, ...] = ("macro", "micro")  # the means that are stored
-    # Cases in which what this metric compares is equal, bool of shape (n,); None: nothing is, or 0
+    # Cases with equal values in this metric's comparison, bool of shape (n,); None: no ties, or 0
     # is the aim.
     tied: "Callable[[pd.DataFrame], np.ndarray] | None" = zero_margin
     # Computed from the questions alone: it has a value where the model has no answer
     model_free: bool = False
-    # Column whose values count alike: `weight` is 1 over the number of cases of the row's value.
+    # Column whose values have equal weight: `weight` is 1 over the number of cases of the row's value.
     even_over: str = ""
 
 
@@ -242,7 +242,7 @@ class Publication:
 @dataclass(frozen=True)
 class Run:
     """Everything that can change a number, and nothing that cannot; its key names the stored
-    scores for ever.
+    scores permanently.
     """
 
     model: str
@@ -255,13 +255,13 @@ class Run:
     options: Mapping[str, object] = field(default_factory=dict)  # of the probe
     seed: int = 42
     limit: int = 0  # 0: all items
-    # Which items are asked about, before the limit: "items" (ids), "where" (TAG=VALUE), "sample" (how many);
+    # The selected items, before the limit: "items" (ids), "where" (TAG=VALUE), "sample" (how many);
     # and cases of these that are not: "without" (ids), "errata" (digests). Empty: all.
     selection: Mapping[str, object] = field(default_factory=dict)
 
     def record(self) -> dict[str, object]:
-        """The fields as they are stored and digested: without a selection where there is none, as runs
-        were before there was any.
+        """Return the fields as stored and digested, without an empty selection: runs of versions
+        without selections keep their keys.
         """
         fields = asdict(self)
         if not self.selection:

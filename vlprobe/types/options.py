@@ -16,7 +16,7 @@ from vlprobe.errors import InvalidInput
 Value = bool | int | str
 WORDS = {"true": True, "1": True, "false": False, "0": False}
 WHOLE = re.compile(r"-?[0-9]{1,18}")
-REMOVED = {  # options of earlier versions, each with the value that changed nothing and what to do
+REMOVED = {  # options of earlier versions, each with the value that had no effect and a remedy
     "approximate": ("0", "All galleries are searched exactly, in blocks that fit in --memory")
 }
 
@@ -33,14 +33,14 @@ class Option:
     help: str  # a sentence or two
     # Values to pick from; the only ones, unless `pattern` allows others
     choices: tuple[Value, ...] = ()
-    pattern: str = ""  # what other texts match as a whole
-    expected: str = ""  # these texts in words, for an error
+    pattern: str = ""  # pattern that other texts must match in full
+    expected: str = ""  # description of these texts, for an error
     minimum: int | None = None  # of a whole number
     maximum: int | None = None
-    off_value: int | None = None  # a number outside of these bounds that switches it off
+    off_value: int | None = None  # a number outside these bounds that disables it
     min_values: int = 0  # values of a list
     refers_to: Literal["", "dataset", "model", "file"] = (
-        ""  # what a text is the name of; "" in place of one is none
+        ""  # kind of object that a text names; an empty name means none
     )
 
     @property
@@ -65,7 +65,7 @@ class Option:
         return list(self.default) if isinstance(self.default, tuple) else self.default
 
     def parse(self, value: object) -> object:
-        """The value, or what a command line has for it, in its own type. Raises InvalidInput."""
+        """Convert a value, or its text on the command line, to the option's type. Raises InvalidInput."""
         if self.type == "list":
             entries = (
                 list(value)
@@ -89,7 +89,7 @@ class Option:
         return self._entry(value)
 
     def _entry(self, value: object) -> Value:
-        """One value, or one element of a list."""
+        """Convert one value, or one element of a list."""
         text = str(value)
         if self.type == "flag":
             if text.lower() in WORDS:
@@ -130,12 +130,12 @@ class Option:
 def parse_options(
     options: Sequence[Option], values: Mapping[str, object], owner: str
 ) -> dict[str, object]:
-    """The value of every option by name: from `values`, or else its default.
+    """Return the value of every option by name: from `values`, or else its default.
 
     Args:
-        options: All that can be set.
+        options: All options that exist.
         values: Values by name, for some of them.
-        owner: Whose options they are, such as "Probe 'lgip'"; for an error.
+        owner: Owner of the options, such as "Probe 'lgip'"; for an error.
 
     Raises:
         InvalidInput: an unknown option, one that was removed, or a value that is not allowed.

@@ -1,5 +1,5 @@
 """Presentation of a probe: its sentence, its headline metrics, and the card of each kind of case. It has only texts
-and names, which pages use to choose what to draw; no page names a probe or a kind.
+and names. Pages draw from these, so no page names a probe or a kind.
 """
 
 import math
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-# What a card shows below its verdict:
+# Contents of a card below its verdict:
 #   captions         one picture and its texts, each with its score
 #   edit             one picture, its caption and the edited caption
 #   changed_picture  a picture and its changed copy, a true caption and a wrong one
@@ -17,7 +17,7 @@ from typing import Literal
 #   pair             two pictures, two captions and their four scores
 #   triplet          three texts and their three cosines
 #   rankings         the pictures that each wording of a query ranks first
-#   series           pictures in an order, and where in it the model sees what is asked
+#   series           pictures in an order, and the place that the model predicts
 CardBody = Literal[
     "captions",
     "edit",
@@ -67,25 +67,25 @@ class KindPresentation:
     `summary` has a sentence of its own.
     """
 
-    label: str  # what is asked, in plain words
-    lie: str = ""  # what may fool a model, in a sentence: "is fooled by {lie}", "believes {lie}"
-    # Between a model's name and `lie`; "is moved by" where nobody is fooled
+    label: str  # the question in plain words
+    lie: str = ""  # what may fool a model: "is fooled by {lie}", "believes {lie}"
+    # Between a model's name and `lie`; "is moved by" where no case counts as fooled
     verb: str = "is fooled by"
-    winner: str = ""  # what wins where a model is fooled, in "{winner} wins by"; "" by the body
+    winner: str = ""  # the winner where a model is fooled, in "{winner} wins by"; "" by the body
     lies: str = "lies"  # what is counted: "763 {lies} believed"
-    sentence: str = ""  # Markdown, where the probe's own is about other questions than these
-    question: str = ""  # what should win against what, a sentence
+    sentence: str = ""  # Markdown, where the probe's text does not describe these cases
+    question: str = ""  # a sentence that names the right winner
     body: CardBody = "captions"
-    is_movement: bool = False  # the margin is minus how far something moved
+    is_movement: bool = False  # the margin is minus the size of a change
     verdict_words: VerdictWords = VerdictWords()
     edit_label: str = ""  # above the edited caption, of an `edit`
     edit_column: str = "wrong"  # heading of the edited caption's score
-    legend: str = ""  # how to read a card, where it does not explain itself
+    legend: str = ""  # instructions for reading a card, where it needs them
     # Markdown with {n_cases}, {n_tied} and {model}; "" for the share of fooled cases
     summary: str = ""
     several_comparisons: bool = False  # the margin is that of the worst of several comparisons
     guess_held: float = math.nan  # share of the cases that a guess holds; NaN: not defined
-    is_share: bool = False  # of a movement: it is a share, and no cosine
+    is_share: bool = False  # for a change: it is a share, not a cosine
 
     @property
     def wide(self) -> bool:
@@ -99,26 +99,24 @@ class TradeOff:
 
     down: str  # the metric that should be low
     ups: tuple[str, ...]  # the metrics that should be high, each an alternative
-    shifted_by: str = "a rewording"  # what moves a score, which should stay
+    shifted_by: str = "a rewording"  # the change that should leave the score the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """All that is specific to one probe in what pages, reports and the command line show."""
+    """Probe-specific texts and names for pages, reports and the command line."""
 
     title: str  # the probe in a list of probes
     name: str = ""  # the probe as a question that needs no paper
-    asks: str = ""  # what is asked, in one plain sentence
+    asks: str = ""  # the question in one plain sentence
     position: int  # place in such a list
-    sentence: (
-        str  # Markdown: what the probe shows and which way is better, for readers who know no paper
-    )
+    sentence: str  # Markdown: the result and its better direction, for readers new to the paper
     kinds: Mapping[str, KindPresentation]  # the first is shown first
-    # The two to four metrics that say most: rates with one direction
+    # The two to four most informative metrics: rates with one direction
     headlines: tuple[str, ...] = ()
     trade_off: TradeOff | None = None
     retrieval_metrics: tuple[str, ...] = ()  # plain recall, which fine-tuning easily loses
-    subtype_label: str = "Type of edit"  # what the column `subtype` divides cases by
+    subtype_label: str = "Type of edit"  # meaning of the column `subtype`
     # Stored names of subtypes and strengths, in words
     value_labels: Mapping[str, str] = field(default_factory=dict)
     value_order: tuple[str, ...] = ()  # stored names that have an order of their own

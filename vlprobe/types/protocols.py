@@ -27,7 +27,7 @@ ScoreType = Literal["cosine", "probability", "logit", "verdict", "unknown"]
 
 
 class Dataset(Protocol):
-    """A way in for pictures and captions: `datasets/*.py` define PREFIX, names() and load(name,
+    """A source of pictures and captions: `datasets/*.py` define PREFIX, names() and load(name,
     cache).
     """
 
@@ -45,9 +45,9 @@ class Capabilities:
     scores_pairs: bool = False  # it is a PairScorer
     matches_side_by_side: bool = False  # it is a SideBySideMatcher
     answers_cases: bool = False  # it is a CaseAnswerer
-    looks_up: bool = False  # it is a Lookup: what it embeds or scores, it finds in a file
+    looks_up: bool = False  # it is a Lookup: its embeddings or scores come from a file
     has_matrix: bool = False  # a Lookup with the score of every picture with every text
-    asks_server: bool = False  # a Lookup or CaseAnswerer that asks a server, in a run alone
+    asks_server: bool = False  # sends requests to a server, but only during a run
     dim: int = 0  # of an embedding of a text; 0: it has none
     image_dim: int = 0  # of an embedding of a picture: `dim`, or a multiple of it
     score_type: ScoreType = "cosine"
@@ -64,18 +64,18 @@ class Capabilities:
 
 
 class Model(Protocol):
-    """A frozen model: `models/*.py` define PREFIX, names() and load(name, ...). What else it is,
-    `capabilities` says.
+    """A frozen model: `models/*.py` define PREFIX, names() and load(name, ...). `capabilities`
+    lists its other interfaces.
 
     `digest` covers the weights' bytes, the preprocessing, the tokenizer and the precision.
     """
 
     name: str
     digest: str
-    note: str = ""  # what a reader of its scores must know
+    note: str = ""  # a caveat for readers of its scores
     # Files and folders that all of it was loaded from; None: others too, or not known
     sources: Sequence[Path] | None = None
-    publication: Publication | None = None  # of answers that were not computed here
+    publication: Publication | None = None  # for answers that were not computed here
 
     @property
     def capabilities(self) -> Capabilities:
@@ -83,9 +83,9 @@ class Model(Protocol):
         ...
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, columns); texts with equal rows are one text to the model.
+        """Convert texts to int64 of shape (n, columns); texts with equal rows are one text to the model.
 
-        -1 stands after the end of a text where a model sees no pads; the number of columns may then
+        -1 follows the end of a text if the model ignores padding; the number of columns may then
         differ by call.
         """
         ...
@@ -95,8 +95,8 @@ class Model(Protocol):
         return {}
 
     def published(self) -> Mapping[str, str]:
-        """The same subjects as those who published the weights state them; empty where that is
-        not known.
+        """Descriptions of the same subjects by the publisher of the weights; empty if
+        unknown.
         """
         return {}
 
@@ -105,16 +105,16 @@ class TextEncoder(Model, Protocol):
     """A model of texts."""
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
-        """Shape (n, columns) to float32 of shape (n, dim), l2-normalised."""
+        """Encode tokens of shape (n, columns) as float32 of shape (n, dim), l2-normalized."""
         ...
 
 
 class DualEncoder(TextEncoder, Protocol):
-    """A model that puts images and texts in one space. `preprocess` must be safe to call from
+    """A model that embeds images and texts in one space. `preprocess` must be safe to call from
     several threads.
 
-    With an `image_dim` that is a multiple of `dim`, an image is several vectors in a row, and the
-    best of them is its similarity.
+    With an `image_dim` that is a multiple of `dim`, an image is several vectors in a row, and its
+    similarity is that of the best one.
     """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
@@ -138,7 +138,7 @@ class PairScorer(Model, Protocol):
         ...
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> Sequence:
-        """Preprocessed images to what `match` needs of each: anything with `nbytes`."""
+        """Encode preprocessed images as inputs of `match`: any objects with `nbytes`."""
         ...
 
     def match(self, encoded: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
@@ -149,7 +149,7 @@ class PairScorer(Model, Protocol):
 
 
 class SideBySideMatcher(PairScorer, Protocol):
-    """A model that can tell which of two captions fits the left one of two pictures side by side."""
+    """A model that matches two captions to two pictures side by side."""
 
     def first_is_left(
         self, left: "Image.Image", right: "Image.Image", caption_a: str, caption_b: str
@@ -159,9 +159,9 @@ class SideBySideMatcher(PairScorer, Protocol):
 
 
 class CaseAnswerer(Model, Protocol):
-    """A model whose scores were computed elsewhere: it answers the cases that it has scores of."""
+    """A model whose scores were computed elsewhere: it answers the cases for which it has scores."""
 
-    n_scores: int  # that it has
+    n_scores: int  # available scores
 
     def check_cases(self, cases: Reader) -> str:
         """Return a note on the answers to the cases of a run, "" for none. Raises InvalidInput if an answer is
@@ -177,7 +177,7 @@ class CaseAnswerer(Model, Protocol):
 
     def text_answers(self, cases: "pa.Table") -> "np.ndarray | None":
         """Scores of each case's text pairs: float32 of shape (n_cases, pairs), in the order 01, 02, 12,
-        NaN where it has none; None where it has none of any case.
+        NaN where it has none; None without a score for any case.
         """
         return None
 
@@ -190,8 +190,8 @@ class CaseAnswerer(Model, Protocol):
 class Inputs(Protocol):
     """The distinct pictures and texts of a run, in the order in which `vlprobe ask` writes them.
 
-    With each come the keys that it may go by in a file, the surest first: the first is one of its
-    content, and equal pictures have an equal one.
+    Each has the keys that may identify it in a file, the most reliable first: the first
+    depends on its content only, so equal pictures share it.
     """
 
     def pictures(self) -> "Iterator[tuple[Picture, Sequence[str]]]":
@@ -205,23 +205,23 @@ class Inputs(Protocol):
 
 class Lookup(Model, Protocol):
     """A model whose embeddings, or whose scores of all pictures with all texts, were computed
-    elsewhere: it finds them in a file, and opens no picture.
+    elsewhere: it reads them from a file, and opens no picture.
 
-    With `capabilities.has_matrix` a vector is the place of a picture or of a text in the matrix,
-    which `similarity` alone can compare.
+    With `capabilities.has_matrix` a vector is the index of a picture or text in the matrix,
+    which only `similarity` can compare.
     """
 
-    is_bound: bool  # whether it knows which rows are whose
+    is_bound: bool  # whether its rows have been found
 
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
-        """Finds the rows of a run's pictures and texts; once for a `key`.
+        """Find the rows of a run's pictures and texts, once per `key`.
 
         Returns:
-            What a reader must know of what is missing, "" if nothing.
+            A note on missing embeddings, "" if there are none.
 
         Raises:
-            InvalidInput: some are missing, unless it was loaded to leave those unknown and there is
-                no gallery to rank.
+            InvalidInput: some are missing, unless it was loaded with missing ones allowed and the
+                run ranks no gallery.
         """
         ...
 
@@ -282,15 +282,15 @@ class Encoder(Protocol):
     scores_pairs: bool  # whether the model is a PairScorer
     embeds_texts: bool
     embeds_images: bool
-    memory: int  # bytes that may be taken
+    memory: int  # maximum memory in bytes
     # Called with stage, done and total; may raise to stop
     progress: Callable[[str, int, int], None]
     # Vectors of two sides, shapes (n, width) and (m, width), to their similarities, (n, m)
     similarity: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
-        """Embeddings of the texts, float32 of shape (len(texts), dim); with `keep` they go to
-        the disk.
+        """Embeddings of the texts, float32 of shape (len(texts), dim); with `keep` they are
+        stored on disk.
         """
         ...
 
@@ -318,19 +318,19 @@ class Probe(ABC):
     name: str
     version: int
     dataset: str  # the default: its demo data
-    presentation: Presentation  # what pages and reports show of it
+    presentation: Presentation  # its texts and names on pages and in reports
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
-    options: tuple[Option, ...] = ()  # what can be set, with defaults, allowed values and help
+    options: tuple[Option, ...] = ()  # its options, with defaults, allowed values and help
     metrics: tuple[Metric, ...]
     optional_metrics: tuple[Metric, ...] = ()  # that only some runs have, see `metrics_of`
     # Of the optional ones, those of models that were asked in both orders of the captions. Runs
     # with and without them can be compared.
     order_metrics: tuple[Metric, ...] = ()
-    # By the name of a table that is stored beside the scores, a row a case: the columns of the
+    # By the name of a table that is stored next to the scores, one row per case: the columns of the
     # scorer's table that it holds in place of the scores; null where an earlier version scored.
     side_tables: "Mapping[str, pa.Schema]" = MappingProxyType({})
     code_digest: str = ""  # of a plug-in's code, which its runs have among their options
-    foreign: frozenset[str] = frozenset()  # captions of a run that rules for English leave alone
+    foreign: frozenset[str] = frozenset()  # captions that rules for English leave unchanged
 
     @property
     def kinds(self) -> Mapping[str, str]:
@@ -343,11 +343,11 @@ class Probe(ABC):
         return {option.name: option.value for option in self.options}
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raises a VlprobeError where allowed options do not go together; reads no file."""
-        return  # most probes have none that do not
+        """Raise a VlprobeError if options are incompatible; read no file."""
+        return  # the options of most probes are always compatible
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """The options with all that names a file or a model pinned by a digest."""
+        """Return the options with a digest for each file or model that they name."""
         return options
 
     def metrics_of(self, options: Mapping[str, object], n_orders: int = 1) -> tuple[Metric, ...]:
@@ -355,11 +355,11 @@ class Probe(ABC):
         return (*self.metrics, *self.order_metrics) if n_orders == 2 else self.metrics
 
     def check_items(self, items: Sequence[Item], options: Mapping[str, object]) -> None:
-        """Raises InvalidInput where pinned options do not suit a dataset's items, which are all here."""
+        """Raise InvalidInput if pinned options do not match `items`, all items of the dataset."""
         return
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """Captions of an item that rules for English would edit; `foreign` are those that they may not."""
+        """Captions of an item that rules for English would edit; the rules skip those in `foreign`."""
         return ()
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
@@ -368,8 +368,8 @@ class Probe(ABC):
         return False
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":
-        """The probe that makes the cases of a run over these items, with what a case depends on
-        of other items.
+        """Return the probe for a run over these items, with the facts about other items that
+        its cases depend on.
         """
         return self
 
@@ -388,7 +388,7 @@ class Probe(ABC):
         """A function from a slice of the run's cases to `scores`, `text_scores`, `margin` and
         columns of this probe.
 
-        The margin is what should win minus what should lose: 0 is a tie and a failure. `cases`
+        The margin is the score of the right winner minus that of the loser: 0 is a tie and a failure. `cases`
         reads all cases.
         """
 
@@ -398,7 +398,7 @@ class Probe(ABC):
         """Pictures and texts that galleries hold beside those of the cases, for several processes
         to embed.
 
-        What is missing here is embedded by each process.
+        Each process embeds any others itself.
         """
         return (), ()
 

@@ -9,7 +9,7 @@ LISTED = 6  # ids, tags or values that are named; more are counted
 
 
 def request_fields(record: Mapping[str, object]) -> dict[str, Any]:
-    """The settings of a request that choose what a run's selection says."""
+    """The settings of a request that make up a run's selection."""
     return {
         name: tuple(value) if isinstance(value, list | tuple) else value
         for name, value in record.items()
