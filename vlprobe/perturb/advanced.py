@@ -1,7 +1,7 @@
-"""Advanced paraphrases: the caption said with another construction or word, and the same meaning.
+"""Advanced paraphrases: the caption with another construction or word, and the same meaning.
 
-Source: LGIP, appendix A.1 (ii). The rules are our own; each leaves alone what it does not
-understand whole.
+Source: LGIP, appendix A.1 (ii). The rules are our own; each skips captions that it does
+not fully understand.
 """
 
 from vlprobe.perturb.clauses import restatements, subject_phrases, without_there
@@ -17,7 +17,7 @@ _MARKERS = (
 
 
 def paraphrases(sentence: Sentence) -> list[Paraphrase]:
-    """Every advanced paraphrase of the caption, discourse markers apart."""
+    """All advanced paraphrases of the caption, except discourse markers."""
     reading = sentence.reading
     if not reading.words or reading.text.isupper():
         return []

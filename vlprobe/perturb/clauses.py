@@ -41,7 +41,7 @@ _WHOLES = words(
     "cabinet dresser motorcycle bicycle bike hill mountain market corner area space kitchenette "
     "closet stadium vase chair"
 )
-_IDIOMS = {("stand", "out"), ("look", "like")}  # of another meaning in another tense
+_IDIOMS = {("stand", "out"), ("look", "like")}  # verbs with another meaning in another tense
 _PARTS = words(
     "bottom top front back side inside outside edge end part half middle center rear corner left right"
 )
@@ -49,7 +49,7 @@ _NEVER = words("be have get do go come see say")
 
 
 def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
-    """The first noun phrase, and the whole subject: that and all phrases joined to it by "and"."""
+    """The first noun phrase, and the whole subject: the phrase and all phrases joined to it by "and"."""
     first_phrase = noun_phrase(sentence, 0)
     if first_phrase is None or (
         first_phrase.head in _PARTS and "of" in sentence.lower[: first_phrase.end]
@@ -72,7 +72,7 @@ def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
 
 
 def _may_end_in_verb(sentence: Sentence, phrase: Phrase) -> bool:
-    """Return whether the phrase may end in the verb of both: "A zebra and a giraffe stand in a field"."""
+    """Return whether the phrase may end in the verb of both subjects: "A zebra and a giraffe graze in a field"."""
     final = phrase.end - 1
     return bool(sentence.bits[final] & BASE and sentence.bits[final - 1] & NOUN)
 
@@ -112,7 +112,7 @@ def be(phrase: Phrase) -> str:
 
 
 def _is_state(sentence: Sentence, subject: Phrase, at: int) -> bool:
-    """Return whether the verb tells a state, so that it has no progressive: "a plate is holding food"."""
+    """Return whether the verb describes a state and so has no progressive: "a plate is holding food"."""
     verb = VERBS[sentence.lower[at]].base
     return verb in STATES or (
         not subject.animate and verb in ("hold", "carry", "make", "use", "wear")
@@ -335,7 +335,7 @@ def _after_preposition(
 
 
 def _can_have(sentence: Sentence, subject: Phrase) -> bool:
-    """Return whether the thing has what it is said to be with, rather than lying beside it."""
+    """Return whether "with" means that the thing has the other as a part, not that both are side by side."""
     return subject.head in _WHOLES and not {"of", "and"}.intersection(sentence.lower[: subject.end])
 
 

@@ -1,5 +1,5 @@
-"""Nouns that are written as two words or more: what is exchanged or deleted is the whole of them,
-or nothing.
+"""Nouns that are written as two words or more: they are exchanged or deleted as a whole or not at
+all.
 
 An oven in place of the head of "tennis match" makes "tennis oven", one in place of the modifier
 "oven match". So a noun is widened to the left over its modifiers ("a dining area" is one noun, with
@@ -30,7 +30,7 @@ _WITH_ARTICLE = words(
     "wrapping moving sewing baking seating steering landing boarding changing bathing rocking "
     "running hiking walking skating skiing racing training sliding rolling camping warning"
 )
-# Groups of what is often the subject of a verb.
+# Groups of nouns that are often the subject of a verb.
 _MOVING = frozenset(["people", "animals", "birds", "vehicles"])
 _ADJECTIVES = words(
     "male female orange individual back side bottom middle center front square corner twin light",
@@ -46,7 +46,7 @@ _NO_NOUN = (
     | lexicon.NUMBER
 )
 _OPENS = lexicon.DETERMINER | lexicon.NUMBER | lexicon.ADJECTIVE | lexicon.PREPOSITION
-_NOT_A_HEAD = ("ing", "ed", "ly", "ble", "en")  # endings of words that follow a noun and are none
+_NOT_A_HEAD = ("ing", "ed", "ly", "ble", "en")  # endings of words after a noun, not nouns
 
 
 def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
@@ -54,7 +54,7 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
 
     Args:
         caption: Any text.
-        nouns: What `concepts.find` finds in it.
+        nouns: The nouns that `concepts.find` returns for it.
 
     Returns:
         From left to right, without overlap. Colours, numbers, directions and modifiers of unknown

@@ -1,9 +1,9 @@
-"""The things that a caption names: where they stand in it, in which number, and what kind of thing
-they are.
+"""The things that a caption names, with their position, number and
+kind.
 
-The words are our own, in concepts.txt, after the facts that are public (COCO's 80 names, the names
-of GRIT's and RoCOCO's groups). No tagger is needed: a word that could also be a verb or a colour
-counts as a thing only where its neighbours leave no doubt, and else it is passed over. Source:
+The words are our own, in concepts.txt, based on public facts (COCO's 80 names, the names of GRIT's
+and RoCOCO's groups). No tagger is needed: a word that could also be a verb or a colour
+counts as a thing only where its neighbors leave no doubt, and is skipped otherwise. Source:
 RoCOCO, section 3.2.2 and table 1.
 """
 
@@ -25,7 +25,7 @@ class Concept(NamedTuple):
     plural: str  # of what can be counted; else the lemma
     kind: Kind
     groups: frozenset[str]
-    watch: bool  # several meanings, or one that a picture cannot refute: never put in
+    watch: bool  # several meanings, or one that a picture cannot refute: never inserted
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -47,15 +47,15 @@ class Noun(NamedTuple):
     end: int
     form: Form
     lemmas: tuple[str, ...]
-    groups: frozenset[str]  # of all that this word can mean
+    groups: frozenset[str]  # of all meanings of this word
 
 
 CONCEPTS: tuple[Concept, ...]
-LISTS: dict[str, tuple[Concept, ...]] = {}  # words to put in: danger, danger-paper, ordinary
+LISTS: dict[str, tuple[Concept, ...]] = {}  # words to insert: danger, danger-paper, ordinary
 IDIOMS: set[str] = set()
-# Word -> the words beside which it is, or may well be, true of the same picture.
+# Word -> words that are, or may be, true of the same picture as it.
 TRUE_BESIDE: dict[str, set[str]] = {}
-_READINGS: dict[str, list[tuple[Concept, Form]]] = {}  # words in lower case -> what they can be
+_READINGS: dict[str, list[tuple[Concept, Form]]] = {}  # by words in lower case
 _LONGEST = 3  # words of an entry
 
 
@@ -150,8 +150,8 @@ def find(caption: str) -> list[Noun]:
     """The words of the lexicon in a caption, from left to right, without overlap; the longest entry
     wins.
 
-    Passed over: idioms ("in bed", "side by side"), parts of names, words that may be a verb or a
-    colour where they stand, and words whose number is in doubt ("the sheep").
+    Skipped: idioms ("in bed", "side by side"), parts of names, words that may be a verb or a
+    color in their position, and words whose number is in doubt ("the sheep").
     """
     tokens = list(TOKEN.finditer(caption))
     sentence = _Sentence([token.group() for token in tokens])
@@ -192,7 +192,7 @@ _COLORS = frozenset(concept.lemma for concept in CONCEPTS if "color" in concept.
 
 
 class _Sentence:
-    """A caption's tokens, and the properties of the word at a position from its neighbours."""
+    """A caption's tokens, and the properties of a word from its neighbors."""
 
     def __init__(self, words: list[str]) -> None:
         self.raw = words
@@ -201,7 +201,7 @@ class _Sentence:
         self.is_title = capitals * 2 > len(words) - 1
 
     def word(self, at: int) -> str:
-        """The word there in lower case; empty outside the caption."""
+        """Return the word at this position in lower case; empty outside the caption."""
         return self.words[at] if 0 <= at < len(self.words) else ""
 
     def tag(self, at: int) -> int:
@@ -219,7 +219,7 @@ class _Sentence:
         return tag
 
     def text(self, at: int, size: int) -> str:
-        """That many words from there, in lower case, one blank apart."""
+        """Return that many words from this position, in lower case, separated by spaces."""
         return " ".join(self.words[at : at + size])
 
     def entry(self, at: int) -> int:
@@ -233,7 +233,7 @@ class _Sentence:
         return 0
 
     def readings(self, at: int, size: int) -> list[tuple[Concept, Form]]:
-        """The readings of the entry of `size` tokens; empty where it may well be something else."""
+        """Return the readings of the entry of `size` tokens; empty where it may be something else."""
         if self._is_name(at, size) or not self._is_thing(at, size):
             return []
         readings = _READINGS[self.text(at, size)]
@@ -298,7 +298,7 @@ class _Sentence:
         return bool(tag & (lexicon.NOUN | lexicon.ADJECTIVE)) and not tag & lexicon.PREPOSITION
 
     def _determiner(self, at: int) -> str:
-        """The word that opens the noun phrase whose noun stands there; empty where nothing does."""
+        """The first word of the noun phrase with the noun at this position; empty if nothing precedes it."""
         for back in range(at - 1, max(at - 6, -1), -1):
             word, tag = self.words[back], self.tag(back)
             if (

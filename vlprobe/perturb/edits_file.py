@@ -1,4 +1,4 @@
-"""Custom edits of captions as JSON lines: an original and its edit a line.
+"""Custom edits of captions as JSON lines: one original and its edit per line.
 
 Fields of a line:
 
@@ -24,7 +24,7 @@ from vlprobe.types import Edit, Item
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MEANINGS = ("same", "different")
-NO_EDIT = "no edit in the file"  # why a caption is asked nothing
+NO_EDIT = "no edit in the file"  # reason why a caption has no case
 MAX_CHARACTERS = 20_000  # of a text
 KIND_MEANINGS = {"paraphrase": "same", "flip": "different", "combined": "different"}
 SYNONYMS = {"caption": "original", "text": "edit"}
@@ -54,10 +54,10 @@ class WrittenEdit(NamedTuple):
 
 
 class EditsFile:
-    """The edits of a file, by caption.
+    """Edits of a file, by caption.
 
     Args:
-        name: Of the file, for errors.
+        name: Name of the file, for errors.
         rows: In the order of the file.
     """
 
@@ -68,7 +68,7 @@ class EditsFile:
             self._by_caption.setdefault(row.caption, []).append(row)
 
     def of(self, item: Item, caption: str, meaning: str = "") -> list[WrittenEdit]:
-        """The edits of a caption of an item, in the order of the file; with a `meaning` those alone."""
+        """Return the edits of a caption of an item, in the order of the file; with a `meaning`, only those."""
         return [
             row
             for row in self._by_caption.get(caption, ())
@@ -76,7 +76,7 @@ class EditsFile:
         ]
 
     def check(self, items: Sequence[Item]) -> None:
-        """Raises InvalidInput for the first edit of a caption that none of a dataset's items has."""
+        """Raise InvalidInput for the first edit of a caption that none of a dataset's items has."""
         ids_by_caption: dict[str, set[str]] = {}
         for item in items:
             for caption in item.captions:
@@ -96,7 +96,7 @@ class EditsFile:
 
 def _wrong(name: str, row: int, column: str, defect: str) -> InvalidInput:
     return InvalidInput(
-        f"Edits '{name}', row {row}, column '{column}': {defect}. Mend the line or take it out."
+        f"Edits '{name}', row {row}, column '{column}': {defect}. Fix or remove the line."
     )
 
 
@@ -116,11 +116,11 @@ def is_lgip_form(content: bytes) -> bool:
 
 
 def read(content: bytes, name: str) -> EditsFile:
-    """The edits of a file; blank lines are skipped.
+    """Read the edits of a file; blank lines are skipped.
 
     Args:
         content: UTF-8, with or without a byte order mark.
-        name: What to call the file in an error.
+        name: Name of the file in errors.
 
     Raises:
         InvalidInput: naming row and column of the first thing that is wrong.

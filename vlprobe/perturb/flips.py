@@ -1,5 +1,5 @@
-"""Flips as the paper makes them: one word of a small vocabulary exchanged for another, found by its
-spelling alone.
+"""Flips as the paper makes them: one word of a small vocabulary exchanged for another, found only
+by its spelling.
 
 Source: LGIP, section 3.2 and appendix A.2. The careful rule set is in strict.py.
 """
@@ -61,7 +61,7 @@ def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
     """Return at most one flip per type: the leftmost vocabulary word, case-sensitive, becomes another,
     uniformly drawn.
 
-    Nothing else changes: articles, plurals and idioms are not looked at. Unlike the paper's single
+    Nothing else changes: articles, plurals and idioms are ignored. Unlike the paper's single
     random.Random(42), the draw depends only on the caption, so the order of a dataset does not
     matter.
     """

@@ -1,8 +1,8 @@
 """Grammar for rewriting captions: noun phrases, prepositional phrases, and whether a
 finite verb follows.
 
-Every function answers None or False unless it understands all words involved; the rules then leave
-the caption alone.
+Every function returns None or False unless it understands all words involved; the rules then leave
+the caption unchanged.
 """
 
 import re
@@ -34,7 +34,7 @@ from vlprobe.perturb.lexicon import (
 )
 from vlprobe.perturb.tokens import Reading, words
 
-PLAIN = re.compile(r"[A-Za-z0-9 ,'’-]*[. ]*\Z")  # what can stand in a caption that is parsed at all
+PLAIN = re.compile(r"[A-Za-z0-9 ,'’-]*[. ]*\Z")  # words of a caption that can be parsed
 
 
 POSSESSIVE = words("his her their its my your our")
@@ -47,7 +47,7 @@ _KINDS = {
 }
 _DETERMINERS = {word: kinds for listed, kinds in _KINDS.items() for word in listed.split()}
 _OPENING = {*_DETERMINERS, "lots"}  # words that open a noun phrase; numbers do too
-# What words of a noun phrase can be, besides "and" and "," between two adjectives.
+# Parts of speech of words in a noun phrase, besides "and" and "," between two adjectives.
 _PHRASE_TAGS = NOUN | ADJECTIVE | ADVERB | ING | PARTICIPLE
 _QUANTIFIERS = words("few couple lot")  # after an article, with or without "of"
 _META = words(
@@ -95,7 +95,7 @@ class Phrase(NamedTuple):
 
 
 class Sentence:
-    """A reading with what its words can be, cut before the final full stop.
+    """A reading with the parts of speech of its words, cut before the final full stop.
 
     Both lists end in blanks, so that looking a few words ahead, or one back from the first, needs
     no check.
@@ -118,7 +118,7 @@ def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
     Args:
         sentence: The caption.
         at: The number of the first token.
-        of: Whether an "of" phrase may belong to it; without, a noun followed by "of" gives None.
+        of: Whether an "of" phrase may belong to it; if not, a noun followed by "of" gives None.
     """
     kinds, nominal, lower = 0, at, sentence.lower
     if lower[at] in _OPENING or sentence.bits[at] & NUMBER or lower[at].isdigit():
@@ -209,7 +209,7 @@ def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
 
 
 def _nouns(sentence: Sentence, at: int) -> int | None:
-    """Index of the head of the adjectives and nouns that start here; None if there is no noun."""
+    """Index of the head of the adjectives and nouns that start here; None without a noun."""
     head, previous, tags = None, 0, sentence.bits
     stop = at + 7
     while at < stop:  # the blanks after the caption end the phrase
@@ -228,7 +228,7 @@ def _nouns(sentence: Sentence, at: int) -> int | None:
 
 
 def _ends_at(bits: int, previous: int, following: int) -> bool:
-    """Return whether a noun phrase ends before this word: after a noun, what can be a verb is one."""
+    """Return whether a noun phrase ends before this word: after a noun, a possible verb is a verb."""
     if previous & PLURAL and not previous & SINGULAR:
         return True
     if bits & ING:
@@ -241,8 +241,8 @@ def _ends_at(bits: int, previous: int, following: int) -> bool:
 
 
 def _is_modifier(sentence: Sentence, at: int, previous: int, headless: bool) -> bool:
-    """Return whether this word, no adjective, can modify a noun; `headless`: no noun precedes it in the
-    phrase.
+    """Return whether this word, which is not an adjective, can modify a noun; `headless`: no noun
+    precedes it in the phrase.
     """
     bits, following = sentence.bits[at], sentence.bits[at + 1]
     if headless and bits & (ING | PARTICIPLE) and following & NOUN:
@@ -278,7 +278,7 @@ def prepositional_phrase(sentence: Sentence, at: int) -> tuple[int, Phrase] | No
 
 
 def no_finite_verb(sentence: Sentence, at: int) -> bool:
-    """Return whether there is no main verb from here on; a subordinate clause may have one."""
+    """Return whether the caption lacks a main verb from here on; a subordinate clause may have one."""
     clauses = 0
     before = sentence.bits[at - 1]
     for index in range(at, sentence.size):
@@ -296,7 +296,7 @@ def no_finite_verb(sentence: Sentence, at: int) -> bool:
 
 
 def _is_finite(sentence: Sentence, at: int, before: int) -> bool:
-    """Return whether this word is, or may be, a main verb; `before`: what the word before it can be."""
+    """Return whether this word is, or may be, a main verb; `before`: parts of speech of the previous word."""
     word, bits, previous = sentence.lower[at], sentence.bits[at], sentence.lower[at - 1]
     if word in _FINITE:
         return True

@@ -6,8 +6,8 @@ The rules take a caption with a detail, make the detail wrong, and cut it off fo
     attribute  "A red bus on a street."   short "A bus on a street." wrong "A blue bus on a street."
     relation   "A cat sitting on a car."  short "A cat sitting."    wrong "A cat sitting under a car."
 
-The short caption states less than the caption, so it is true if the caption is. Captions with a negation are left
-unchanged. Source of the idea: arXiv 2602.23906.
+The short caption states less than the caption, so a true caption makes it true. Captions with a negation are
+left unchanged. Source of the idea: arXiv 2602.23906.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from vlprobe.types import Edit
 
 TYPES = ("object", "attribute", "relation")
 KIND = "half-truth"
-MOST_WORDS = 6  # by which the wrong caption is longer: one detail, not the rest of a long caption
+MOST_WORDS = 6  # extra words of the wrong caption: one detail, not the rest of a long caption
 # Words whose meaning a detail completes: "a group", "the top".
 _INCOMPLETE = words(
     "group bunch pair couple lot number front back top side middle edge part picture photo image view close"
@@ -51,7 +51,7 @@ def half_truths(
         seed: Of the run.
 
     Returns:
-        Per caption its half-truths in the order of TYPES, and how many captions had none of a type.
+        Per caption its half-truths in the order of TYPES, and the number of captions without one, by type.
     """
     dropped: Counter[str] = Counter()
     flipped = lgip.edits(captions, item_id, seed=seed, kinds=("flip",)).edits
@@ -122,7 +122,7 @@ def _edit(subtype: str, source: str, target: str) -> Edit:
 
 
 def _first_difference(sentence: Sentence, text: str, source: str) -> int | None:
-    """The number of the first token of `source` where the caption and the text part; None if it is not there."""
+    """The index of the first token of `source` if the caption and the text diverge there, else None."""
     first = source.lower().split(" ")[0]
     others = Reading(text).lower
     for at, word in enumerate(sentence.lower[: sentence.size]):

@@ -83,7 +83,7 @@ _NOT_ORANGE = words(
 
 
 def bad_color(lower: list[str], at: int, source: str) -> str:
-    """Why this color word must stay unchanged; empty if it is the color of something."""
+    """Return the reason why this color word must stay unchanged; empty if it is the color of something."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
     if after in _COLOR_IDIOMS[source] or before in _SHADES[source] or after == "-" or before == "-":

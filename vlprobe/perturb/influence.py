@@ -25,7 +25,7 @@ Scores = Mapping[int, Sequence[float]]
 
 
 def word_spans(caption: str) -> list[Span]:
-    """Start and end of every word of the caption, marks left out (figure 7 colours them all)."""
+    """Start and end of every word of the caption, without punctuation (figure 7 colors them all)."""
     return [token.span() for token in TOKEN.finditer(caption) if token.group()[0].isalnum()]
 
 
@@ -55,8 +55,8 @@ def influence(
     spans: Sequence[Sequence[Span]],
     encoders: Sequence[Encode],
 ) -> list[dict[int, tuple[float, ...]]]:
-    """Compute how much a caption's embedding changes when one of its words is deleted: low is a word that
-    goes unnoticed.
+    """Compute how much a caption's embedding changes when one of its words is deleted: a low value marks
+    a word with little effect.
 
     EI(w) = 1 - cos(f(C), f(C without w)). Each encoder is called once, with every distinct text.
 
@@ -116,8 +116,8 @@ def _votes(scores: Scores, highest: bool) -> Counter[int]:
 
 
 def elected(scores: Scores, highest: bool = False) -> list[int]:
-    """The words that most encoders find the least influential (or the most); several where they are
-    level.
+    """The words that most encoders find the least influential (or the most); several in case of a
+    tie.
 
     An encoder with equal scores votes for each of them; one with no finite score does not vote.
 
@@ -130,8 +130,8 @@ def elected(scores: Scores, highest: bool = False) -> list[int]:
 
 
 def agreement(scores: Iterable[Scores]) -> dict[int, int]:
-    """Compute how often so many encoders name the same word as the least influential (figure 11a): encoders
-    -> captions.
+    """Count the captions by the number of encoders that name the same word as least influential (figure
+    11a): encoders -> captions.
 
     A caption without a vote is left out.
     """
@@ -146,8 +146,8 @@ def agreement_by_chance(n_words: int, n_encoders: int) -> dict[int, float]:
     probability.
 
     Args:
-        n_words: That can be named, 1 or more.
-        n_encoders: Each with one vote, 1 or more.
+        n_words: Number of words to choose from, 1 or more.
+        n_encoders: Number of encoders with one vote each, 1 or more.
 
     >>> agreement_by_chance(3, 2)
     {1: 0.6666666666666666, 2: 0.3333333333333333}
@@ -175,7 +175,7 @@ def agreement_by_chance(n_words: int, n_encoders: int) -> dict[int, float]:
 
 
 def source_words(edits: Iterable[Edit]) -> dict[str, int]:
-    """Compute how often each word was taken out of a caption, most frequent first (figure 11b)."""
+    """Count how often each word was removed from a caption, most frequent first (figure 11b)."""
     return dict(
         Counter(word for edit in edits for word in edit.source.lower().split(", ")).most_common(),
     )
@@ -202,15 +202,15 @@ def grid_cells(size: tuple[int, int], grid: int = 4) -> list[Box]:
 
 
 def without_cell(image: Image.Image, cell: Box) -> Image.Image:
-    """A copy of the picture with that part of it black."""
+    """Copy the picture with this part black."""
     copy = image.copy()
     copy.paste(0, cell)
     return copy
 
 
 def occlusion_map(image: Image.Image, encode_images: EncodeImages, grid: int = 4) -> np.ndarray:
-    """Compute the similarity of a picture's embedding to the embedding with one grid cell black: low is a part that
-    the model looks at.
+    """Compute the similarity of a picture's embedding to the embedding with one grid cell black: a low value marks
+    a part that the model uses.
 
     The paper masks each part "to zeros"; here the zeros are pixels, so the cell is black, before
     any normalisation.

@@ -1,16 +1,16 @@
-"""What a language model is asked for: paraphrases and foils of a caption, a kind each, and whether two captions
-mean the same.
+"""Prompts for a language model: paraphrases and foils of a caption, one kind per prompt, and a judgment on
+whether two captions mean the same.
 
-The rules are those of two papers, in words of our own:
+The rules are those of two papers, in our own words:
 
-    PRSM, section 3     P1: the whole caption anew, nothing added, nothing left out; P2: another opening ("a photo
+    PRSM, section 3     P1: the whole caption rewritten, nothing added, nothing omitted; P2: another opening ("a photo
                         of"); P3: synonyms of one describing word, of another one, of both
     VISLA, section 3.2 and appendix A.1, A.2
-                        a second positive: synonyms and order alone, what is where stays, no detail more; a hard
-                        negative: few words changed, so that the caption is fluent and false. Which is which can
-                        be told without the picture, and nobody's sex is said that the caption does not say
+                        a second positive: only synonyms and order change, the layout stays, no detail is added; a hard
+                        negative: few words changed, so that the caption is fluent and false. The two can be
+                        distinguished without the picture, and no gender is added to the caption
 
-A model answers "NONE" where a caption has nothing of the kind to change.
+A model answers "NONE" if a caption has nothing of that kind to change.
 
 Its replies are untrusted; each is parsed to the edit, or to the reason for rejecting it.
 """
@@ -51,7 +51,7 @@ SAME = (
 class EditKind(NamedTuple):
     """One kind of edit."""
 
-    name: str  # as it is chosen
+    name: str  # the name that users choose
     meaning: str  # same or different
     subtype: str  # as a file of edits has it
     rule: str
@@ -157,7 +157,7 @@ CHOICES = (*GROUPS, NEGATIVE, *KINDS)
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """The kinds that names stand for, each once; NEGATIVE stays, as a kind that each caption draws.
+    """Return the kinds for these names, without duplicates; NEGATIVE stays, since each caption draws its kind.
 
     Raises NotFound for another name.
     """
@@ -173,7 +173,7 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def kind_of(name: str, caption: str, seed: int, number: int) -> EditKind:
-    """The kind of a name; of NEGATIVE the one that is drawn for this caption and number."""
+    """Return the kind with this name; for NEGATIVE, the kind drawn for this caption and number."""
     if name == NEGATIVE:
         start = draw(seed, caption, 0, NEGATIVE)
         return NEGATIVES[(start + number) % len(NEGATIVES)]
@@ -181,7 +181,7 @@ def kind_of(name: str, caption: str, seed: int, number: int) -> EditKind:
 
 
 def request(kind: EditKind, caption: str) -> list[Message]:
-    """The messages that ask for an edit of a caption."""
+    """Build the messages that request an edit of a caption."""
     rules = (
         *kind.rules,
         *EVERY,
@@ -197,7 +197,7 @@ def request(kind: EditKind, caption: str) -> list[Message]:
 
 
 def again(messages: Sequence[Message], reply: str, defect: str) -> list[Message]:
-    """The same messages with an answer that is not used, and why."""
+    """Extend the messages with a rejected reply and the reason."""
     return [
         *messages,
         {"role": "assistant", "content": reply},
@@ -209,7 +209,8 @@ def again(messages: Sequence[Message], reply: str, defect: str) -> list[Message]
 
 
 def question(caption: str, edit: str) -> list[Message]:
-    """The messages that ask whether an edit means what its caption means, without what was intended.
+    """Build the messages that request a judgment on whether an edit means the same as its caption, without revealing
+    the intent.
 
     Source: VISLA, section 3.2 and figure 5, has a model judge a caption in a question of its own.
     """
@@ -244,7 +245,7 @@ SPARE = 40
 # Less of the caption's letters than this: of 25,807 edits of SugarCrepe, SugarCrepe++ and VALSE, which
 # people checked, the shortest has 57 %.
 SHORTER = 1 / 3
-# Defects; a reply with the first is not asked for again
+# Defects; a reply with the first is not requested again
 NONE_POSSIBLE = "nothing of this kind to change"
 EMPTY = "it is empty"
 CUT_OFF = "it is cut off"
@@ -265,7 +266,7 @@ NO_VERDICT = "whether it means the same was not answered with one word"
 
 
 def text_of(reply: str) -> str:
-    """The caption in a reply: without thoughts, blanks and quotation marks around it.
+    """Extract the caption from a reply: without thoughts, blanks and quotation marks around it.
 
     >>> text_of(' "A red bus." '), text_of("<think>a bus?</think>A red bus.")
     ('A red bus.', 'A red bus.')
@@ -280,7 +281,7 @@ def text_of(reply: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return only its words, in lower case: texts that are equal so differ in nothing that is asked about."""
+    """Return only its words, in lower case: texts with equal words count as equal."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -293,7 +294,7 @@ def defect(
     earlier: Collection[str] = (),
     true_captions: Collection[str] = (),
 ) -> str:
-    """Why a text cannot be the edit of a caption, "" where no rule forbids it.
+    """Return the reason why a text cannot be the edit of a caption, "" if no rule forbids it.
 
     Args:
         text: As `text_of` gives it.
@@ -326,7 +327,7 @@ def defect(
 
 
 def judged_defect(reply: str, kind: EditKind) -> str:
-    """Why an edit cannot be used by what the model says of its meaning, "" where it agrees.
+    """Return the reason why an edit is rejected by the model's judgment of its meaning, "" if it agrees.
 
     >>> from vlprobe.perturb.instructions import KINDS
     >>> judged_defect("Same.", KINDS["P1"]), judged_defect("same or different?", KINDS["P1"]) == NO_VERDICT

@@ -3,8 +3,8 @@
 A caption is not English where most of its letters are of another script than Latin, or where a
 naive Bayes model over character n-grams (py3langid; 97 languages, its weights are in the package)
 finds another language at least `TIMES` as likely as English. Latin captions of fewer than
-`FEWEST_WORDS` words are not judged: they tell too little. They are edited as English, and those without
-any English word that edits know, which the model finds foreign, are reported (`is_doubtful`).
+`FEWEST_WORDS` words are not judged: they are too short. They are edited as English, and those that
+the model classifies as foreign and that have no English word known to the edits are reported (`is_doubtful`).
 
 Measured: of 26,426 captions of COCO 1 is taken for another language; of 82 captions in 14 languages
 all are. Of 4,000 beginnings of COCO's and SugarCrepe's captions, two or three words each, none is doubtful; of 23 short
@@ -23,10 +23,10 @@ from vlprobe.perturb.tokens import words
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-NOT_IN_ENGLISH = "not in English"  # why a caption was not edited, among the reasons of others
-TIMES = 3  # how much more likely than English
+NOT_IN_ENGLISH = "not in English"  # reason for a caption without edits
+TIMES = 3  # likelihood ratio to English
 FEWEST_WORDS = 4
-# Nigerian Pidgin: what short English captions are most often taken for.
+# Nigerian Pidgin: the most frequent wrong class of short English captions.
 _ENGLISH = frozenset(["en", "pcm"])
 _NO_LANGUAGE = frozenset(["zxx"])
 _WORD = re.compile(r"\w+")
@@ -45,8 +45,8 @@ _KEEP_BELOW = 20_000  # captions of a check after which the model's 75 MiB stay 
 
 
 def foreign_captions(captions: Collection[str]) -> set[str]:
-    """Those for which `is_foreign`. The model is loaded where a caption needs it, once a process;
-    many captions announce a run that needs the memory more, so that it is let go after them.
+    """Return the captions for which `is_foreign` holds. The model is loaded once per process,
+    when a caption needs it. After many captions it is released, since the run that follows needs the memory.
     """
     foreign = set(filter(is_foreign, captions))
     if len(captions) >= _KEEP_BELOW:
@@ -73,7 +73,7 @@ def is_foreign(caption: str) -> bool:
 
 
 def is_doubtful(caption: str) -> bool:
-    """Whether a caption that is too short to judge looks foreign and has no English word that edits know.
+    """Return whether a caption too short to judge looks foreign and has no English word known to the edits.
 
     >>> is_doubtful("Trois bananes"), is_doubtful("Three bananas"), is_doubtful("7")
     (True, False, False)

@@ -1,8 +1,8 @@
-"""The words that caption edits understand, read once from lexicon.txt: what each can be, its
-plural, its verb forms.
+"""The words that caption edits understand, read once from lexicon.txt: its parts of speech,
+plural and verb forms.
 
-A word can be several things at once ("walk" is a noun and a verb), so what it can be is a set of
-bits.
+A word can be several things at once ("walk" is a noun and a verb), so its parts of speech are a
+set of bits.
 """
 
 from importlib.resources import files
@@ -79,7 +79,7 @@ _DOUBLED = words(
     "shop sip sit skip slip snap spin stop swim tap top trim trot tug wag win wrap"
 )
 
-TAGS: dict[str, int] = {}  # word in lower case -> what it can be
+TAGS: dict[str, int] = {}  # word in lower case -> its parts of speech
 PLURALS: dict[str, str] = {}  # singular -> plural, of nouns that can be counted
 SINGULARS: dict[str, str] = {}
 VERBS: dict[str, Verb] = {}  # any form -> all forms

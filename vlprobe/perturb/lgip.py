@@ -28,15 +28,15 @@ KINDS = ("paraphrase", "flip", "combined")  # of LGIP
 ALL_KINDS = (*KINDS, *kind_edits.NAMES)
 OFFERED_KINDS = (*KINDS, *kind_edits.OFFERED)
 TAGS = ("rule", "marker")
-PARAPHRASES_PER_FLIP = 3  # how many paraphrases of a caption each of its flips is combined with
+PARAPHRASES_PER_FLIP = 3  # number of paraphrases of a caption combined with each of its flips
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionEdits:
     """The edits of the captions of one image."""
 
-    edits: tuple[tuple[tuple[str, Edit], ...], ...]  # per caption: text and what was done
-    dropped: Mapping[str, int]  # why something was left out, and how often
+    edits: tuple[tuple[tuple[str, Edit], ...], ...]  # per caption: text and edit
+    dropped: Mapping[str, int]  # counts of omitted edits by reason
 
 
 def in_english(
@@ -63,7 +63,7 @@ def edits(
     k_diff: int = 6,
     tag: str = "rule",
 ) -> CaptionEdits:
-    """Edits the captions of one image; together they also say which flips would stay true of it.
+    """Edit the captions of one image, and use all of them to reject flips that stay true of it.
 
     Rules `strict` keep every edit grammatical and every flip false as far as the image's captions
     tell. Up to half of their `k_same` paraphrases are advanced ones, so that the templates, which
@@ -73,24 +73,24 @@ def edits(
     paraphrases, drawn from the kept ones, for each kept flip. In `strict` the flip follows the word
     that was flipped; in `paper` it takes the first occurrence in the paraphrase.
 
-    What is drawn depends on (seed, item id, caption index, purpose) only, in both rule sets: the
+    The draws depend only on (seed, item id, caption index, purpose), in both rule sets: the
     paper's one sequential random.Random(42) makes every draw depend on the order of the dataset.
 
     Args:
         captions: All captions of the image.
-        item_id: Of the image.
-        rules: strict or paper.
+        item_id: Id of the
+        image. rules: strict or paper.
         seed: Any whole number.
         kinds: Which of ALL_KINDS to make. Of those that are not LGIP's there is at most one a caption,
             which the two limits do not count, and which no combined edit follows.
-        k_same: At most so many paraphrases per caption.
-        k_diff: At most so many flips per caption; there are never more than three, one per type.
-        tag: How a paraphrase is called simple or advanced: by the `rule` that made it, or by the
+        k_same: Maximum number of paraphrases per caption.
+        k_diff: Maximum number of flips per caption; there are never more than three, one per type.
+        tag: The test for simple or advanced paraphrases: by the `rule` that made it, or by the
             paper's `marker` test, which calls the templates "... in the scene" and "a scene showing
             ..." advanced.
 
     Returns:
-        Per caption the edits in the order of ALL_KINDS; no text twice, none equal to its caption.
+        Per caption the edits in the order of ALL_KINDS, without duplicate texts or copies of the caption.
 
     Raises:
         NotFound: unknown rules, kind or tag.
@@ -170,7 +170,7 @@ def _checked(
 
 
 def capped(pool: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
-    """The pool, or `cap` of it in random order; what is left out is counted."""
+    """Return the pool, or `cap` of it in random order, and count the omitted ones."""
     if len(pool) <= cap:
         return pool
     dropped[f"{kind}, over the cap"] += len(pool) - cap

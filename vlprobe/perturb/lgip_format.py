@@ -53,14 +53,14 @@ def line(image_path: str, captions: Sequence[str], edits: CaptionEdits) -> str:
 
 
 def read(lines: Iterable[str], name: str) -> Iterator[ImageEdits]:
-    """The images of a file in LGIP's form; blank lines are skipped.
+    """Read the images of a file in LGIP's form; blank lines are skipped.
 
-    Paraphrases are tagged by the paper's marker test, since the form does not say which rule made
-    them. A flip without a flip_type takes that of the diff_caps_* list it is in.
+    Paraphrases are tagged by the paper's marker test, since the format does not name the
+    rule. A flip without a flip_type takes that of the diff_caps_* list it is in.
 
     Args:
         lines: Of the file.
-        name: What to call the file in an error.
+        name: Name of the file in errors.
 
     Raises:
         InvalidInput: naming the line, where it is not JSON or not of this form.
@@ -131,7 +131,7 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
 
 
 def _text_and_type(item: object) -> tuple[str, str] | None:
-    """Text and flip type of an entry, a string or an object; None where it is neither."""
+    """Return the text and flip type of an entry, a string or an object; None if it is neither."""
     if isinstance(item, str):
         return item, ""
     if not isinstance(item, dict):

@@ -1,9 +1,9 @@
 """Pictures that keep some of what they show and take the rest from another: blended with it, or
 with a patch of it.
 
-Our boxes lie fully inside the picture and are drawn for each picture alone, as the paper says.
+Our boxes lie fully inside the picture and are drawn separately for each picture, as the paper says.
 RoCOCO's released code squashes to 384 x 384, draws one box for 64 pictures, lets it be clipped and
-leaves some pictures unmixed; that is not mimicked. Source: RoCOCO, section 3.3.
+leaves some pictures unmixed; vlprobe does not reproduce these steps. Source: RoCOCO, section 3.3.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,8 @@ _ASPECT = 2.0  # a patch is at most this many times wider or taller than the pic
 
 
 def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
-    """Whom each picture is mixed with: all in one random round, so that no picture is mixed with itself and every
-    picture is used once.
-
-    Neither the order of the ids nor anything else but the seed and the set of ids decides.
+    """Draw the partner of each picture: one random cycle, so that no picture is mixed with itself and every
+    picture is used once. The result depends only on the seed and the set of ids.
 
     Raises:
         InvalidInput: fewer than two ids, or one that occurs twice.
@@ -52,7 +50,7 @@ def picture_edits(
         paths: Item id to image file.
         kind: mix or patch.
         lam: Share of the picture that stays, above 0 and below 1.
-        seed: Decides partners and boxes; the same for every kind and lam, so that strengths can be
+        seed: Seed of partners and boxes; the same for every kind and lam, so that strengths can be
             compared.
 
     Raises:

@@ -41,7 +41,7 @@ _SCENES = words(
     "river pond pool desert meadow pasture garden backyard sidewalk enclosure harbor sky rain "
     "woods sea hallway church museum library parade party garage plaza"
 )
-_OF_THE_OBJECT = words("sky")  # where the object of a verb is, and hardly ever who acts on it
+_OF_THE_OBJECT = words("sky")  # the place of a verb's object, and rarely of its subject
 _TOWARDS = words(
     "look go put place get throw jump dive fall land pull reach point climb step watch come drive "
     "sail run travel move head turn take carry enter stare gaze lead bring see show view "
@@ -130,7 +130,7 @@ def _is_circumstance(sentence: Sentence, at: int) -> bool:
 
 
 def _is_scene(sentence: Sentence, at: int) -> bool:
-    """Return whether from here to the end there is one phrase that says where it all takes place."""
+    """Return whether the rest of the caption is one phrase for the place of the whole scene."""
     if sentence.lower[at] not in ("in", "on", "at") or sentence.lower[at + 1] not in (
         "a",
         "an",
@@ -194,7 +194,7 @@ def _if_located(sentence: Sentence, at: int, segments: list, source: str) -> Par
 
 
 def _finite(sentence: Sentence, subject: Phrase, verb: int) -> list[str | tuple[int, int]]:
-    """The subject and what is needed for a whole sentence up to the verb."""
+    """The subject and the words up to the verb that complete the sentence."""
     if verb > subject.end or not is_verb_ing(sentence, verb):
         return [(0, verb)]
     return [(0, subject.end), be(subject)]

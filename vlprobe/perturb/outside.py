@@ -1,4 +1,4 @@
-"""Edits of captions that rules from outside of vlprobe made: checked, and as many kept as are wanted."""
+"""Edits of captions by rules of plug-ins: validation and limits."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,21 +20,21 @@ def kept(
     k_same: int = 6,
     k_diff: int = 6,
 ) -> CaptionEdits:
-    """The edits of the chosen kinds, no text twice and none equal to its caption; what is over a
-    limit is drawn by (seed, item id, caption index, kind) only.
+    """Select the edits of the chosen kinds, without duplicate texts or copies of the caption.
+    Beyond a limit, a random draw that depends only on (seed, item id, caption index, kind) selects them.
 
     Args:
-        captions: Of one image.
+        captions: Captions of one image.
         item_id: Of the image.
-        edits: Per caption, texts and what was done.
-        maker: Whose rules they are, for an error.
+        edits: Per caption, texts and their edits.
+        maker: Name of the rules, for errors.
         seed: Of the draws.
         kinds: Which of paraphrase, flip, combined to keep.
-        k_same: At most so many paraphrases per caption.
-        k_diff: At most so many flips, and so many combined edits.
+        k_same: Maximum number of paraphrases per caption.
+        k_diff: Maximum number of flips, and of combined edits.
 
     Raises:
-        InvalidInput: edits that are not laid out as promised.
+        InvalidInput: edits in an unexpected form.
     """
     if len(edits) != len(captions):
         raise InvalidInput(

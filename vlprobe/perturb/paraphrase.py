@@ -1,12 +1,12 @@
-"""A paraphrase: its text, and the stretches of the caption that it keeps."""
+"""A paraphrase: its text, and the spans of the caption that it keeps."""
 
 from typing import NamedTuple
 
-Segment = str | tuple[int, int]  # new words, or a stretch of the caption that is kept
+Segment = str | tuple[int, int]  # new words, or a span of the caption that is kept
 
 
 class Paraphrase(NamedTuple):
-    """A caption said in another way."""
+    """A caption in other words."""
 
     text: str
     rule: str

@@ -51,7 +51,7 @@ Function = Callable[[Image.Image, int, Generator], Image.Image]
 
 @dataclass(frozen=True, slots=True)
 class ChangeKind:
-    """A kind of change: its name in words, its family, and the words of a caption that it contradicts."""
+    """A kind of change: its name in words, its family, and the words of a caption that it may contradict."""
 
     label: str
     family: str
@@ -364,4 +364,4 @@ KINDS: Mapping[str, ChangeKind] = {
     "true-word": ChangeKind("The true word written on it", "text"),
     "false-word": ChangeKind("A false word written on it", "text"),
 }
-FALSE_WORD = "false-word"  # the only kind that speaks for the wrong caption
+FALSE_WORD = "false-word"  # the only kind that supports the wrong caption

@@ -1,4 +1,4 @@
-"""Putting a paraphrase together from new words and kept stretches of the caption."""
+"""Assembly of a paraphrase from new words and kept spans of the caption."""
 
 from vlprobe.perturb.grammar import Sentence, can_lower
 from vlprobe.perturb.paraphrase import Paraphrase, Segment
@@ -16,10 +16,10 @@ def rewritten(
 
     Args:
         sentence: The caption.
-        rule: That made it.
+        rule: Id of the rule.
         parts: New words, or (first, last + 1) of kept tokens.
-        source: The words taken out.
-        target: The words put in.
+        source: The removed words.
+        target: The inserted words.
     """
     text, spans = sentence.reading.text, sentence.reading.spans
     placed: list[Segment] = []

@@ -1,6 +1,6 @@
 """Flips that stay grammatical and become false: the careful rule set.
 
-A word is exchanged only where it is surely the color, the count or the thing that it looks like;
+A word is exchanged only where it is certainly a color, a count or a thing;
 the article before it, and for "one" the noun and verb after it, follow. Counts only go up: "one
 dog" is still true of two dogs. Words after a negation stay: a street without cars is a street
 without boats, too.
@@ -65,12 +65,12 @@ def flips(
 
     Args:
         reading: The caption.
-        truths: What all captions of the image say.
+        truths: Facts from all captions of the image.
         item_id: Of the image; with the index and the seed it decides what is drawn.
         index: Of the caption.
         seed: Of the run.
-        dropped: Counts, by reason, the words left alone and the draws rejected because they stay
-            true.
+        dropped: Counts, by reason, the words left unchanged and the draws rejected because they
+            stay true.
     """
     flip_by_kind: dict[str, Flip] = {}
     for at, word in enumerate(reading.lower):

@@ -1,10 +1,10 @@
-"""Captions with a thing exchanged for another, or deleted, and nothing else changed: what RoCOCO
-hides in the gallery.
+"""Captions with a thing exchanged for another, or deleted, and nothing else changed, for
+RoCOCO's galleries.
 
 The word put in agrees in number with the word taken out, an a or an directly before it follows it,
-and case is kept, so that neither style nor grammar gives the altered caption away. It is not a word that the image's
-captions mention, nor one that may be true beside them. What is drawn for a caption
-depends on the seed, the item and the caption's index only. Source: RoCOCO, sections 3.2, 4.3.2 and
+and case is kept, so that neither style nor grammar reveals the altered caption. It is not a word that the image's
+captions mention, nor one that may be true in addition to them. The draw for a
+caption depends only on the seed, the item and the caption's index. Source: RoCOCO, sections 3.2, 4.3.2 and
 4.3.4.
 """
 
@@ -59,14 +59,14 @@ def sources(caption: str) -> list[Noun]:
 
 
 def vocabulary(words: Iterable[str]) -> Vocabulary:
-    """A list of words as what rand-voca puts in.
+    """Convert a list of words to the vocabulary of rand-voca.
 
     As in the paper, only words of English letters are taken. A word stands for its singular and its
-    plural; one that is known to be no noun is left out, and one that is not known is taken for
-    something that can be counted.
+    plural; a word known not to be a noun is skipped, and an unknown word is treated as
+    countable.
 
     Raises:
-        InvalidInput: nothing is left.
+        InvalidInput: no word remains.
     """
     concepts = {concept for word in words for concept in _as_concepts(word.strip().lower())}
     if not concepts:
@@ -143,11 +143,11 @@ def alter(
     influence: Sequence[Scores] | None = None,
     words: Vocabulary | None = None,
 ) -> tuple[list[Altered | None], dict[str, int]]:
-    """One altered caption for each caption of an image: k of its nouns are exchanged.
+    """Exchange k nouns in each caption of an image. The nouns are those
 
-    Which nouns: those that most encoders find the least influential, one after the other, level
+    that most encoders find the least influential, one after the other, level
     ones drawn at random; without scores, drawn at random. The draw is the same for every policy.
-    Where rand-voca is asked for more words than there are nouns, other words are exchanged too, at
+    If k is larger than the number of nouns, rand-voca exchanges other words too, at
     random, as in the paper's section 4.3.4.
 
     Args:
@@ -156,18 +156,18 @@ def alter(
         policy: One of POLICIES. same-concept puts in a word of a group that the noun is in,
             diff-concept one that shares none of its groups, danger one of our dangers, danger-paper
             one of the paper's three, rand-voca any.
-        k: How many words, 1 to 5.
+        k: Number of words, 1 to 5.
         seed: Of the draws.
         influence: For each caption the EI scores of its `sources`, by their start.
-        words: What rand-voca puts in, from `vocabulary`; our lexicon and a list of ordinary words
+        words: Vocabulary of rand-voca, from `vocabulary`; our lexicon and a list of ordinary words
             by default.
 
     Returns:
-        In the order of the captions an altered one, or None where that is impossible; and how many
-        were dropped for which reason.
+        In the order of the captions an altered one, or None where that is impossible; and the
+        number of dropped captions by reason.
 
     Raises:
-        NotFound: no such policy.
+        NotFound: unknown policy.
         InvalidInput: a k outside 1 to 5, words for another policy than rand-voca, or scores that
             miss a noun.
     """
@@ -229,7 +229,7 @@ def delete(
     seed: int = 42,
     influence: Sequence[Scores] | None = None,
 ) -> tuple[list[Altered | None], dict[str, int]]:
-    """One altered caption for each caption of an image: one of its nouns is deleted.
+    """Delete one noun in each caption of an image.
 
     Args:
         captions: All captions of one image.
@@ -243,7 +243,7 @@ def delete(
         As `alter`.
 
     Raises:
-        NotFound: no such deletion.
+        NotFound: unknown deletion.
         InvalidInput: no scores where they are needed, or scores that miss a noun.
     """
     if which not in DELETIONS:
@@ -328,7 +328,7 @@ def _may_be_true(concept: Concept, used: set[str], kinds: set[str]) -> bool:
 
 
 def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, list[str]]:
-    """The caption with each noun exchanged, and the words as they were put in."""
+    """The caption with each noun exchanged, and the words as inserted."""
     pieces, put, done = [], [], 0
     for noun, concept in taken:
         before = caption[done : noun.start]

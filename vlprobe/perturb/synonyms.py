@@ -45,7 +45,7 @@ _SEATS = words("on in at next beside near around behind under inside outside bet
 
 
 class Synonym(NamedTuple):
-    """Words, and what to put for them where the condition holds."""
+    """Words, and their replacements where the condition holds."""
 
     words: tuple[str, ...]
     new: str

@@ -13,7 +13,7 @@ from vlprobe.perturb.tokens import words
 
 
 class Template(NamedTuple):
-    """A wrapper: what stands before and after the caption."""
+    """A wrapper: the text before and after the caption."""
 
     rule: str
     before: str
@@ -69,7 +69,7 @@ def raw(caption: str) -> list[Paraphrase]:
 
 
 def fitted(sentence: Sentence) -> list[Paraphrase]:
-    """The templates as a careful writer fills them in; none where the caption has no word.
+    """The templates fitted to the caption's grammar; none where the caption has no word.
 
     Inside a sentence the caption's first letter goes to lower case, unless it starts a name or all
     is in capitals; its full stop moves to the end, and the whole starts with a capital where the

@@ -13,7 +13,7 @@ _SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text that are separated by blanks, for tables of words."""
+    """Split a text at blanks, for tables of words."""
     return frozenset(text.split())
 
 
@@ -29,7 +29,7 @@ class Reading:
     def spans(self) -> list[tuple[int, int]]:
         """Start and end of each token."""
         out, end = [], 0
-        for word in self.words:  # only blanks lie between two tokens
+        for word in self.words:  # two tokens are separated only by blanks
             start = self.text.index(word, end)
             end = start + len(word)
             out.append((start, end))

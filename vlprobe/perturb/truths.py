@@ -1,8 +1,8 @@
 """Facts that the captions of an image state, so that a flip that is still true of the image is not used.
 
-A word speaks for itself and for what it implies: "puppy" for dog, "man" for person, "golden" for
-yellow. A word that covers several ("vehicle") speaks for all of them, unless the flipped word is
-one of them and so explains it.
+A word states itself and everything that it implies: "puppy" for dog, "man" for person, "golden" for
+yellow. A word that covers several ("vehicle") states all of them, unless the flipped word is one
+of them and so explains it.
 """
 
 from collections.abc import Iterable
@@ -124,7 +124,7 @@ class Truths(NamedTuple):
 
 
 def truths(captions: Iterable[Iterable[str]]) -> Truths:
-    """Reads the lower-case words of all captions of one image."""
+    """Collect the facts from the lower-case words of all captions of one image."""
     words = _WATCHED.intersection(set().union(*captions))
     mentioned: set[str] = set()
     for word in words:

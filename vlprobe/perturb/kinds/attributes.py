@@ -1,7 +1,7 @@
 """Attribute swap: two things of a caption exchange their colours, sizes, ages, materials or counts.
 
 "A red car and a blue bus" becomes "A blue car and a red bus": the same words, bound to the other thing.
-Swapped are only two attributes of one sort that differ, before two different nouns, where the caption has
+The rules swap only two different attributes of one sort, before two different nouns, where the caption has
 no third of that sort; colours that people call by each other's names (gray and white) stay unchanged, and
 so is a pair that another caption of the image names as it would become.
 
@@ -115,7 +115,7 @@ def _swapped(
 
 
 def _says(lower: Sequence[str], attribute: str, noun: str) -> bool:
-    """Return whether the attribute stands at most two words before the noun."""
+    """Return whether the attribute precedes the noun by at most two words."""
     return any(
         word == attribute and noun in lower[at + 1 : at + 4] for at, word in enumerate(lower)
     )

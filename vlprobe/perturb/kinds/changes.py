@@ -10,7 +10,7 @@ NEGATIVE = words(
     "no not none nothing nobody never without neither nor cannot can't isn't aren't doesn't don't "
     "won't wasn't weren't couldn't empty hardly barely"
 )
-# A word that reads otherwise, or badly, beside a negation or after an exchange of phrases.
+# A word that changes meaning, or reads badly, next to a negation or after an exchange of phrases.
 UNDER_POLARITY = words("some any both already still also too yet only almost either but except")
 
 
@@ -30,7 +30,7 @@ def change(
     source: str,
     target: str,
 ) -> list[Change]:
-    """The caption put together of new words and kept tokens; none where a name would lose its capital."""
+    """Build the caption from new words and kept tokens; none where a name would lose its capital."""
     rewording = rewritten(sentence, rule, segments, source, target)
     return [Change(rewording.text, rule, source, target)] if rewording else []
 

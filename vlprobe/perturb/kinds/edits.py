@@ -25,8 +25,8 @@ _MAKERS: Mapping[str, Callable[[Sentence, Sequence[Reading]], list[Change]]] = M
 LIES = ("negation", "relation", "attribute-swap", "word-order")
 REWORDINGS = ("case", "punctuation", "typo")
 NAMES = (*LIES, *REWORDINGS)
-# Those that judges who had seen neither rules nor intent called right at least 95 times in 100:
-# tests/perturb/gold_kinds.jsonl. No page, option or command has any other.
+# Kinds that blind judges called right at least 95 times in 100:
+# tests/perturb/gold_kinds.jsonl. Pages, options and commands offer only these.
 OFFERED = NAMES
 
 
@@ -34,7 +34,7 @@ def changes(name: str, sentence: Sentence, siblings: Sequence[Reading] = ()) -> 
     """Every change of a kind that its rules can make of the caption.
 
     Args:
-        name: One of NAMES.
+        name: Any of NAMES.
         sentence: The caption.
         siblings: All captions of its image.
     """

@@ -5,8 +5,8 @@ Five constructions, each a contradiction of the caption by grammar only: "is not
 caption with a negation in it, a subject with a quantifier before "not" ("Two men are not ..." may be
 true of two others), and words that change their sense under a negation ("some", "both", "still").
 
-Source of the idea: NegBench (arXiv 2501.09425), whose captions say of a thing that it is not there; they are
-templates that a language model rewords, and these are rules of our own.
+Source of the idea: NegBench (arXiv 2501.09425), whose captions state that a thing is absent; they are
+templates that a language model rewords, while these rules are our own.
 """
 
 from vlprobe.perturb.clauses import STATES, subject_phrases

@@ -1,11 +1,11 @@
-"""Word order: the same words, in an order that says something else.
+"""Word order: the same words, in an order with another meaning.
 
 The two things of a relation change places: "A man riding a horse" becomes "A horse riding a man". ARO's
 order task (arXiv 2210.01936) shuffles words until no sentence is left; a shuffle is not a statement that could be
-false of a picture, and a language model without the picture tells it from the caption
-(SugarCrepe, arXiv 2306.14610). So the order here stays a sentence, whose meaning is another: a lie.
+false of a picture, and a language model without the picture distinguishes it from the caption
+(SugarCrepe, arXiv 2306.14610). So the new order is still a sentence, but a false one. Only
 
-Only relations that cannot hold both ways are turned round: riding, chasing, carrying; on, under, inside. "Next to",
+relations that cannot hold both ways are reversed: riding, chasing, carrying; on, under, inside. "Next to",
 "in front of" and "behind" (each may face the other, or stand behind it), "with", "holding", "watching" and
 "kissing" stay unchanged, and so are places ("on a beach").
 """
@@ -126,7 +126,7 @@ def _is_thing(phrase: Phrase) -> bool:
 
 
 def _ends_in_place(sentence: Sentence, at: int) -> bool:
-    """Return whether nothing follows, or one phrase that says where it all is."""
+    """Return whether nothing follows, or one phrase for the place of everything."""
     if at == sentence.size:
         return True
     location = prepositional_phrase(sentence, at)

@@ -1,4 +1,4 @@
-"""Relation: where something is, or which way it goes, becomes the contrary.
+"""Relation: the place or direction of something becomes the opposite.
 
 The new relation contradicts the old one between the same two things: "above" and "below", "on" a thing
 that something can be under, "near" and "far from", "up" and "down" a slope, "sitting" and "standing" of
@@ -74,7 +74,7 @@ _PREPOSITIONS: dict[tuple[str, ...], str] = {
     ("toward",): "away from",
     ("towards",): "away from",
 }
-# Of these sitting and standing cannot be told apart, or mean something else.
+# For these, sitting and standing look the same or mean something else.
 _NO_POSTURE = words("hot stuffed toy teddy statue mouse mice")
 _SIDES = {"left": "right", "right": "left"}
 _LONGEST = 3

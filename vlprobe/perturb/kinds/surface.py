@@ -1,6 +1,6 @@
 """Surface: letter case, punctuation and slips of the keyboard, after which the caption means the same.
 
-What the rules leave unchanged: a caption with capitals inside is not set in small letters ("US" and "us"),
+Limits: a caption with capitals inside is not changed to lower case ("US" and "us"),
 commas stay, and a slip never makes a word that the lexicon or the caption knows.
 """
 
@@ -11,7 +11,7 @@ from vlprobe.perturb.tokens import Reading, words
 
 FEWEST_LETTERS = 6  # of a word with a slip: it stays easy to read
 _ENDINGS = (".", "!", "...")
-_KEYS = {  # the keys beside each consonant on a QWERTY keyboard, consonants alone
+_KEYS = {  # the keys next to each consonant on a QWERTY keyboard, only consonants
     "b": "vgn",
     "c": "xvd",
     "d": "sfc",
@@ -29,7 +29,7 @@ _KEYS = {  # the keys beside each consonant on a QWERTY keyboard, consonants alo
     "v": "cbf",
     "w": "qs",
 }
-# What a slip makes of a word of the lexicon, or of 25,010 captions of COCO, that is English and not in the lexicon.
+# English words outside the lexicon that a slip makes of a word of the lexicon or of 25,010 captions of COCO.
 _OTHER_WORDS = words(
     "barley cabals charted cooker cookers coveting dicing faxing guises hearer hearers hordes keeling "
     "leasing metres morels nearly pacing parries patent patents patois pouted pouting raided raiding "
