@@ -1,5 +1,4 @@
-"""Means, their intervals, and differences between models, computed in the same way for every
-metric.
+"""Means, their intervals, and differences between models, computed in the same way for every metric.
 
 A value is a weighted mean over cases. Its interval comes from resampling items, because five
 captions and ten edits of one image are not fifty observations. The same resampling serves every

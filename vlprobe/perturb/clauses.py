@@ -72,7 +72,7 @@ def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
 
 
 def _may_end_in_verb(sentence: Sentence, phrase: Phrase) -> bool:
-    """Return whether the phrase may end in the verb of both subjects: "A zebra and a giraffe graze in a field"."""
+    """Return whether the phrase may end in the verb of both subjects: "A zebra and a giraffe stand in a field"."""
     final = phrase.end - 1
     return bool(sentence.bits[final] & BASE and sentence.bits[final - 1] & NOUN)
 

@@ -1,5 +1,4 @@
-"""Nouns that are written as two words or more: they are exchanged or deleted as a whole or not at
-all.
+"""Nouns that are written as two words or more: they are exchanged or deleted as a whole or not at all.
 
 An oven in place of the head of "tennis match" makes "tennis oven", one in place of the modifier
 "oven match". So a noun is widened to the left over its modifiers ("a dining area" is one noun, with

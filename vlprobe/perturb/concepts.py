@@ -1,5 +1,4 @@
-"""The things that a caption names, with their position, number and
-kind.
+"""The things that a caption names, with their position, number and kind.
 
 The words are our own, in concepts.txt, based on public facts (COCO's 80 names, the names of GRIT's
 and RoCOCO's groups). No tagger is needed: a word that could also be a verb or a colour

@@ -152,8 +152,8 @@ VOCABULARY = Option(
     name="vocabulary",
     default="",
     label="Words from a file",
-    help="A text file with one word per line, such as BERT's vocab.txt. The policy rand-voca inserts its nouns in "
-    "English letters instead of the built-in list.",
+    help="A text file with one word per line, such as BERT's vocab.txt. Its nouns in English letters "
+    "replace the built-in list of the policy rand-voca.",
     refers_to="file",
 )
 

@@ -95,9 +95,7 @@ class Model(Protocol):
         return {}
 
     def published(self) -> Mapping[str, str]:
-        """Descriptions of the same subjects by the publisher of the weights; empty if
-        unknown.
-        """
+        """Descriptions of the same subjects by the publisher of the weights; empty if unknown."""
         return {}
 
 
