@@ -388,8 +388,8 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(1, 2)
     weights_move = bool(moved[1].any())  # not where both models answered the same cases
     start, pooled = sums[:, None, :, 0].sum(axis=3), sums[:, None].sum(axis=(3, 4))
-    # Sums differ in their last digits by their order: what differs from the observed by these alone
-    # counts as equal.
+    # Sums differ in their last digits by their order: a sum that differs from the observed one only
+    # by these counts as equal.
     observed = np.abs(value) - 1e-9 * np.abs(sums[0]).sum(axis=(1, 2)) / np.maximum(
         pooled[1, 0], 1e-300
     )

@@ -1,4 +1,4 @@
-"""From scored cases to estimates: every metric, as a whole and in slices, a block of cases at a
+"""Estimates of every metric from scored cases, overall and in slices, one block of cases at a
 time.
 """
 

@@ -27,7 +27,7 @@ class Rankings:
 
 
 class Ranker:
-    """Ranks query after query in the same memory: fresh memory for each would take as long as the
+    """Ranking of one query after another in the same memory: fresh memory for each would take as long as the
     ranking itself.
 
     >>> Ranker()(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
@@ -135,8 +135,8 @@ def rank_correlation(rankings: Rankings) -> float:
 
 
 def list_correlations(rankings: Rankings) -> np.ndarray:
-    """Correlation of the two lists of candidate numbers in ranked order, of each two versions: not
-    a stability, see below. Float64 of shape (n_pairs,); NaN where one of the two is constant.
+    """Correlation of the two lists of candidate numbers in ranked order, for each pair of
+    versions: not a measure of stability, see below. Float64 of shape (n_pairs,); NaN where one of the two is constant.
 
     Two rankings that differ by one exchange at the top already disagree in every place after it,
     and the numbers of the candidates mean nothing. It is offered because the correlations that PRSM

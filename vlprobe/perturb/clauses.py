@@ -344,7 +344,7 @@ def _after_location(
     subject: Phrase,
     location: tuple[int, Phrase] | None,
 ) -> list[Paraphrase | None]:
-    """With a finite verb, for a person or an animal somewhere: "A man in a suit riding a bus"."""
+    """Paraphrases with a finite verb, for a person or an animal somewhere: "A man in a suit riding a bus"."""
     if location is None or not subject.animate or location[1].animate or location[1].bare:
         return []
     at = location[1].end

@@ -5,7 +5,7 @@ An oven in place of the head of "tennis match" makes "tennis oven", one in place
 the number and the groups of its head), and a modifier whose head is not in concepts.txt ("ski
 gear") stays unchanged.
 
-Adjectives, colours and numbers are not modifiers in this sense: "a black dog" becomes "a black
+Adjectives, colors and numbers are not modifiers in this sense: "a black dog" becomes "a black
 oven".
 """
 
@@ -56,7 +56,7 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
         nouns: The nouns that `concepts.find` returns for it.
 
     Returns:
-        From left to right, without overlap. Colours, numbers, directions and modifiers of unknown
+        From left to right, without overlap. Colors, numbers, directions and modifiers of unknown
         heads are left out.
 
     >>> from vlprobe.perturb.concepts import find

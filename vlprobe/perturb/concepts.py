@@ -1,7 +1,7 @@
 """The things that a caption names, with their position, number and kind.
 
 The words are our own, in concepts.txt, based on public facts (COCO's 80 names, the names of GRIT's
-and RoCOCO's groups). No tagger is needed: a word that could also be a verb or a colour
+and RoCOCO's groups). No tagger is needed: a word that could also be a verb or a color
 counts as a thing only where its neighbors leave no doubt, and is skipped otherwise. Source:
 RoCOCO, section 3.2.2 and table 1.
 """
@@ -21,7 +21,7 @@ class Concept(NamedTuple):
     """A thing that can be put into a caption, or found in one."""
 
     lemma: str
-    plural: str  # of what can be counted; else the lemma
+    plural: str  # of countable things; else the lemma
     kind: Kind
     groups: frozenset[str]
     watch: bool  # several meanings, or one that a picture cannot refute: never inserted
@@ -261,7 +261,7 @@ class _Sentence:
         if after in _COLORS and all(form != "quality" for _, form in _READINGS[self.word(at)]):
             return False
         if self.words[at] in _COLORS and self.tag(at + 1) & (lexicon.NOUN | lexicon.ADJECTIVE):
-            return True  # the colour, by the readings that fit
+            return True  # the color, by the readings that fit
         tag = lexicon.TAGS.get(self.words[at], 0)
         return not tag & (lexicon.VERB | lexicon.AUXILIARY) or self._cannot_be_verb(at)
 
@@ -333,7 +333,7 @@ class _Sentence:
                 forms_left = set()
         elif {"singular", "mass"} <= forms:
             forms_left = {"mass"} if is_modifier or opener in ("", "some") else {"singular"}
-        else:  # glasses: the plural of a glass, or what is worn
+        else:  # glasses: the plural of a glass, or eyewear
             context = self.words[max(at - 4, 0) : at]
             forms_left = (
                 {"plural-only"} if "wearing" in context or "wears" in context else {"plural"}

@@ -150,7 +150,7 @@ _BEFORE_ONE = words(
 
 
 def bad_number(lower: list[str], at: int) -> str:
-    """Why this number must stay unchanged; empty if it counts what follows."""
+    """Return the reason why this number must stay unchanged; empty if it counts what follows."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
     if lower[at] == "one":
@@ -238,7 +238,7 @@ def fits(lower: list[str], at: int, word: str) -> bool:
 
 
 def bad_object(lower: list[str], at: int, source: str, plural: bool) -> str:
-    """Why this noun must stay unchanged; empty if it is the thing itself."""
+    """Return the reason why this noun must stay unchanged; empty if it is the thing itself."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
     if before == "to" and not plural:

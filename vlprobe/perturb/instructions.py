@@ -240,7 +240,7 @@ _REMARK = re.compile(
     re.IGNORECASE,
 )
 _VERDICT = re.compile(r"\b(same|different)\b", re.IGNORECASE)
-LONGER = 2.0  # times as long as the caption, beside SPARE letters
+LONGER = 2.0  # times as long as the caption, plus SPARE letters
 SPARE = 40
 # Less of the caption's letters than this: of 25,807 edits of SugarCrepe, SugarCrepe++ and VALSE, which
 # people checked, the shortest has 57 %.

@@ -32,7 +32,7 @@ _NO_LANGUAGE = frozenset(["zxx"])
 _WORD = re.compile(r"\w+")
 # A caption with one of the first, and with no word but those and the lexicon's, is English without a
 # model, which gives the same verdict on 159,448 captions and foils of COCO, RoCOCO, SugarCrepe(++)
-# and VALSE. The second are what the lexicon lacks of the demo's words.
+# and VALSE. The second are the demo's words that the lexicon lacks.
 _ENGLISH_ALONE = words(
     "above and are at behind below beneath beside by can field five four from in is indoors inside "
     "next of on one over room see sky than the there three to two under underneath with"

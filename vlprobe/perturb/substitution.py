@@ -50,7 +50,7 @@ class Altered(NamedTuple):
 
 
 def sources(caption: str) -> list[Noun]:
-    """The nouns of a caption that can be exchanged or deleted: its things, not its colours, numbers
+    """The nouns of a caption that can be exchanged or deleted: its things, not its colors, numbers
     and directions.
 
     A noun of several words ("dining table", "tennis match") is one; see `compounds`.

@@ -31,7 +31,7 @@ class Draws:
     voters: tuple[str, ...] = ()  # names of the encoders that vote on the word taken out
     seed: int = 42  # the run's
     caption_seeds: tuple[int, ...] = ()  # one draw of words for each; (): only the run's seed
-    words: substitution.Vocabulary | None = None  # what rand-voca puts in; None: our own list
+    words: substitution.Vocabulary | None = None  # vocabulary of rand-voca; None: the built-in list
 
     def by_rule(self, policy: str) -> dict[str, int]:
         """The seed of each gallery of a policy, by its name."""

@@ -175,7 +175,7 @@ def _foils_of_file(
 
 
 class MinimalPairScorer:
-    """Scores slices of the run's cases, and asks a generative model in both orders of the captions.
+    """Scorer of slices of the run's cases, which evaluates a generative model in both orders of the captions.
 
     Args:
         encoder: The model.

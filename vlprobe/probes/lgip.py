@@ -190,7 +190,7 @@ class Lgip(Probe):
             file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """All, unless the edits come from a file or the rules from a plug-in."""
+        """All captions, unless the edits come from a file or the rules from a plug-in."""
         return () if options["edits"] or options["rules"] not in lgip.RULES else item.captions
 
     def cases(

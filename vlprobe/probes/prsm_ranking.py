@@ -172,7 +172,7 @@ class GroupGallery:
 
 
 class RankingScorer:
-    """Scores slices of the run's cases: one case is a query in several versions.
+    """Scorer of slices of the run's cases: one case is a query in several versions.
 
     Args:
         encoder: Embeds pictures and texts.

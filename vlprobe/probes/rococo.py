@@ -152,7 +152,7 @@ def check_settings(settings: RococoOptions) -> None:
             "Altered pictures take a seed. Name one or more as the option 'picture_seeds'."
         )
     _refuse_synonyms("pictures", {name: parse_strength(name) for name in settings["pictures"]})
-    # Where policies name the number of words, 1 is what a policy without a number means.
+    # If policies name the number of words, a policy without a number means 1.
     _refuse_synonyms(
         "policies",
         {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]},
@@ -279,7 +279,7 @@ class Rococo(Probe):
         file_options.check_edits(items, options)
 
     def captions_of_rules(self, item: Item, options: Mapping[str, object]) -> Sequence[str]:
-        """All of a picture, unless its dataset or a file brings altered ones."""
+        """All captions of a picture, unless its dataset or a file has altered ones."""
         has_edits = item.foils or options.get("edits") or not item.image
         return item.captions if options["policies"] and not has_edits else ()
 

@@ -28,7 +28,7 @@ from vlprobe.types import Case, Edit, Encoder, Item, Picture, Reader, Role
 from vlprobe.types.presentation import KindPresentation
 
 CLEAN = "clean"  # the policy and the rule of a gallery in which nothing is altered
-CAPTIONS, PICTURES = "clean_i2t", "clean_t2i"  # kinds of its cases, by what is searched
+CAPTIONS, PICTURES = "clean_i2t", "clean_t2i"  # kinds of its cases, by search target
 KINDS = {
     CAPTIONS: KindPresentation(
         label="Find the caption: nothing is altered",
@@ -352,7 +352,7 @@ class PictureGalleries:
 
 
 class RetrievalScorer:
-    """Scores slices of the run's cases: one case is a query in one altered gallery.
+    """Scorer of slices of the run's cases: one case is a query in one altered gallery.
 
     Args:
         pictures: By item id, in the order of the items.

@@ -108,7 +108,7 @@ class SeriesProbe(Probe):
 
 
 class SeriesScorer:
-    """Scores slices of the run's cases.
+    """Scorer of slices of the run's cases.
 
     Args:
         encoder: The model.

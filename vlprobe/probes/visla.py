@@ -158,7 +158,7 @@ def _triplets_of_file(item: Item, edits: EditsFile) -> tuple[list[Case], Mapping
 
 
 class TripletScorer:
-    """Scores slices of the run's cases, and computes the word overlap of each triplet."""
+    """Scorer of slices of the run's cases, with the word overlap of each triplet."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._score = scoring_cases.case_scorer(encoder, _margins)

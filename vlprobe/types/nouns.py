@@ -138,7 +138,7 @@ class Item:
     foils: tuple[str, ...] = ()  # captions that do not fit the image
     # A second picture, which the foil fits and the caption does not
     foil_image: Picture | None = None
-    cluster: str = ""  # items of one cluster are resampled together, as where they share a picture; "": each alone
+    cluster: str = ""  # items of one cluster are resampled together, such as those that share a picture; "": separately
     setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
     series: "Series | None" = None  # pictures in an order, that the probe `series` asks about
 
@@ -204,7 +204,7 @@ class Metric:
     # Cases with equal values in this metric's comparison, bool of shape (n,); None: no ties, or 0
     # is the aim.
     tied: "Callable[[pd.DataFrame], np.ndarray] | None" = zero_margin
-    # Computed from the questions alone: it has a value where the model has no answer
+    # Computed only from the questions: it has a value even if the model has no answer
     model_free: bool = False
     # Column whose values have equal weight: `weight` is 1 over the number of cases of the row's value.
     even_over: str = ""
@@ -233,7 +233,7 @@ class Estimate:
 class Publication:
     """Publication of a model's answers, which its authors computed and vlprobe did not."""
 
-    about: str  # what the model is, as its authors say: "CLIP ViT-B/32 (OpenAI), zero-shot"
+    about: str  # the authors' description of the model: "CLIP ViT-B/32 (OpenAI), zero-shot"
     authors: str  # of the answers
     source: str  # URL
     license: str  # of the answers

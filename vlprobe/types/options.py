@@ -29,7 +29,7 @@ class Option:
 
     name: str
     default: Value | tuple[Value, ...]
-    label: str  # beside a field
+    label: str  # next to a field
     help: str  # a sentence or two
     # Values to pick from; the only ones, unless `pattern` allows others
     choices: tuple[Value, ...] = ()

@@ -72,7 +72,7 @@ class KindPresentation:
     # Between a model's name and `lie`; "is moved by" where no case counts as fooled
     verb: str = "is fooled by"
     winner: str = ""  # the winner where a model is fooled, in "{winner} wins by"; "" by the body
-    lies: str = "lies"  # what is counted: "763 {lies} believed"
+    lies: str = "lies"  # the counted things: "763 {lies} believed"
     sentence: str = ""  # Markdown, where the probe's text does not describe these cases
     question: str = ""  # a sentence that names the right winner
     body: CardBody = "captions"

@@ -393,8 +393,8 @@ class Probe(ABC):
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Pictures and texts that galleries hold beside those of the cases, for several processes
-        to embed.
+        """Pictures and texts of galleries in addition to those of the cases, for several
+        processes to embed.
 
         Each process embeds any others itself.
         """

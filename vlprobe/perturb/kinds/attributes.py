@@ -1,8 +1,8 @@
-"""Attribute swap: two things of a caption exchange their colours, sizes, ages, materials or counts.
+"""Attribute swap: two things of a caption exchange their colors, sizes, ages, materials or counts.
 
 "A red car and a blue bus" becomes "A blue car and a red bus": the same words, bound to the other thing.
 The rules swap only two different attributes of one sort, before two different nouns, where the caption has
-no third of that sort; colours that people call by each other's names (gray and white) stay unchanged, and
+no third of that sort; colors that people call by each other's names (gray and white) stay unchanged, and
 so is a pair that another caption of the image names as it would become.
 
 Source of the idea: ARO (arXiv 2210.01936), attribution; Winoground (arXiv 2204.03162).

@@ -73,7 +73,7 @@ def punctuations(reading: Reading) -> list[Change]:
 
 
 def typos(reading: Reading) -> list[Change]:
-    """The caption with one word mistyped: two letters inside of it exchanged, or a neighbouring key hit."""
+    """The caption with one word mistyped: two letters inside of it exchanged, or a neighboring key hit."""
     caption_words = frozenset(reading.lower)
     out = []
     for (start, end), word, lower in zip(reading.spans, reading.words, reading.lower, strict=True):
@@ -109,7 +109,7 @@ def _transposed(word: str) -> str:
 
 
 def _wrong_key(word: str) -> str:
-    """The consonant nearest to the middle replaced by that of a neighbouring key."""
+    """The consonant nearest to the middle replaced by that of a neighboring key."""
     middle = len(word) // 2
     for at in (middle, middle - 1, middle + 1):
         if 0 < at < len(word) - 1 and word[at] in _KEYS:
