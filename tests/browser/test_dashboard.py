@@ -145,7 +145,7 @@ def test_a_mark_of_the_trade_off_shows_its_worst_mistake_and_the_link_opens_what
     link.click()
     page.wait_for_url("**/explore?*model=demo*weak*")
     idle(page)
-    heading = page.get_by_role("heading", name=re.compile("believed, on")).inner_text()
+    heading = page.get_by_role("heading", name=re.compile("preferred, on")).inner_text()
     assert heading.split()[0] in words
 
 

@@ -66,7 +66,7 @@ def test_patterns_switch_on_and_off(page, url: str):
     chip.click()
     page.wait_for_url("**pair=*")
     idle(page)
-    assert page.get_by_role("heading", name=f"{n_believed} lies believed").is_visible()
+    assert page.get_by_role("heading", name=f"{n_believed} wrong captions preferred").is_visible()
     assert chip.get_attribute("aria-pressed") == "true"
     at_rest = chip.evaluate(f"""async (chip) => {{ chip.click();
       await new Promise((turn) => setTimeout(turn, 5)); return ({IDLE})(); }}""")

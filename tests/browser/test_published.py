@@ -49,12 +49,12 @@ def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_hom
     idle(fresh)
     side = fresh.locator(".st-key-left_head")
     words = " ".join(side.inner_text().split())
-    assert f"{len(expected)} believed by GPT-4V, not by CLIP_TROHN-Img" in words
+    assert f"{len(expected)} fooled GPT-4V, not CLIP_TROHN-Img" in words
     side.get_by_role("link", name="See all").click()
     idle(fresh)
     lies = presentations()["eqben"].kind("foil").lies
     heading = fresh.locator("h1", has_text=lies).inner_text()
-    assert heading.startswith(f"{len(expected)} {lies} believed")
+    assert heading.startswith(f"{len(expected)} {lies} preferred")
     every = "cards => cards.map(card => card.dataset.id)"
     shown = fresh.locator("button.card").evaluate_all(every)
     assert shown and set(shown) <= expected

@@ -37,13 +37,12 @@ def card(**changes: object) -> WallCard:
 def test_a_card_says_what_changed_and_how_many_models_believe_it():
     values = json.wall_card(case_card(card(), FLIP), lambda name: f"address of {name}")
     assert values["name"] == (
-        "Trains became dogs, believed by 1 of 2 models: "
-        "On the sand, three yellow trains are standing."
+        "Trains became dogs, 1 of 2 models fooled: On the sand, three yellow trains are standing."
     )
     assert values["lines"] == [[("trains", "true"), ("became", "arrow"), ("dogs", "lie")]]
     assert values["verdicts"] == ["fooled", "held"]  # a control is not counted
     assert (values["count"], values["badge"]) == ("1 of 2", "+3")
-    assert values["tip"] == "fooled: Tiny CLIP\nheld: Half-trained"
+    assert values["tip"] == "fooled: Tiny CLIP\nnot fooled: Half-trained"
     assert values["frames"] == [
         {
             "source": "address of folder/a.png",
@@ -105,7 +104,7 @@ def test_a_mixed_picture_that_won_is_framed_as_wrong_and_one_that_did_not_is_not
         assert (shot.name, shot.style) == (mixed, style)
     (frame,) = json.wall_card(case_card(card(), kind), str)["frames"]
     assert (frame["name"], frame["style"]) == ("a.png", "")
-    assert case_card(won, kind).name.startswith("A mixed picture, believed by 1 of 2 models: ")
+    assert case_card(won, kind).name.startswith("A mixed picture, 1 of 2 models fooled: ")
 
 
 def test_rankings_say_how_many_of_the_first_pictures_stayed():
@@ -135,10 +134,10 @@ def test_a_case_without_pictures_shows_its_texts():
 @pytest.mark.parametrize(
     ("outcome", "count", "sentence"),
     [
-        ("fooled", 763, "763 lies believed, on 282 pictures"),
-        ("tied", 1, "1 lie scored exactly as high as the truth, on 282 pictures"),
-        ("held", 5344, "5,344 lies seen through, on 282 pictures"),
-        ("all", 6107, "6,107 lies, on 282 pictures"),
+        ("fooled", 763, "763 wrong captions preferred, on 282 pictures"),
+        ("tied", 1, "1 wrong caption scored exactly as high as the true one, on 282 pictures"),
+        ("held", 5344, "5,344 wrong captions rejected, on 282 pictures"),
+        ("all", 6107, "6,107 wrong captions, on 282 pictures"),
     ],
 )
 def test_the_heading_is_the_finding(outcome: str, count: int, sentence: str):
@@ -176,7 +175,7 @@ def test_the_bars_have_one_zero_and_the_longest_reaches_the_end():
     page = str(html.bars(case_card(card(), FLIP), {}))
     assert page.count("left:40.0%") >= 3
     assert "width:60.0%" in page and "left:0.0%;width:40.0%" in page
-    assert "the lie wins by" in page
+    assert "the wrong caption wins by" in page
     held = card(verdicts=verdicts({"a": 0.5, "b": 0.25}), margin=0.5)
     assert "the truth wins by" in str(html.bars(case_card(held, FLIP), {}))
 
@@ -197,7 +196,7 @@ def test_bars_are_equally_long_where_a_spread_is_unknown(spread: float):
     tied = model_verdict("tied", 0.0, spread=spread)
     drawn = bars(case_card(card(verdicts=(known, unknown, held, tied)), FLIP))
     assert [line.width for line in drawn.lines] == [0.5, 0.5, 0.5, 0.0]
-    assert drawn.title == "the lie wins"
+    assert drawn.title == "the wrong caption wins"
 
 
 def test_every_row_of_the_table_has_the_scores_of_its_own_model():
@@ -256,7 +255,7 @@ def test_changed_words_are_marked_and_everything_is_escaped(
     [
         ("flip", -0.1, "✕ Fooled"),
         ("flip", 0.0, "= Cannot tell"),
-        ("flip", 0.1, "✓ Held"),
+        ("flip", 0.1, "✓ Not fooled"),
         ("flip", math.nan, "? No answer"),
         ("paraphrase", -0.2, "↕ Moved"),
         ("paraphrase", 0.0, "✓ Stayed"),

@@ -106,7 +106,7 @@ def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):  #
         mark = marks[row.subtype, row.model]
         assert mark["x"] == pytest.approx(100 * row.difference)
         assert mark["symbol"].endswith("-open") != (row.verdict in ("fewer", "more"))
-        assert f"{row.n_lies:,} lies, {row.n_pictures:,} pictures" in mark["text"]
+        assert f"{row.n_lies:,} wrong captions, {row.n_pictures:,} pictures" in mark["text"]
         if (row.subtype, row.model) in bars and not math.isnan(row.low):
             bar, index = bars[row.subtype, row.model]
             assert mark["x"] + bar["array"][index] == pytest.approx(100 * row.high)
@@ -126,8 +126,8 @@ def test_the_default_models_differ_most_and_the_open_row_and_its_pictures_prove_
     )
     assert opened(at) == ("number", "demo:eqsim")
     text = words(at)
-    assert "133 believed by Tiny CLIP, not by Pair-tuned" in text
-    assert "48 believed by Pair-tuned, not by Tiny CLIP" in text
+    assert "133 fooled Tiny CLIP, not Pair-tuned" in text
+    assert "48 fooled Pair-tuned, not Tiny CLIP" in text
     other = open_page(monkeypatch, come_along, "compare", other="demo:weak")
     assert opened(other) == ("object", "demo:weak")
 
@@ -166,8 +166,8 @@ def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
     )
     row = compared.row(MODELS[2], subtype)
     text = words(at)
-    assert f"{row.only_base}" in text and f"believed by {NAMES[0]}, not by {NAMES[2]}" in text
-    assert f"Both believe {row.both} other lies, and reject {row.neither}." in text
+    assert f"{row.only_base}" in text and f"fooled {NAMES[0]}, not {NAMES[2]}" in text
+    assert f"{row.both} other wrong captions fool both, {row.neither} fool neither." in text
     links = [link.proto for link in at.get("page_link") if link.proto.label == "See all"]
     for link, count in zip(links, [n for n in (row.only_base, row.only_model) if n], strict=True):
         query = dict(pair.split("=") for pair in link.query_string.split("&"))

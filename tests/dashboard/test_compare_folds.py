@@ -98,7 +98,7 @@ def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
     assert f"Left out against {MODELS[0]} up to 3." in text
     assert "n = 3, 3 left out; baseline there" in text
     assert "n = 4" in text  # of the baseline, which answered half of a picture too
-    assert "may leave out 0 where these are tied" in text
+    assert "although the pair counts as tied" in text
     whole = words(
         open_page(
             monkeypatch, partial_answers, "compare", model=MODELS[0], **asked, **{"with": "partial"}
@@ -130,7 +130,7 @@ def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, ke
         filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
     )
     assert list(traces) == [
-        "both held",
+        "neither fooled",
         "both fooled",
         f"only {NAMES[0]} fooled",
         f"only {NAMES[1]} fooled",

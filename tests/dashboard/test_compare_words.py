@@ -142,7 +142,7 @@ def test_ties_lie_with_the_fooled():
         points, "a", "b", charts.styles.styles(["a", "b"]), {"color": "Colour"}
     )
     assert {trace.name: len(trace.x) for trace in drawn.data} == {
-        **{"both held": 1, "both fooled": 1, "only a fooled": 1, "only b fooled": 1}
+        **{"neither fooled": 1, "both fooled": 1, "only a fooled": 1, "only b fooled": 1}
     }
     assert drawn.data[2].text[0] == "Colour: &lt;red&gt; → blue"
     assert drawn.data[2].marker.symbol != drawn.data[3].marker.symbol

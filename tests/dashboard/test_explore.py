@@ -107,7 +107,7 @@ def test_the_heading_counts_lies_and_pictures(shown, compared: Store, key: str):
     _, n_pictures, n_cases = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
     assert counts["fooled"] == n_cases
     heading = wall(at)["heading"]
-    assert heading == f"{n_cases:,} lies believed, on {n_pictures:,} pictures"
+    assert heading == f"{n_cases:,} wrong captions preferred, on {n_pictures:,} pictures"
     assert (
         f"{100 * counts['fooled'] / counts['all']:.1f} % of {counts['all']:,}" in wall(at)["note"]
     )
@@ -305,7 +305,7 @@ def test_where_no_words_stand_out_that_is_said(shown, compared: Store):
     assert values["patterns"] == [] and values["nothing"].startswith("none")
     at = shown(compared, "explore", kind="paraphrase")
     ((_, values),) = component_values(at, "patterns")
-    assert values["patterns"] == [] and "nobody is fooled by a rewording" in values["nothing"]
+    assert values["patterns"] == [] and "a rewording fools none" in values["nothing"]
 
 
 def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared: Store, key: str):
@@ -321,7 +321,7 @@ def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared
     ((_, values),) = component_values(at, "patterns")
     assert [chip["on"] for chip in values["patterns"]] == [True]
     at = shown(compared, "explore", model=ONE, pair="no>such</script>")
-    assert "No lie is believed here." in words(at)
+    assert "No wrong caption fools the model here." in words(at)
     at.button(key="drop_nearest").click().run()
     assert "pair" not in at.query_params and card_ids(at)
 

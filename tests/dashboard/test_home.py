@@ -104,7 +104,7 @@ def test_what_is_counted_on_home_is_what_explore_then_shows(shown, come_along):
     for place, entry in enumerate(figures(at)["numbers"]):
         at = send(shown(come_along), "figures", "go", entry["key"])
         believed = entry["exact"].split()[0]
-        assert wall(at)["heading"].startswith(f"{believed} lies believed"), place
+        assert wall(at)["heading"].startswith(f"{believed} wrong captions preferred"), place
         assert at.query_params["model"] == CLIP
     door = figures(shown(come_along))["doors"][0]
     at = send(shown(come_along), "figures", "go", door["key"])

@@ -100,7 +100,7 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
     assert not at.exception
     assert not at.error
     if page == "failures":
-        assert "lies believed" in wall(at)["heading"]
+        assert "wrong captions preferred" in wall(at)["heading"]
     elif page == "run":
         assert at.title[0].value == "Run a test"
     elif page == "breakdown":
@@ -249,7 +249,7 @@ def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
     )
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
     assert [f"{name.capitalize()} {count:,}" for name, count in counts.items()] == list(options)
-    assert f"{counts['fooled']:,} lies believed" in wall(at)["heading"]
+    assert f"{counts['fooled']:,} wrong captions preferred" in wall(at)["heading"]
     assert f"% of {counts['all']:,}" in wall(at)["note"]
 
 
@@ -268,7 +268,7 @@ def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
 
 def test_no_case_left_says_so(shown, filled: Store):
     at = shown(filled, "failures", words="zebra crossing in space")
-    assert "No lie is believed here." in words(at)
+    assert "No wrong caption fools the model here." in words(at)
     total = views.cases.outcomes(
         filled,
         views.runs.question_set(filled, views.runs.question_sets(filled)["case_key"].iloc[0]),

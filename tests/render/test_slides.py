@@ -87,7 +87,7 @@ def test_the_case_is_told_in_three_slides_and_controls_have_no_voice():
     ]
     assert said.title == "Only Pair-tuned noticed."
     assert [(bar.text, bar.start, bar.end) for bar in said.bars] == [
-        ("held", 0.25, 0.5),
+        ("not fooled", 0.25, 0.5),
         ("fooled", 0.5, 1.0),
         ("cannot tell", 0.5, 0.5),
     ]

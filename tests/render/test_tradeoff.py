@@ -154,7 +154,7 @@ def card(true_text: str, wrong_text: str, images: tuple[str, ...] = ("/data/a.pn
 def test_the_worst_mistake_has_both_captions_with_the_changed_words_marked():
     example = tradeoff.example_data(card("A red dog.", "A blue dog."), 1200, "data:x")
     assert example["note"] == "Its worst mistake:"
-    assert example["press"] == "See the 1,200 lies it believes"
+    assert example["press"] == "See the 1,200 wrong captions that fool it"
     assert example["picture"] == "a.png" and example["alt"] == "A red dog."
     for (style, runs), text, word in zip(
         example["lines"], ("A red dog.", "A blue dog."), ("red", "blue"), strict=True
@@ -166,7 +166,7 @@ def test_the_worst_mistake_has_both_captions_with_the_changed_words_marked():
 
 def test_no_mistake_is_said_and_leads_nowhere():
     example = tradeoff.example_data(None, 0, "")
-    assert example["note"] == "It believes no lie here." and not example["press"]
+    assert example["note"] == "No wrong caption fools it here." and not example["press"]
 
 
 def test_a_very_long_caption_is_cut():
@@ -174,4 +174,4 @@ def test_a_very_long_caption_is_cut():
     assert all(
         len("".join(run for run, _ in runs)) <= tradeoff.LONGEST for _, runs in example["lines"]
     )
-    assert example["press"] == "See the lie it believes"
+    assert example["press"] == "See the wrong caption that fools it"

@@ -131,7 +131,9 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: 
     text = report.report(noted, question_set)
     stands_alone(text, runs=True)
     tables = values(text)
-    flips = [name for name in tables if "-explore-" in name and tables[name]["lies"] == "lies"]
+    flips = [
+        name for name in tables if "-explore-" in name and tables[name]["lies"] == "wrong captions"
+    ]
     cases = [case for name in flips for case in tables[name]["cases"]]
     for number, model in enumerate(question_set.ordered_models):
         worst, _ = views.cases.failures(

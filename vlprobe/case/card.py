@@ -27,7 +27,7 @@ ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
 CHANGES = "right in one order only"
 VERDICT_WORDS = {  # in the order of the legend
     "fooled": "fooled",
-    "held": "held",
+    "held": "not fooled",
     "tied": "cannot tell",
     "unknown": "no answer",
 }
@@ -184,7 +184,7 @@ class CaseCard:
     answers: Mapping[str, AnswerRow] = field(default_factory=dict)
 
     believed: ClassVar[str] = "believed"  # what happened to the lies that are counted
-    winner: ClassVar[str] = "the lie"  # what wins where a model is fooled
+    winner: ClassVar[str] = "the wrong caption"  # what wins where a model is fooled
     # What one fooled model does, and what several do
     fooled: ClassVar[tuple[str, str]] = ("believes the lie", "believe the lie")
     opening: ClassVar[str] = (
@@ -230,7 +230,7 @@ class CaseCard:
     def loser(self) -> Role:
         """The role of the text that should lose, by the answer of the filter's model."""
         case, role = self.case, ROLES[self.wrong_role]
-        style, label = "lie", "Believed" if case.margin < 0 else "False"
+        style, label = "lie", "Preferred" if case.margin < 0 else "False"
         if math.isnan(case.margin):
             style = "quiet"
         elif not case.is_scored and case.margin <= 0:
@@ -316,8 +316,8 @@ class CaseCard:
 
     @property
     def count_text(self) -> str:
-        """Count how many models believe what is wrong, ties included, of how many; of one model, whether it
-        does. Controls are not counted.
+        """Count how many models are fooled, ties included, of how many; of one model, whether it
+        is. Controls are not counted.
         """
         verdicts = self.judges
         if len(verdicts) == 1:
@@ -332,7 +332,7 @@ class CaseCard:
             margin = self.case.margin
             return f"moved by {'-' if math.isnan(margin) else f'{abs(margin):.3f}'}"
         several = len(self.judges) > 1
-        return f"believed by {self.count_text} models" if several else self.count_text
+        return f"{self.count_text} models fooled" if several else self.count_text
 
     @property
     def name(self) -> str:
@@ -649,7 +649,7 @@ class TripletCard(CaseCard):
         """The texts that are compared."""
         text, same, wrong = self.case.texts[:3]
         loser = self.loser
-        if loser.label == "Believed":
+        if loser.label == "Preferred":
             loser = replace(loser, label="Closer")
         return [
             CaseText(ROLES["meaning"], text),
@@ -870,6 +870,17 @@ def card_type(kind: KindPresentation) -> type[CaseCard]:
     return CARDS[kind.body]
 
 
+def wrong_captions(kind: KindPresentation) -> str:
+    """Return the name of what fools models in a kind of case; "lies" are for Home, the quiz and slides."""
+    return "wrong captions" if kind.lies == "lies" else kind.lies
+
+
+def preferred(kind: KindPresentation) -> str:
+    """Return what happened to wrong captions that fooled a model; "believed" is for Home, the quiz and slides."""
+    happened = card_type(kind).believed
+    return "preferred" if happened == "believed" else happened
+
+
 def case_card(
     case: WallCard, kind: KindPresentation, answers: Mapping[str, AnswerRow] | None = None
 ) -> CaseCard:
@@ -901,8 +912,9 @@ def outcome(kind: KindPresentation, margin: float, is_scored: bool = True) -> tu
 
 
 def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
-    """One line per model: how far the lie or the truth wins, and the outcome in a word. Answers that are right
-    or wrong only have no bar.
+    """Return one line per model: how far the wrong or the true caption wins, and the outcome in a word.
+
+    Answers that are right or wrong only have no bar.
     """
     kind = card.kind
     lengths, unit = bar_lengths(card.case.verdicts, kind)
@@ -931,7 +943,7 @@ def bars(card: CaseCard, renamed: Mapping[str, str] = NOT_RENAMED) -> Bars:
 def bar_lengths(
     verdicts: Iterable[ModelVerdict], kind: KindPresentation
 ) -> tuple[dict[str, float], Literal["share", "spread", "side"]]:
-    """Lengths of bars that can be compared between models, below 0 where the lie wins, and their unit.
+    """Lengths of bars that can be compared between models, below 0 where the wrong caption wins, and their unit.
 
     Scores of different models have different scales, so margins are divided by each model's own spread. Shares need no
     spread; where one is unknown, all bars are equally long and show the side only.
@@ -1020,7 +1032,7 @@ def _cell(score: float, style: str = "") -> Run:
 def _held(gap: float) -> Run:
     """Return whether what belongs together scores higher."""
     if gap > 0:
-        return "✓ held", "held"
+        return "✓ passed", "held"
     return ("✗ failed", "fooled") if gap < 0 else ("= tied", "tied")
 
 

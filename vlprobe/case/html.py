@@ -112,7 +112,7 @@ def first_lists(
 
 
 def bars(card: CaseCard, looks: Looks, renamed: Mapping[str, str] = NOT_RENAMED) -> htpy.Element:
-    """One line per model: its mark and name, how far the lie or the truth wins, and the outcome in a word."""
+    """One line per model: its mark and name, how far the wrong or the true caption wins, and the outcome in a word."""
     drawn = model_bars(card, renamed)
     return htpy.div(".vp-bars")[
         drawn.title
@@ -338,10 +338,11 @@ def place_text(position: int, total: int, is_picture: bool) -> str:
 def more_label(count: int, lies: str) -> str:
     """The button that lists the other cases of a picture.
 
-    >>> more_label(3, "lies"), more_label(29, "mixed pictures")
-    ('3 more lies on it', '29 more on it')
+    >>> more_label(3, "wrong captions"), more_label(29, "mixed pictures")
+    ('3 more wrong captions for this picture', '29 more mixed pictures for this picture')
     """
-    return f"{count:,} more lies on it" if count > 1 and lies == "lies" else f"{count:,} more on it"
+    noun = lies.removesuffix("s") if count == 1 else lies
+    return f"{count:,} more {noun} for this picture"
 
 
 def others_text(n_shown: int, n_others: int) -> str:

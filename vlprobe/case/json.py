@@ -15,7 +15,7 @@ from vlprobe.case.card import (
 from vlprobe.render.attribution import credit_values
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
-from vlprobe.render.sentences import count_word, shorten
+from vlprobe.render.sentences import shorten
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.types import Picture
 from vlprobe.views.wall import ModelVerdict
@@ -25,9 +25,9 @@ Source = Callable[[str], str]  # a picture's name to a data address or a key; ""
 MOST_SQUARES = 12  # of more models the count is shown without squares
 SHEET = 3  # texts in the place of a picture
 STATES = {
-    "fooled": "believes it",
+    "fooled": "is fooled",
     "tied": "cannot tell",
-    "held": "rejects it",
+    "held": "is not fooled",
     "unknown": "no answer",
 }
 MOVED = {"fooled": "moves", "tied": "stays", "held": "stays", "unknown": "no answer"}
@@ -132,7 +132,7 @@ def legend(cards: Sequence[CaseCard]) -> list[Run]:
     shown = [verdict for card in cards for verdict in card.judges]
     words = {verdict_word(verdict): verdict.verdict for verdict in shown}
     words |= {VERDICT_WORDS[state]: state for state in ("fooled", "held")}
-    lead = f"{count_word(n_models)} squares, {count_word(n_models)} models:"
+    lead = "One square per model:"
     return [
         ("", lead),
         *((words[word], word) for word in (*VERDICT_WORDS.values(), CHANGES) if word in words),

@@ -35,8 +35,9 @@ def first_model(models: Sequence[str]) -> str:
 def slice_filter(
     stored: PageSubject, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
-    """The lies of a slice that a model believes, or all its cases if no model can be fooled; None if no filter
-    describes it.
+    """Return the filter of a slice: the wrong captions that fool a model, or all cases if none can be fooled.
+
+    None if no filter describes it.
 
     Args:
         stored: The question set.

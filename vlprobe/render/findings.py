@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from vlprobe.case.card import wrong_captions
 from vlprobe.registry import is_control
 from vlprobe.render.numbers import chance, number
 from vlprobe.render.sentences import (
@@ -255,7 +256,7 @@ class _Comparison:
         """How often each model is fooled, or how far it moves; the better ones first, a single one as "it"."""
         unit = self.tests.unit
         values = {each.model: each.share for each in self.everyone}
-        start, end, write = "is fooled by", f" of the {_wrong(self.kind)}", share
+        start, end, write = "is fooled by", f" of the {wrong_captions(self.kind)}", share
         if self.moves:
             start, end = "moves by", MOVEMENT_UNITS[unit]
             write = share if unit == "rate" else lambda value: number(value, "cosine")
@@ -355,11 +356,6 @@ class _Comparison:
 
 def _be(models: Sequence[ModelShare]) -> str:
     return "is" if len(models) == 1 else "are"
-
-
-def _wrong(kind: KindPresentation) -> str:
-    """What fools models in a kind of case; "lies" are for Home, the quiz and slides."""
-    return "wrong captions" if kind.lies == "lies" else kind.lies
 
 
 def split(tests: PairedTests, rival: str, names: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from vlprobe.case.card import wrong_captions
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.marks import mark_values
@@ -70,7 +71,7 @@ def frame(comparison: PairedTests) -> ForestFrame:
 def ticks(limits: ForestFrame) -> list[float]:
     """Round numbers inside of a frame, zero among them.
 
-    >>> [round(value, 2) for value in ticks(Frame(-0.145, 0.165))]
+    >>> [round(value, 2) for value in ticks(ForestFrame(-0.145, 0.165))]
     [-0.1, -0.05, 0.0, 0.05, 0.1, 0.15]
     """
     rough = (limits.high - limits.low) / MOST_TICKS
@@ -118,7 +119,7 @@ def only_uncorrected(row: PairedTest) -> bool:
 
 
 def row_title(subtype: str, kind: KindPresentation) -> str:
-    """Return the title of a group of rows: "A wrong number"; of all lies, "Any wrong word"."""
+    """Return the title of a group of rows: "A wrong number"; of all wrong captions, "Any wrong word"."""
     title = part_title(subtype, kind).strip("“”")
     return title[:1].upper() + title[1:]
 
@@ -142,11 +143,11 @@ def first_row(comparison: PairedTests, rival: str) -> PairedTest:
     return max(clear, key=lambda row: abs(row.difference), default=rows[0])
 
 
-def rest(row: PairedTest, comparison: PairedTests, lies: str) -> str:
+def rest(row: PairedTest, comparison: PairedTests, noun: str) -> str:
     """The results that both models share, and those in no column."""
     if comparison.is_movement:
         return ""
-    lines = [f"Both believe {row.both:,} other {lies}, and reject {row.neither:,}."]
+    lines = [f"{row.both:,} other {noun} fool both, {row.neither:,} fool neither."]
     if row.n_left_out:
         lines.append(f"{row.n_left_out:,} were answered by only one of the two.")
     return " ".join(lines)
@@ -374,7 +375,7 @@ def row_in_full(
     row: PairedTest, comparison: PairedTests, names: Mapping[str, str], kind: KindPresentation
 ) -> str:
     """Return a row in words: verdict, difference, interval, both shares, and what they rest on."""
-    counts = f"; {row.n_lies:,} {kind.lies}, {row.n_pictures:,} pictures"
+    counts = f"; {row.n_lies:,} {wrong_captions(kind)}, {row.n_pictures:,} pictures"
     return accessible_row(row, comparison, names, kind) + counts
 
 
@@ -394,7 +395,7 @@ def values(
         styles: Styles of the models.
         renamed: Names that people gave to models.
         selected: The subtype and the model whose pictures are shown below.
-        totals: Published totals that mean the same as the row of all lies; they do not stretch the
+        totals: Published totals that mean the same as the row of all wrong captions; they do not stretch the
             frame.
     """
     limits = frame(comparison)
@@ -463,12 +464,12 @@ def _tick(value: float, unit: str) -> str:
 
 
 def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str:
-    """Count how many lies the rows of a subtype rest on: one figure, or from the least to the most."""
+    """Count how many wrong captions the rows of a subtype rest on: one figure, or from the least to the most."""
     counts = {row.n_lies for row in comparison.rows if row.subtype == subtype}
     fewest, largest = min(counts), max(counts)
     if fewest == largest:
-        return f"{fewest:,} {kind.lies}"
-    return f"{fewest:,} to {largest:,} {kind.lies}"
+        return f"{fewest:,} {wrong_captions(kind)}"
+    return f"{fewest:,} to {largest:,} {wrong_captions(kind)}"
 
 
 def _row(

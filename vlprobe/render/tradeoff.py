@@ -132,19 +132,19 @@ class Labels:
 
     up: str  # behind "More alert"
     right: str  # behind "Steadier"
-    value: str  # in a sentence: "rejects {} of the lies"
+    value: str  # in a sentence: "rejects {} of the wrong captions"
 
 
 LABELS: Mapping[str, Labels] = {
     "rate": Labels(
-        "lies rejected",
+        "wrong captions rejected",
         "how far the score moves when a caption is only reworded",
-        "rejects {} of the lies",
+        "rejects {} of the wrong captions",
     ),
     "cosine": Labels(
-        "how far the score falls at a lie",
+        "how far the score falls at a wrong caption",
         "how far the score moves when a caption is only reworded",
-        "its score falls by {} at a lie",
+        "its score falls by {} at a wrong caption",
     ),
 }
 
@@ -328,11 +328,11 @@ def example_data(card: WallCard | None, n_cases: int, source: str) -> dict[str, 
 
     Args:
         card: The case; None where it made no mistake.
-        n_cases: How many lies it believes.
+        n_cases: How many wrong captions fool it.
         source: Its picture as a data address; "" where there is none.
     """
     if card is None:
-        return {"note": "It believes no lie here.", "lines": [], "picture": "", "press": ""}
+        return {"note": "No wrong caption fools it here.", "lines": [], "picture": "", "press": ""}
     name = Picture.from_name(card.images[0]).path.name if card.images else ""
     return {
         "note": "Its worst mistake:",
@@ -344,9 +344,9 @@ def example_data(card: WallCard | None, n_cases: int, source: str) -> dict[str, 
             ["true", _runs(card.true_text, card.wrong_text, "true", False)],
             ["lie", _runs(card.true_text, card.wrong_text, "lie", True)],
         ],
-        "press": f"See the {n_cases:,} lies it believes"
+        "press": f"See the {n_cases:,} wrong captions that fool it"
         if n_cases > 1
-        else "See the lie it believes",
+        else "See the wrong caption that fools it",
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from vlprobe.case.card import card_type
+from vlprobe.case.card import card_type, preferred, wrong_captions
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
@@ -15,7 +15,7 @@ MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 
 def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
-    """The cases that only `model` believes; of movements, those that move it more."""
+    """Return the cases that fool only `model`; of movements, those that move it more."""
     beside = Filter(model, kind, subtype, other=rival, sort="difference")
     if kind in movement_kinds():
         return replace(beside, outcome="all", within=MOVED_MORE)
@@ -37,9 +37,9 @@ def pattern_words(key: str) -> tuple[str, str]:
 
 
 def lift_words(pattern: Pattern) -> str:
-    """Compute how often the words of a pattern are believed, against other edits."""
+    """Compute how often the words of a pattern fool the model, against other edits."""
     others = "the average" if pattern.key.startswith(TYPE) else "edits of the same type"
-    return f"Believed {pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
+    return f"Fools the model {pattern.lift:.1f} times as often as {others} ({100 * pattern.base:.1f} %)"
 
 
 def heading(
@@ -61,15 +61,16 @@ def heading(
         is_scored: Whether the model has scores; else its answers are right or wrong only.
     """
     words = card_type(kind)
-    lies = kind.lies[:-1] if n_cases == 1 and kind.lies.endswith("s") else kind.lies
+    wrong = wrong_captions(kind)
+    wrong = wrong.removesuffix("s") if n_cases == 1 else wrong
     happened = {
-        "fooled": words.believed,
-        "tied": "scored exactly as high as the truth"
+        "fooled": preferred(kind),
+        "tied": "scored exactly as high as the true one"
         if is_scored
         else "chosen in one of two orders",
-        "held": "seen through",
+        "held": "rejected",
     }.get(outcome, "")
-    sentence = f"{n_cases:,} {lies} {'' if kind.is_movement else happened}".strip()
+    sentence = f"{n_cases:,} {wrong} {'' if kind.is_movement else happened}".strip()
     if not has_pictures or not words.counts_pictures:
         return sentence
     return f"{sentence}, on {n_pictures:,} {'picture' if n_pictures == 1 else 'pictures'}"

@@ -10,7 +10,11 @@ from vlprobe.dashboard.state import PageSubject, choose, model_name, plain, view
 from vlprobe.render.words import movement_kinds
 from vlprobe.views.filter import Filter
 
-ORDERS = {"worst": "Most fooled first", "closest": "Closest calls first", "best": "Best held first"}
+ORDERS = {
+    "worst": "Most fooled first",
+    "closest": "Closest calls first",
+    "best": "Least fooled first",
+}
 BY_MODELS = {"models": "Most models fooled first"}
 ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
 BETWEEN_TWO = {"difference": "Largest difference first"}
@@ -27,7 +31,7 @@ def pick_bucket(stored: PageSubject, case_filter: Filter) -> str:
         "only_first": f"Only {model} fooled {counted['only_first']:,}",
         "only_second": f"Only {second} fooled {counted['only_second']:,}",
         "both_fooled": f"Both fooled {counted['both_fooled']:,}",
-        "both_held": f"Both held {counted['both_held']:,}",
+        "both_held": f"Neither fooled {counted['both_held']:,}",
     }
     fullest = next(
         name for name in ("only_first", "only_second", "all") if counted[name] or name == "all"

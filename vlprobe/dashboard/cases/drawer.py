@@ -9,7 +9,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import html, json
-from vlprobe.case.card import CaseCard, case_card
+from vlprobe.case.card import CaseCard, case_card, wrong_captions
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.case_links import query
 from vlprobe.dashboard.cases.pictures import draw_pictures
@@ -139,7 +139,7 @@ def _draw_ways_on(stored: PageSubject, described: CaseCard, near: Neighbours) ->
     with st.container(horizontal=True, key="case_ways"):
         if near.same_picture:
             st.button(
-                html.more_label(near.n_same_picture, described.kind.lies),
+                html.more_label(near.n_same_picture, wrong_captions(described.kind)),
                 key="case_more",
                 icon=":material/photo_library:",
                 on_click=_toggle_more,

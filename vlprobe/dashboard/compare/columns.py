@@ -1,4 +1,4 @@
-"""Two columns of pictures, facing each other: what only one of two models believes,
+"""Two columns of pictures, facing each other: cases that fool only one of two models,
 every model on every card.
 """
 
@@ -10,7 +10,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.case import json
-from vlprobe.case.card import case_card
+from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.dashboard import case_links
 from vlprobe.dashboard.compare.forest import Parting, draw_row_picker
 from vlprobe.dashboard.components import component
@@ -35,7 +35,7 @@ class Side:
     """One of the two columns."""
 
     name: str  # of its parts on the page
-    case_filter: Filter  # its model is the one that believes
+    case_filter: Filter  # its model is the fooled one
     n_cases: int
 
 
@@ -53,12 +53,12 @@ def draw_columns(contest: PageSubject, comparison: PairedTests, parting: Parting
         for slot, side in zip(st.columns(2, gap="large"), sides, strict=True):
             with slot:
                 _draw_side(contest, side)
-    quiet(rest(row, comparison, kind.lies))
+    quiet(rest(row, comparison, wrong_captions(kind)))
     return sides[0].case_filter
 
 
 def _sides(contest: PageSubject, comparison: PairedTests, parting: Parting) -> tuple[Side, Side]:
-    """The left column, of what the baseline alone believes, and the right one."""
+    """Return the left column, of cases that fool only the baseline, and the right one."""
     row = comparison.row(parting.rival, parting.subtype)
     base, rival = contest.model, parting.rival
     side_filters = [
@@ -97,7 +97,7 @@ def _draw_side(contest: PageSubject, side: Side) -> None:
     names = contest.names
     is_movement = side.case_filter.kind in movement_kinds()
     model, rival = names[side.case_filter.model], names[side.case_filter.other]
-    sentence: list[htpy.Node] = [" believed by ", htpy.b[model], f", not by {rival}"]
+    sentence: list[htpy.Node] = [" fooled ", htpy.b[model], f", not {rival}"]
     if is_movement:
         sentence = [" move ", htpy.b[model], f" more than {rival}"]
     with st.container(horizontal=True, vertical_alignment="center", key=f"{side.name}_head"):

@@ -272,7 +272,7 @@ function caption([style, runs]) {
   const text = make("span");
   text.dir = "auto";
   for (const [words, kind] of runs) text.append(make("span", kind, words));
-  const [sign_, word] = style === "true" ? ["✓", "True: "] : ["✕", "Believed: "];
+  const [sign_, word] = style === "true" ? ["✓", "True: "] : ["✕", "Preferred: "];
   const sign = make("span", "sign-of", sign_);
   sign.setAttribute("aria-hidden", "true");
   row.append(sign, make("span", "hidden", word), text);

@@ -41,8 +41,8 @@ SIDES = {  # by the kind of the other side, what its answer was
     crossed.TEXTS: {"held": "right by the texts only", "fooled": "wrong by the texts only"},
     crossed.PICTURES: {"held": "right with the picture", "fooled": "wrong with the picture"},
 }
-LAYOUTS = {"": "One card a picture", "every": "Every case"}
-OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
+LAYOUTS = {"": "One card per picture", "every": "Every case"}
+OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "All"}
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _bin(about: PageSubject) -> str:
         return choose("How far shared words mislead", "bin", {"": "Any", **names})
     if about.kind == STRONG_KIND and STRENGTH in view(views.estimates.slices, about.question_set):
         names = {str(Slice(STRENGTH, name)): value_label(name) for name in STRENGTHS}
-        return choose("How strong the lie is", "bin", {"": "Any", **names})
+        return choose("Strength of the wrong caption", "bin", {"": "Any", **names})
     return ""
 
 
@@ -309,7 +309,13 @@ def _pair_label(case_filter: Filter) -> str:
     """Return the relation of two models to the cases, as a filter."""
     if not case_filter.other or (case_filter.outcome, case_filter.other_outcome) == ("all", ""):
         return ""
-    words = {"fooled": "fooled", "held": "not", "tied": "tied", "all": "asked", "": "asked"}
+    words = {
+        "fooled": "fooled",
+        "held": "not fooled",
+        "tied": "tied",
+        "all": "any answer",
+        "": "any answer",
+    }
     model, rival = model_name(case_filter.model), model_name(case_filter.other)
     return f"{model} {words[case_filter.outcome]}, {rival} {words[case_filter.other_outcome]}"
 

@@ -1,4 +1,4 @@
-"""Patterns above the wall: words that the model believes far more often than other edits
+"""Patterns above the wall: words that fool the model far more often than other edits
 of the same type, as switches.
 """
 
@@ -35,7 +35,7 @@ def draw_patterns(stored: PageSubject, case_filter: Filter) -> None:
     summary = view(views.patterns.patterns, stored.question_set, case_filter)
     listed = {pattern.key: _chip(pattern, case_filter.pair) for pattern in summary.patterns}
     if not case_filter.pair and summary.average == 1:
-        return  # every case is believed: no words can stand out
+        return  # every case fools the model: no words can stand out
     if missing := [key for key in case_filter.pair if key not in listed]:
         everything = view(views.patterns.candidates, stored.question_set, case_filter)
         rare = {pattern.key: pattern for pattern in everything.patterns}

@@ -78,15 +78,13 @@ def draw_wall(stored: PageSubject, case_filter: Filter) -> None:
 def _note(stored: PageSubject, case_filter: Filter) -> str:
     """Describe the rate, the layout of the cards, and the filters."""
     layout = "every case" if not is_grouped() else "grouped by picture"
-    if is_grouped() and case_filter.sort == "worst" and case_filter.outcome in ("fooled", "tied"):
-        layout += ", its worst lie shown"
     rate = _rate(stored, case_filter)
     active = [active.label for active in filters.active_filters(case_filter)]
     return " · ".join(filter(None, [rate, layout, *active]))
 
 
 def _rate(stored: PageSubject, case_filter: Filter) -> str:
-    """Count the lies of the question set that fool the model; empty if no model can be fooled."""
+    """Count the wrong captions of the question set that fool the model; empty if no model can be fooled."""
     counted = dict(counts(stored, case_filter))
     if case_filter.lost_to:  # it names an outcome: the searches that are not lost count as asked
         counted["all"] = counts(stored, replace(case_filter, lost_to=False))["all"]
@@ -96,7 +94,7 @@ def _rate(stored: PageSubject, case_filter: Filter) -> str:
     ties = render_wall.tied_text(counted, stored.question_set.run(case_filter.model).n_orders)
     if case_filter.outcome == "fooled":
         return f"{rate} of {counted['all']:,}{ties}"
-    return f"{counted['fooled']:,} of {counted['all']:,} believed ({rate}){ties}"
+    return f"fooled by {counted['fooled']:,} of {counted['all']:,} ({rate}){ties}"
 
 
 def _draw_cards(
@@ -193,12 +191,12 @@ def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
 
 def _nothing(case_filter: Filter, is_movement: bool) -> str:
     if case_filter.outcome == "held" and not case_filter.other:
-        return "No lie is seen through here."
+        return "No wrong caption is rejected here."
     if is_movement or case_filter.outcome == "all":
         return "No case is here."
     if case_filter.outcome == "tied":
-        return f"{model_name(case_filter.model)} can tell every lie from the truth here."
-    return "No lie is believed here."
+        return f"{model_name(case_filter.model)} gives no two captions equal scores here."
+    return "No wrong caption fools the model here."
 
 
 def _show_all() -> None:

@@ -45,7 +45,7 @@ def margins(
     y_color, y_symbol = styles[y_model]
     x_name, y_name = names.get(x_model, x_model), names.get(y_model, y_model)
     groups = [
-        ((x > 0) & (y > 0), "both held", QUIET, "circle"),
+        ((x > 0) & (y > 0), "neither fooled", QUIET, "circle"),
         ((x <= 0) & (y <= 0), "both fooled", BOTH_FOOLED, "x"),
         ((x <= 0) & (y > 0), f"only {x_name} fooled", x_color, x_symbol),
         ((x > 0) & (y <= 0), f"only {y_name} fooled", y_color, y_symbol),

@@ -183,7 +183,16 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
     """
     unit = comparison.unit
     base = names[comparison.baseline.model]
-    titles = ("Kind of edit", "Model", "Lies", "Believed", f"By {base}", "Difference", "p", "")
+    titles = (
+        "Kind of edit",
+        "Model",
+        "Wrong captions",
+        "Preferred",
+        f"By {base}",
+        "Difference",
+        "p",
+        "",
+    )
     if comparison.is_movement:
         titles = ("Kind of edit", "Model", "Cases", "Moved", f"{base} moved", "Difference", "p", "")
     rows = []

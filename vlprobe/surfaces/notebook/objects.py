@@ -394,7 +394,7 @@ class Compared:
         for model, cards in shown.items():
             if cards and not self._presented.is_movement:
                 sides += [
-                    drawing.heading(f"Only {model_name(model)} believes"),
+                    drawing.heading(f"Only {model_name(model)} is fooled"),
                     drawing.grid(
                         drawing.case_card(case_card(card, self._presented), sources, self.models)
                         for card in cards

@@ -10,7 +10,7 @@ import htpy
 
 from vlprobe import registry, views
 from vlprobe.case import html
-from vlprobe.case.card import card_type, case_card
+from vlprobe.case.card import case_card, preferred, wrong_captions
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.attribution import published_line
 from vlprobe.render.findings import verdict
@@ -116,7 +116,7 @@ def _verdict(about: Subject) -> list[htpy.Node]:
         ]
         for each in comparison.contestants
     ]
-    happened = f"{kind.lies} {card_type(kind).believed}, lower is better"
+    happened = f"{wrong_captions(kind)} {preferred(kind)}, lower is better"
     share = "moved on average" if kind.is_movement else happened
     return [
         htpy.h2[finding.heading],

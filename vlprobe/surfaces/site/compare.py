@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 from vlprobe import views
 from vlprobe.case import json
-from vlprobe.case.card import case_card
+from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.render import forest
 from vlprobe.render.findings import verdict
 from vlprobe.render.sentences import unbroken
@@ -38,7 +38,7 @@ class Columns:
         self._columns: dict[tuple[str, str, str], list[object]] = {}
 
     def add(self, model: str, rival: str, subtype: str) -> None:
-        """Add the first cases that only `model` believes, or that move it more."""
+        """Add the first cases that fool only `model`, or that move it more."""
         store, question_set = self.subject.store, self.subject.question_set
         case_filter = side_filter(self.kind_name, model, rival, subtype)
         cards, _, n_cases = views.wall.wall(store, question_set, case_filter, 1, self.n_shown)
@@ -150,7 +150,7 @@ def _contest(
         "first": [subject.keys[row.model], subtypes.index(row.subtype)],
         "rest": {
             f"{subject.keys[each.model]}:{subtypes.index(each.subtype)}": forest.rest(
-                each, comparison, kind.lies
+                each, comparison, wrong_captions(kind)
             )
             for each in comparison.rows
         },

@@ -12,7 +12,7 @@ import numpy as np
 
 from vlprobe import views
 from vlprobe.case import json
-from vlprobe.case.card import case_card
+from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.render import wall
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.surfaces.site.cases import case_entries
@@ -25,7 +25,7 @@ MOST_PATTERNS = 12  # of a model
 OF_PATTERN = 8  # cases
 MOST_TYPES = 24
 NARROW = {"fooled": 1.0, "tied": 0.5, "held": 0.5}  # shares of the limit, by the outcome
-OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
+OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Not fooled", "all": "All"}
 
 
 def types_of(subject: Subject, kind_name: str) -> list[str]:
@@ -47,7 +47,7 @@ def explore_values(subject: Subject, kind_name: str, linked_cases: Sequence[int]
     case_filter = Filter(subject.models[0], kind_name)
     cards = views.wall.cards(subject.store, subject.question_set, case_filter, numbers)
     return {
-        "lies": kind.lies,
+        "lies": wrong_captions(kind),
         "movement": kind.is_movement,
         "outcomes": [] if kind.is_movement else list(OUTCOMES.items()),
         "types": [[number, value_label(subtype)] for number, subtype in enumerate(types)],
@@ -132,7 +132,7 @@ def _line(
     if not kind.is_movement and counted["all"]:
         ties = wall.tied_text(counted, subject.question_set.run(case_filter.model).n_orders)
         share = 100 * counted["fooled"] / counted["all"]
-        rate = f"{counted['fooled']:,} of {counted['all']:,} believed ({share:.1f} %){ties}"
+        rate = f"fooled by {counted['fooled']:,} of {counted['all']:,} ({share:.1f} %){ties}"
     return [heading, rate, n_cases]
 
 

@@ -363,7 +363,7 @@ PAGES.compare = async (page, values) => {
   if (!place("facing").firstChild) place("facing").append(column(), column());
   for (const [side, [key, other, count, places]] of columns.entries()) {
     const [head, wall] = place("facing").children[side].children;
-    const [begin, end] = values.movement ? [" move ", " more than "] : [" believed by ", ", not by "];
+    const [begin, end] = values.movement ? [" move ", " more than "] : [" fooled ", ", not "];
     const words = make("span", "", begin, make("b", "", models[key].name), end + models[other].name);
     head.replaceChildren(make("b", "big", count.toLocaleString("en")), words);
     const cards = places.map((at) => ({ ...values.cards[at], boxes: order.map((model) => values.cards[at].boxes[model]) }));
