@@ -61,10 +61,10 @@ def test_the_edit_may_be_missing(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"edit_candidates": [*NAMES[:3], "x.png"]}, "'x.png' is no candidate of the query"),
+        ({"edit_candidates": [*NAMES[:3], "x.png"]}, "'x.png' is not a candidate of the query"),
         ({"edit_candidates": NAMES[:3]}, "the candidate 'd.png' is missing"),
-        ({"edit_candidates": [*NAMES, "a.png"]}, "a candidate is named twice"),
-        ({"edit": ""}, "there is no edit"),
+        ({"edit_candidates": [*NAMES, "a.png"]}, "a candidate occurs twice"),
+        ({"edit": ""}, "the edit is missing"),
         ({"candidates": ["a.png", "b.png"]}, "3 or more different names of pictures"),
         ({"candidates": ["a.png", "b.png", "a.png"]}, "3 or more different names"),
         ({"query": ""}, "Expected a query"),

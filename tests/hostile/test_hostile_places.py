@@ -158,7 +158,7 @@ def coco(folder: Path, ids: list[object]) -> str:
 @pytest.mark.parametrize("keys", [["b", "a"], ["b", 7], [None], [1.5], [True]])
 def test_ids_of_coco_that_are_no_whole_numbers_are_refused_in_one_line(tmp_path, keys):
     with pytest.raises(
-        InvalidInput, match=r"is not laid out as a captions file .*and no whole number"
+        InvalidInput, match=r"is not laid out as a captions file .*not a whole number"
     ):
         registry.load_dataset(coco(tmp_path / "a", keys), tmp_path)
 

@@ -1,9 +1,9 @@
-"""Problems of a dataset, counted before anyone trusts a score on it.
+"""Count defects of a dataset before anyone trusts a score on it.
 
-An alteration is a foil, and foil j was made from caption j (from the last one, if there are more
-foils than captions): that holds in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the
-same if they differ in case and spaces only, which CLIP's tokenizer does not see; a foil says the
-same as a caption if it has the same words in the same order, since a comma makes nothing wrong.
+An alteration is a foil with its caption: foil j was made from caption j (or from the last one, if there are more
+foils than captions), as in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the
+same if they differ only in case and spaces, which CLIP's tokenizer ignores. A foil says the
+same as a caption if it has the same words in the same order, because a comma does not make a caption wrong.
 """
 
 import re
@@ -23,7 +23,9 @@ from vlprobe.perturb.language import is_doubtful
 from vlprobe.types import Item
 
 EXAMPLES = 5
-MOST_JUDGED = 1_000  # captions whose language is told without their pictures: a millisecond each
+MOST_JUDGED = (
+    1_000  # captions whose language is detected without their pictures: a millisecond each
+)
 NOT_ENGLISH = "not_english"
 REPEATED = (
     "repeated_caption",
@@ -36,8 +38,8 @@ SHARED = (
 )
 FOREIGN = (
     NOT_ENGLISH,
-    "The caption is not in English, as far as its letters and words tell: rules for English leave it "
-    "unedited, so that it is asked about with edits from a file alone.",
+    "The caption is probably not in English, judging by its letters and words. Rules for English leave it "
+    "unedited, so it is only tested with edits from a file.",
 )
 UNCHANGED = (
     "unchanged",
@@ -58,13 +60,13 @@ GLUED = (
 )
 UPPER_CASE, FULL_STOP = "capital letters", "a full stop at the end"
 WORD = re.compile(r"\w+")
-GLUED_LETTERS = 3  # an inserted word is looked for inside other words if it has so many
-GLUED_TIMES = 5  # and is inserted on its own this many times as often
+GLUED_LETTERS = 3  # minimum length of an inserted word that is searched for inside other words
+GLUED_TIMES = 5  # minimum ratio of its insertions as a separate word to those inside another word
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """A kind of defect and how many of all candidates have it; with 0 it was looked for."""
+    """A kind of defect and the number of candidates that have it; 0 if none was found."""
 
     name: str
     meaning: str  # one plain sentence
@@ -82,7 +84,7 @@ class Alteration(NamedTuple):
 
 
 def check_texts(name: str, cache: Path) -> list[AuditFinding]:
-    """The defects of a dataset's texts; pictures go by their names, where its family can tell them unopened.
+    """Find the defects of a dataset's texts; identify pictures by name if its family supports that.
 
     Raises:
         VlprobeError: it cannot be read.
@@ -95,14 +97,13 @@ def check_texts(name: str, cache: Path) -> list[AuditFinding]:
 
 
 def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> list[AuditFinding]:
-    """Looks for every kind of defect that the items can have; one that they cannot have is not in
-    the list.
+    """Search for every kind of defect that the items can have; other kinds are not in the list.
 
     Args:
-        items: Of any dataset; without foils only captions and pictures are looked at.
-        cache: Where the digests of image files are kept.
-        sees_pictures: Whether pictures are looked at; else their paths stand for them, and of many captions a sample is
-            judged by its language.
+        items: Of any dataset; without foils, only captions and pictures are checked.
+        cache: Folder in which the digests of image files are cached.
+        sees_pictures: Compare the bytes of pictures; otherwise compare their paths, and check the language of only a
+            sample of the captions if there are many.
 
     Raises:
         InvalidInput: an image file cannot be read.
@@ -132,7 +133,7 @@ def _item_alterations(item: Item) -> list[Alteration]:
 
 
 class _Words(dict[str, tuple[str, ...]]):
-    """The words of a text without case and punctuation; each text is taken apart once."""
+    """Words of a text without case and punctuation; each text is split once."""
 
     def __missing__(self, text: str) -> tuple[str, ...]:
         self[text] = tuple(WORD.findall(text.casefold()))
@@ -140,12 +141,12 @@ class _Words(dict[str, tuple[str, ...]]):
 
 
 def plain(text: str) -> str:
-    """The text as CLIP's tokenizer sees it: case and blanks do not count."""
+    """Return the text as CLIP's tokenizer sees it: case and blanks are ignored."""
     return " ".join(text.casefold().split())
 
 
 def _finding(name: str, meaning: str, marked: Iterable[tuple[str, bool]]) -> AuditFinding:
-    """From the id of an item and whether it has the defect, for all that could have it."""
+    """Build a finding from pairs of item id and whether it has the defect, for all items that could have it."""
     marked = list(marked)
     having = [item for item, defect in marked if defect]
     return AuditFinding(
@@ -175,7 +176,7 @@ def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
 
 
 def drawn_rows(n_captions: int) -> np.ndarray:
-    """The numbers of the captions whose language is judged where it would take too long to judge all: the same
+    """Draw the numbers of the captions whose language is checked if checking all would take too long: the same
     ones each time, in order.
     """
     if n_captions <= MOST_JUDGED:
@@ -186,12 +187,12 @@ def drawn_rows(n_captions: int) -> np.ndarray:
 def language_finding(
     rows: Sequence[tuple[str, str]], n_captions: int, cache: Path | None = None
 ) -> AuditFinding:
-    """The captions in other languages.
+    """Find the captions in other languages.
 
     Args:
-        rows: The id of an item and a caption, of those that are judged.
-        n_captions: How many there are in all.
-        cache: Where the verdict on many captions is kept.
+        rows: Item id and caption of each caption to check.
+        n_captions: Total number of captions.
+        cache: Folder in which the results for many captions are cached.
     """
     name, meaning = FOREIGN
     if len(rows) < n_captions:
@@ -207,7 +208,7 @@ def language_finding(
 
 
 def _image_identity(item: Item, digests: Mapping[Path, str]) -> str:
-    """Identity of an item's image: the digest of its bytes, or without a picture its unit."""
+    """Return the identity of an item's image: the digest of its bytes or, without a picture, its unit."""
     return digests[item.image.path] if item.image else item.unit
 
 
@@ -303,7 +304,7 @@ def _style_finding(
     has: Callable[[str], bool],
     alterations: Sequence[Alteration],
 ) -> AuditFinding:
-    """Style leak: what tells a foil from its caption without reading a word."""
+    """Find a style leak: a feature that distinguishes foils from captions without reading a word."""
     captions = sum(has(row.caption) for row in alterations) / len(alterations)
     foils = sum(has(row.foil) for row in alterations) / len(alterations)
     return _finding(
@@ -325,10 +326,10 @@ def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
     """Return, for each alteration, the words that contain an inserted word: "criminal" for "man" makes
     "wocriminal".
 
-    Such a word occurs in no caption and replaces one (woman). It has that word's
-    beginning and end (wo-), and between them a word that is otherwise inserted on its own
-    (criminal) where that one had a word of its own (man). A plural is not one. Nobody has to name
-    the inserted words; the price is a rare false alarm ("offstage", "onstage").
+    Such a word does not occur in any caption and replaces one (woman). It has that word's
+    beginning and end (wo-) and, between them, a word that is elsewhere inserted separately
+    (criminal) in place of a separate word (man). A plural does not count. The
+    inserted words need not be listed, at the price of a rare false alarm ("offstage", "onstage").
     """
     words = _Words()
     caption_words = {word for row in alterations for word in words[row.caption]}
@@ -355,7 +356,7 @@ def is_glued(
     inserted: Mapping[str, int],
     caption_words: Collection[str],
 ) -> bool:
-    """Return whether a word has an inserted one stuck in it; see `glued_words`."""
+    """Return whether a word contains an inserted one; see `glued_words`."""
     for start in range(len(word)):
         if word[:start] != replaced[:start]:
             return False

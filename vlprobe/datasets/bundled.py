@@ -1,14 +1,14 @@
-"""Questions that come with vlprobe, with the answers that other people published to them.
+"""Bundled question sets, to which other people published answers.
 
     bundled:SugarCrepe    7,512 captions of COCO val2017 with a foil each; 148 have their photograph
     bundled:VALSE         7,702 captions with a foil each; 16 have their photograph
-                          +available: only those whose photograph is here
+                          +available: only those with a local photograph
 
-They are read from the bundled results (`tools.ship_published` builds these), so that anyone can ask
-another model the same questions: `vlprobe run --probe eqben --dataset bundled:SugarCrepe`. The
-photographs that may be redistributed are bundled, too; another one is used where its file is in the
-cache, as `pictures/coco/val2017/000000000139.jpg`. A picture is told from others by its name,
-whether or not its file is here, so that all runs over a set have one key.
+They are read from the bundled results (built by `tools.ship_published`), so that you can test
+another model on the same questions: `vlprobe run --probe eqben --dataset bundled:SugarCrepe`. The
+photographs that may be redistributed are bundled, too. Others are used if their files are in the
+cache, as `pictures/coco/val2017/000000000139.jpg`. A picture is identified by its name,
+whether or not its file exists, so that all runs on a set have one key.
 """
 
 import functools
@@ -26,31 +26,33 @@ from vlprobe.types import Item, Picture
 
 PREFIX = "bundled"
 NAMES = ("SugarCrepe", "VALSE")
-NOTES = {  # what a reader of their numbers must know
+NOTES = {  # for readers of their numbers
     "SugarCrepe": (
         "Six questions are in two subsets and count in both: 7,512 rows, 7,506 distinct questions.",
         "swap_obj/108 was removed from SugarCrepe later; all published answers include it.",
     ),
     "VALSE": ("Foils that fewer than two of three annotators told from the caption are left out.",),
 }
-PICTURES = Path("pictures")  # below a cache: what names of pictures begin with
+PICTURES = Path("pictures")  # start of the names of pictures, relative to a cache
 COCO = PICTURES / "coco" / "val2017"
-PICTURED_NOTE = "questions have their photograph here."  # the end of a note, of the time of a run
+PICTURED_NOTE = (
+    "questions have their photograph here."  # end of a note that holds at the time of a run
+)
 PHOTOGRAPHS = "photographs"  # folder of the bundled results
 
 
 def names() -> list[str]:
-    """The question sets."""
+    """Return the names of the question sets."""
     return [f"{PREFIX}:{name}" for name in NAMES]
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound where there is no such set or option."""
+    """Raise NotFound if the set or option does not exist."""
     _parse(name)
 
 
 def _parse(name: str) -> tuple[str, bool]:
-    """The name of a set as it is stored, and whether `+available` follows it."""
+    """Return the stored name of a set, and whether `+available` follows it."""
     set_name, plus, option = name.partition(":")[2].partition("+")
     found = next((known for known in NAMES if known.lower() == set_name.lower()), "")
     if not found:
@@ -61,11 +63,11 @@ def _parse(name: str) -> tuple[str, bool]:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """The questions in the order in which they are stored.
+    """Read the questions in their stored order.
 
     Raises:
-        NotFound: There is no such set or option.
-        InvalidInput: The bundled results are not here.
+        NotFound: The set or option does not exist.
+        InvalidInput: The bundled results are missing.
     """
     stored_name, is_available = _parse(name)
     store = Store(shipped.PUBLISHED_FOLDER)
@@ -102,13 +104,13 @@ def load(name: str, cache: Path) -> LoadedDataset:
 def with_pictures(
     name: str, items: Sequence[Item], cache: Path, is_available: bool = False
 ) -> LoadedDataset:
-    """Questions about pictures of relative names as a dataset; its digest is of these names.
+    """Return questions on pictures with relative names as a dataset; its digest depends on these names.
 
     Args:
-        name: Of the dataset, without an option.
-        items: Their pictures have names relative to the cache.
-        cache: Where the files of pictures are.
-        is_available: Whether questions without the file of their picture are left out.
+        name: Name of the dataset, without an option.
+        items: Items whose pictures have names relative to the cache.
+        cache: Folder with the picture files.
+        is_available: Leave out questions whose picture file is missing.
     """
     known, here = [], []
     for item in items:
@@ -129,18 +131,18 @@ def with_pictures(
 
 
 def redraw(path: Path) -> bytes | None:
-    """The bundled photograph of a relative name, None where there is none; see `registry.redrawn`."""
+    """Return the bundled photograph of a relative name, None if there is none; see `registry.redrawn`."""
     if not is_bundled(path):
         return None
     return files.read(shipped.PUBLISHED_FOLDER / PHOTOGRAPHS / path.name)
 
 
 def located(name: str, cache: Path) -> str:
-    """Return the path of a picture that was downloaded into a cache; another name is returned as it is.
+    """Return the path of a picture that was downloaded into a cache; another name is returned unchanged.
 
     Args:
         name: The stored name of the picture.
-        cache: Where `vlprobe pictures` puts pictures.
+        cache: Folder into which `vlprobe pictures` downloads.
     """
     path = Path(name)
     is_relative = path.parts[:1] == PICTURES.parts and ".." not in path.parts
@@ -150,8 +152,8 @@ def located(name: str, cache: Path) -> str:
 
 
 def is_absent(name: str) -> bool:
-    """Return whether a stored name is of a picture of a bundled question set that is neither bundled
-    nor downloaded (`located` returns another name of these).
+    """Return whether a stored name belongs to a picture of a bundled question set that is neither bundled
+    nor downloaded (`located` returns another name for these).
     """
     path = Path(name)
     return path.parts[:1] == PICTURES.parts and not is_bundled(path)

@@ -1,6 +1,5 @@
 """COCO captions as published: `coco:DIR` with annotations/captions_*.json and the images, or
-`coco:FILE.json`; with `+unpictured` also the pictures that are not here, for scores or embeddings
-from a file.
+`coco:FILE.json`; with `+unpictured` also missing pictures, for imported scores or embeddings.
 """
 
 from pathlib import Path
@@ -15,12 +14,12 @@ PREFIX = "coco"
 
 
 def names() -> list[str]:
-    """The form of a name; DIR stands for a folder."""
+    """Return the form of a name; DIR stands for a folder."""
     return ["coco:DIR"]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     check_json_head(captions_file(split_unpictured(name)[0]))
 
 
@@ -30,7 +29,7 @@ def takes(path: Path) -> bool:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Images in the order of their ids, captions in the order of theirs. Raises InvalidInput."""
+    """Load images and captions, each in the order of their ids. Raises InvalidInput."""
     path, keeps_all = split_unpictured(name)
     captions = captions_file(path)
     content = read_json(captions)
@@ -68,12 +67,12 @@ def load(name: str, cache: Path) -> LoadedDataset:
 def _by_id(row: dict) -> int:
     """Sort key of images and annotations. Raises TypeError if an id is not a whole number."""
     if isinstance(row["id"], bool) or not isinstance(row["id"], int):
-        raise TypeError(f"an id is {row['id']!r} and no whole number")
+        raise TypeError(f"an id is {row['id']!r}, not a whole number")
     return row["id"]
 
 
 def captions_file(path: Path) -> Path:
-    """The captions file of a folder, or that is named itself. Raises InvalidInput."""
+    """Return the captions file at a path, or in the folder at a path. Raises InvalidInput."""
     if path.suffix == ".json":
         return path
     if not path.is_dir():
@@ -85,7 +84,7 @@ def captions_file(path: Path) -> Path:
         listing = ", ".join(file.name for file in candidates) or "none"
         raise InvalidInput(
             f"'{path}/annotations' holds {len(candidates)} captions files ({listing}). Expected one captions_*.json; "
-            "name the one that is meant: coco:DIR/annotations/captions_val2017.json."
+            "name one file: coco:DIR/annotations/captions_val2017.json."
         )
     return candidates[0]
 

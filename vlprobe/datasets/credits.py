@@ -1,7 +1,7 @@
-"""Whose photographs are, as the files of a dataset say: page, license and its address.
+"""Credits of photographs from the files of a dataset: page, license and license URL.
 
-COCO's captions file has a table of licenses and the address that each photograph was taken from; it
-names no authors. Bundled photographs have their credits with them.
+COCO's captions file has a table of licenses and the source URL of each photograph, but
+no authors. Bundled photographs come with their credits.
 """
 
 import functools
@@ -25,24 +25,22 @@ FLICKR_ID = re.compile(r"/([0-9]{6,})_[0-9a-f]+(?:_[a-z])?\.[a-z]+$")
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Whose a photograph is; "" is unknown."""
+    """Credit of a photograph; "" means unknown."""
 
-    page: str = ""  # URL of its author's page of it
+    page: str = ""  # URL of the author's page for the photograph
     license: str = ""
     license_url: str = ""
 
     @property
     def text(self) -> str:
-        """The credit in one line, without links."""
+        """Return the credit in one line, without links."""
         license_ = " ".join(filter(None, [self.license, self.license_url]))
         facts = (("License", license_), ("Source", self.page))
         return " · ".join(f"{label}: {value}" for label, value in facts if value)
 
 
 def credits_of(dataset: str) -> Mapping[str, Credit]:
-    """The credit of each photograph by its file name; nothing where the dataset has no credits, or its
-    files are gone.
-    """
+    """Return the credit of each photograph by file name; empty if the dataset has no credits, or its files are gone."""
     prefix, _, path = dataset.partition(":")
     if prefix == bundled.PREFIX:
         return bundled_credits()
@@ -56,7 +54,7 @@ def credits_of(dataset: str) -> Mapping[str, Credit]:
 
 
 def picture_credit(name: str) -> Credit | None:
-    """Return the credit of a bundled photograph, which pages show below it; None of another picture.
+    """Return the credit of a bundled photograph, which pages show below it; None for any other picture.
 
     Args:
         name: The stored name of the picture: relative, or below the cache that a run copied it into.
@@ -65,7 +63,7 @@ def picture_credit(name: str) -> Credit | None:
 
 
 def picture_credits(name: str) -> tuple[Credit | None, ...]:
-    """Return the same of a picture and of the one that is mixed into it, if there is one."""
+    """Return the credits of a picture and of the one that is mixed into it, if there is one."""
     picture = Picture.from_name(name)
     return tuple(map(_credit, picture.paths))
 
@@ -77,7 +75,7 @@ def _credit(path: Path) -> Credit | None:
 
 @functools.cache
 def bundled_credits() -> Mapping[str, Credit]:
-    """The credits of the bundled photographs by file name."""
+    """Return the credits of the bundled photographs by file name."""
     try:
         rows = json.loads((shipped.PUBLISHED_FOLDER / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -86,7 +84,7 @@ def bundled_credits() -> Mapping[str, Credit]:
 
 
 def coco_credits(content: object) -> dict[str, Credit]:
-    """The credits of a captions file of COCO, by file name.
+    """Return the credits in a COCO captions file, by file name.
 
     Args:
         content: The parsed file.
@@ -106,7 +104,7 @@ def coco_credits(content: object) -> dict[str, Credit]:
 
 
 def photograph_page(flickr_url: str) -> str:
-    """Its author's page of a photograph, from the address of its file on Flickr; another address stays.
+    """Return the author's page for a photograph from its file's URL on Flickr; another URL is returned unchanged.
 
     >>> photograph_page("http://farm7.staticflickr.com/6116/6255196340_da26cf2c9e_z.jpg")
     'https://www.flickr.com/photo.gne?id=6255196340'
@@ -116,7 +114,7 @@ def photograph_page(flickr_url: str) -> str:
 
 
 def _rows(value: object) -> list[dict[str, Any]]:
-    """The objects of a list; ids of licenses are numbers or texts."""
+    """Return the objects in a list; license ids are numbers or texts."""
     rows = value if isinstance(value, list) else []
     return [
         row

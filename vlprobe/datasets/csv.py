@@ -1,9 +1,9 @@
 """Your pictures and captions in a table: `csv:FILE` with columns image and caption.
 
 Paths are relative to the table's folder. An image with several captions has several rows. Every
-further column is a tag that results can be sliced by; it belongs to the image, so its rows must
-agree. A column `label` that marks captions as true and false is refused. Separated by , ; | or tab.
-`csv:FILE+unpictured` keeps rows whose picture is not here, for scores or embeddings from a file.
+other column is a tag for slicing results; it belongs to the image, so its rows must
+agree. A column `label` that marks captions as true and false is rejected. The separator is , ; | or tab.
+`csv:FILE+unpictured` keeps rows with a missing picture, for imported scores or embeddings.
 """
 
 import csv
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 PREFIX = "csv"
 DELIMITERS = ",;\t|"
 REQUIRED = ("image", "caption")
-FOIL_COLUMNS = (  # what a column of captions that do not fit may be called
+FOIL_COLUMNS = (  # possible names of a column of wrong captions
     *("negative_caption", "negative", "negatives", "neg_caption", "foil", "foils", "hard_negs"),
     *("hard_negative", "false_caption"),
 )
 
 
 def names() -> list[str]:
-    """The form of a name; FILE stands for a path."""
+    """Return the form of a name; FILE stands for a path."""
     return ["csv:FILE"]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     file, _ = split_unpictured(name)
     _header(file, read_head(file)[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Images in the order of their first rows, captions in file order. Raises InvalidInput."""
+    """Load images in the order of their first rows, and captions in file order. Raises InvalidInput."""
     file, keeps_all = split_unpictured(name)
     items = read_items(file)
     notes = [
@@ -57,7 +57,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def read_items(file: Path) -> list[Item]:
-    """One item for each image that the table names. Raises InvalidInput."""
+    """Read one item for each image in the table. Raises InvalidInput."""
     captions: dict[str, list[str]] = {}
     tags: dict[str, dict[str, str]] = {}
     rows = _rows(file)
@@ -83,7 +83,7 @@ def read_items(file: Path) -> list[Item]:
 
 
 def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
-    """A reader behind the header row, and the lower-case column names. Raises InvalidInput."""
+    """Return a reader positioned after the header row, and the lower-case column names. Raises InvalidInput."""
     first_line = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -96,7 +96,7 @@ def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
     if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
         raise InvalidInput(
             f"'{file}' has the columns {', '.join(header)}. "
-            "Expected different names in the first line, 'image' and 'caption' among them. "
+            "Expected different names in the first line, including 'image' and 'caption'. "
             f"Name other columns: table:{file}@FOLDER+image=COLUMN+caption=COLUMN (FOLDER has the pictures)."
         )
     return reader, header
@@ -112,7 +112,7 @@ def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
             if len(row) != len(header):
                 raise InvalidInput(
                     f"'{file}', line {reader.line_num}: {len(row)} fields, but {len(header)} columns. "
-                    'Put a caption that holds the separator in "quotes".'
+                    'Put a caption that contains the separator in "quotes".'
                 )
             rows.append((reader.line_num, dict(zip(header, row, strict=True))))
     except csv.Error as error:

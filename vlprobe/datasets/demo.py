@@ -1,4 +1,4 @@
-"""The demo world's held-out scenes: 500 drawn pictures with five captions each."""
+"""Held-out scenes of the demo world: 500 drawn pictures with five captions each."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ _CAPTIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class DemoDataset:
-    """Scenes that no demo model was trained on."""
+    """Scenes that were not used to train any demo model."""
 
     name: str
     digest: str
@@ -28,22 +28,21 @@ class DemoDataset:
 
 
 def names() -> list[str]:
-    """The test split; `demo:val` is a second held-out split, to choose settings on."""
+    """Return the name of the test split; `demo:val` is a second held-out split for choosing settings."""
     return [PREFIX]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     if (name.partition(":")[2] or "test") not in SIZES:
         raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
 
 
 def load(name: str, cache: Path) -> DemoDataset:
-    """The items, their pictures drawn into `cache/demo/` where they are not there yet (a few
-    seconds, once).
+    """Load the items, drawing missing pictures into `cache/demo/` (a few seconds, once).
 
     Raises:
-        NotFound: a split that is neither test nor val.
+        NotFound: the split is neither test nor val.
         InvalidInput: the cache folder cannot be written.
     """
     check_name(name)
@@ -63,14 +62,14 @@ def load(name: str, cache: Path) -> DemoDataset:
 
 
 def draw(scene: Scene, path: Path) -> bytes:
-    """Renders the scene into a PNG file and returns its bytes. Raises InvalidInput."""
+    """Render the scene into a PNG file and return its bytes. Raises InvalidInput."""
     content = encode(scene)
     write_bytes(path, content, durable=False)
     return content
 
 
 def encode(scene: Scene) -> bytes:
-    """The bytes of the scene's PNG file."""
+    """Return the bytes of the scene's PNG file."""
     return pictures.encode(render(scene), "PNG")
 
 

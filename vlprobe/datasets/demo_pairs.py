@@ -1,9 +1,9 @@
-"""Minimal pairs of the demo world: two drawn scenes that differ in one thing, made on first use.
+"""Minimal pairs of the demo world: two drawn scenes that differ in one thing, created on first use.
 
     demo-pairs          300 pairs of each subset: object, color, number, location, swap
     demo-pairs:val      the same of the split that the shipped models were chosen on
 
-No scene of either split was ever trained on. An item is image I1, captions (T1,), other I2, foils
+No scene of either split was used for training. An item is image I1, captions (T1,), other I2, foils
 (T2,).
 """
 
@@ -24,21 +24,20 @@ SPLITS = ("test", "val")
 
 
 def names() -> list[str]:
-    """The test split."""
+    """Return the name of the test split."""
     return [PREFIX]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     split_in(name)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """The pairs, their pictures drawn into `cache/demo/` where they are not there yet (about 20
-    seconds, once).
+    """Load the pairs, drawing missing pictures into `cache/demo/` (about 20 seconds, once).
 
     Raises:
-        NotFound: a split that is neither test nor val.
+        NotFound: the split is neither test nor val.
         InvalidInput: the cache folder cannot be written.
     """
     split, folder = split_in(name), picture_folder(cache)
@@ -53,7 +52,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def split_in(name: str) -> str:
-    """The split that a dataset's name asks for. Raises NotFound."""
+    """Return the split in a dataset's name. Raises NotFound."""
     prefix, _, split = name.partition(":")
     if (split or "test") not in SPLITS:
         raise NotFound("dataset", name, [prefix, *(f"{prefix}:{split}" for split in SPLITS)])
@@ -61,7 +60,7 @@ def split_in(name: str) -> str:
 
 
 def item_id(prefix: str, split: str, kind: str, index: int) -> str:
-    """Names an item, and its split where that is not test."""
+    """Return the id of an item, with its split unless that is test."""
     return "-".join([prefix, *([] if split == "test" else [split]), kind, f"{index:03}"])
 
 
@@ -76,12 +75,12 @@ def tags(contrast: Contrast) -> dict[str, str]:
 
 
 def picture_folder(cache: Path) -> Path:
-    """The folder of the pictures of pairs and triplets, a new one for each renderer version."""
+    """Return the folder for pictures of pairs and triplets, a new one for each renderer version."""
     return cache / "demo" / f"scenes-{VERSION}"
 
 
 def picture(scene: Scene, folder: Path) -> Picture:
-    """The scene's picture, drawn where it is not there yet. Raises InvalidInput."""
+    """Return the scene's picture, drawing it if it is missing. Raises InvalidInput."""
     path = folder / f"{picture_name(scene)}.png"
     if not path.exists():
         demo.draw(scene, path)
@@ -89,7 +88,7 @@ def picture(scene: Scene, folder: Path) -> Picture:
 
 
 def picture_name(scene: Scene) -> str:
-    """Names a scene's picture by all that settles its pixels: pairs and triplets share what they
-    have in common.
+    """Return a name for a scene's picture that depends on everything that affects its pixels, so that pairs and
+    triplets share pictures.
     """
     return hashlib.blake2b(repr(scene).encode(), digest_size=8).hexdigest()

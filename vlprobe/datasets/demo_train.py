@@ -1,11 +1,11 @@
-"""Scenes of the demo world to train on: drawn on first use, of the split that no probe asks about.
+"""Training scenes of the demo world, drawn on first use, from the split that no probe uses.
 
-    demo-train          3,000 scenes behind those that the shipped models were trained on, with eight captions each
-    demo-train:pairs    300 minimal pairs of each kind, as `demo-pairs` has them: two pictures an item
+    demo-train          3,000 scenes after those that the bundled models were trained on, with eight captions each
+    demo-train:pairs    300 minimal pairs of each kind, as in `demo-pairs`: two pictures per item
     demo-train:pairs:N  N of each kind, 1 to 2,000; a larger N begins with the pairs of a smaller one
 
-A split owns what is shown, not how it is drawn: nothing here is shown by an item of `demo`,
-`demo-pairs` or `demo-triplets` either.
+A split owns the content of scenes, not their drawings: no scene here has the content of an item of `demo`,
+`demo-pairs` or `demo-triplets`.
 """
 
 import re
@@ -22,23 +22,22 @@ from vlprobe.types import Item
 PREFIX = "demo-train"
 SCENES = 3000
 PAIRS = 300  # of each kind
-MOST_PAIRS = 2000  # of each kind that a name can ask for: 20,000 pictures
-_FIRST_INDEX = 20_000  # the shipped models were trained on the scenes before
+MOST_PAIRS = 2000  # of each kind, at most: 20,000 pictures
+_FIRST_INDEX = 20_000  # the bundled models were trained on the scenes before this index
 _CAPTIONS = 8
 
 
 def names() -> list[str]:
-    """None: what is for training is not offered to the probes."""
+    """Return no names, because training data is not offered to the probes."""
     return []
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """The items, their pictures drawn into `cache/demo/` where they are not there yet (under a
-    minute, once).
+    """Load the items, drawing missing pictures into `cache/demo/` (under a minute, once).
 
     Raises:
-        NotFound: none of the three.
-        InvalidInput: a number of pairs that there is not, or the cache folder cannot be written.
+        NotFound: the name is not one of the three.
+        InvalidInput: the number of pairs is out of range, or the cache folder cannot be written.
     """
     subset, folder = name.partition(":")[2], demo_pairs.picture_folder(cache)
     kind_of_items, _, number = subset.partition(":")
@@ -68,12 +67,12 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _pairs_of(name: str, number: str) -> int:
-    """Count how many pairs of each kind a name asks for: PAIRS where it gives no number."""
+    """Return the number of pairs of each kind in a name; PAIRS if it has no number."""
     if not number:
         return PAIRS
     if not re.fullmatch("[0-9]{1,4}", number) or not 1 <= int(number) <= MOST_PAIRS:
         raise InvalidInput(
-            f"'{name}' asks for '{number}' pairs of each kind. Expected a whole number, 1 to {MOST_PAIRS:,}, such as "
+            f"'{name}' requests '{number}' pairs of each kind. Expected a whole number, 1 to {MOST_PAIRS:,}, such as "
             f"{PREFIX}:pairs:1200."
         )
     return int(number)

@@ -1,14 +1,13 @@
-"""Triplets of the demo world: a drawn scene, two captions that say the same of it and one that is
-false.
+"""Triplets of the demo world: a drawn scene, two true captions with the same meaning and a wrong one.
 
     demo-triplets        two subsets of 400
     demo-triplets:val    the same of the split that the shipped models were chosen on
 
-`generic`: the false caption N is P1 with the object, colour or number of one group replaced, or
-with the colours of two groups exchanged (tag `edit`, 100 of each); P2 says P1 in another order and,
-where there are such words, other words. `spatial`: N is P1 with the opposite relation; P2 is the
+`generic`: the wrong caption N is P1 with the object, color or number of one group replaced, or
+with the colors of two groups exchanged (tag `edit`, 100 of each); P2 says P1 in another order and,
+if possible, in other words. `spatial`: N is P1 with the opposite relation; P2 is the
 converse of P1: "a dog left of a cat", "a cat right of a dog". An item is captions (P1, P2), foils
-(N,). No scene was ever trained on, nor any that N is true of.
+(N,). Neither these scenes nor scenes that match N were used for training.
 """
 
 from pathlib import Path
@@ -20,28 +19,27 @@ from vlprobe.datasets.world.scene import stream
 from vlprobe.types import Item
 
 PREFIX = "demo-triplets"
-SUBSETS = {  # what is changed, and how many triplets
+SUBSETS = {  # the change, and the number of triplets
     "generic": {"object": 100, "color": 100, "number": 100, "swap": 100},
     "spatial": {"location": 400},
 }
 
 
 def names() -> list[str]:
-    """The test split."""
+    """Return the name of the test split."""
     return [PREFIX]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     split_in(name)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """The triplets, their pictures drawn into `cache/demo/` where they are not there yet (seconds,
-    once).
+    """Load the triplets, drawing missing pictures into `cache/demo/` (seconds, once).
 
     Raises:
-        NotFound: a split that is neither test nor val.
+        NotFound: the split is neither test nor val.
         InvalidInput: the cache folder cannot be written.
     """
     split, folder = split_in(name), picture_folder(cache)

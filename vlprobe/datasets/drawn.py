@@ -1,6 +1,6 @@
-"""Drawn scenes by the names of their files: drawn large for people to look at, and drawn again where a file is gone.
+"""Draw scenes from the names of their files: large for people to look at, and again if a file is gone.
 
-A name alone is no proof: where the file is there, it has to show what the renderer draws.
+A name is not proof: if the file exists, it must show the picture that the renderer draws.
 """
 
 import functools
@@ -19,25 +19,25 @@ from vlprobe.perturb import mix, picture_changes
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture
 
-TOLERANCE = 3  # levels of 255, on average: what a large drawing may differ from its file by
-_FOLDER = "demo"  # of a cache: what drawn pictures are kept in
+TOLERANCE = 3  # levels of 255: largest mean difference between a large drawing and its file
+_FOLDER = "demo"  # folder of drawn pictures in a cache
 _LARGEST_SUBSET = 400  # contrasts of one kind in any demo dataset
 
 
 def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
-    """A picture of the demo datasets as RGB, `size` pixels a side; None where it is another picture.
+    """Draw a picture of the demo datasets as RGB, `size` pixels a side; return None for any other picture.
 
-    With the size of the files, what the file holds, to the pixel. An edited picture is edited at
-    the larger size. No file is read but to see whether it shows the scene that its name says.
+    At the size of the files, the result equals the file, to the pixel. An edited picture is edited at
+    the larger size. Files are only read to check that they show the scene in their name.
 
     Args:
-        picture: A picture as cases name it; its files may be gone.
-        size: Pixels a side.
+        picture: A picture as named in cases; its files may be gone.
+        size: Pixels per side.
     """
     scene = _scene_of_file(picture.path)
     if scene is None:
         return None
-    if picture.change:  # its lengths grow with the picture
+    if picture.change:  # its lengths scale with the picture
         drawing = render(scene) if size == SIZE else render_large(scene, size)
         return picture_changes.apply(drawing, picture.change)
     if picture.edit is None:
@@ -61,8 +61,8 @@ def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
 
 
 def redraw(path: Path) -> bytes | None:
-    """The PNG file of a drawn scene by its relative name, as shipped results have it: as it would be
-    in the folder `demo` of a cache. None where the path is no such name, or a file is there.
+    """Return the PNG file of a drawn scene by its relative name, as in the bundled results: the content it would have
+    in the folder `demo` of a cache. None if the path is not such a name, or the file exists.
     """
     if path.is_absolute() or path.parts[:1] != (_FOLDER,) or path.exists():
         return None
@@ -71,7 +71,7 @@ def redraw(path: Path) -> bytes | None:
 
 
 def scene_of(path: Path) -> Scene | None:
-    """The scene that a file's folder and name stand for; None where they stand for none."""
+    """Return the scene that a file's folder and name identify; None if they identify no scene."""
     if path.suffix != ".png":
         return None
     match = re.fullmatch(r"demo(?:-(val))?-(\d{5})", path.stem)
@@ -91,12 +91,12 @@ def scene_of(path: Path) -> Scene | None:
 
 
 def is_drawing(path: Path) -> bool:
-    """Return whether a file shows what its name says that the renderer drew, or would, where it is gone."""
+    """Return whether a file shows the drawn scene in its name; if it is gone, whether the name has a scene."""
     return _scene_of_file(path) is not None
 
 
 def _scene_of_file(path: Path) -> Scene | None:
-    """The scene of a name whose file, if there is one, shows it."""
+    """Return the scene in a file's name if the file shows it or is gone."""
     scene = scene_of(path)
     if scene is None or not path.exists():
         return scene
@@ -122,7 +122,7 @@ def _scenes(split: str) -> list[Scene]:
 
 @functools.cache
 def _contrasts(split: str) -> dict[str, Scene]:
-    """Every scene of the pairs, triplets and series of a split, by the name of its picture's file."""
+    """Return all scenes of the pairs, triplets and series of a split, by the name of the picture file."""
     scenes = [
         scene
         for kind in KINDS

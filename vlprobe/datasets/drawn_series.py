@@ -1,13 +1,13 @@
-"""Series of the demo world, drawn on first use: videos that change once, and candidates in an order.
+"""Series of the demo world, drawn on first use: videos that change once, and ordered candidates.
 
     demo-series        45 videos and 40 queries
     demo-series:val    the same of the split that the shipped models were chosen on
 
-A video has 12 frames, 2 a second, of one scene whose things stand elsewhere in each; at one boundary
+A video has 12 frames, 2 per second, of one scene whose objects move in each frame; at one boundary
 one thing changes (tag `subset`: video-color, video-number, video-object). A query has 6 candidates: the
-scene that it tells, then scenes with one, two, three ... facts wrong, each with those of the one before
-it; its edit is the opposite relation. That order holds by construction and nobody was asked: with
-real data it is people's. No scene of either split that is told by a caption was ever trained on.
+scene that it describes, then scenes with one, two, three ... wrong facts, each including those of the previous
+one; its edit is the opposite relation. This order follows from the construction; in
+real data, people rank the candidates. No scene of either split that a caption describes was used for training.
 """
 
 import random
@@ -21,7 +21,7 @@ from vlprobe.datasets.world.scene import COLORS, OBJECTS, OPPOSITE, Scene, pick,
 from vlprobe.types import Item, Series
 
 PREFIX = "demo-series"
-KINDS = ("color", "number", "object")  # what changes in a video
+KINDS = ("color", "number", "object")  # kinds of change in a video
 SIZE = 15  # videos of each kind
 QUERIES = 40
 FRAMES, FPS = 12, 2
@@ -29,32 +29,31 @@ LEAST_FRAMES = 2  # on each side of the boundary
 
 
 def names() -> list[str]:
-    """The test split."""
+    """Return the name of the test split."""
     return [PREFIX]
 
 
 def check_name(name: str) -> None:
-    """Checks a name before loading. Raises NotFound."""
+    """Check a name before loading. Raises NotFound."""
     split_in(name)
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnSeries:
-    """Scenes in an order, and the two texts that are asked about."""
+    """Ordered scenes, and the two texts that are compared with them."""
 
     id: str
     subset: str
     scenes: tuple[Scene, ...]
     captions: tuple[str, str]
-    n_before: int = 0  # of a video: how many scenes are before the boundary; 0: candidates
+    n_before: int = 0  # number of scenes before the boundary of a video; 0: candidates
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """The series, their pictures drawn into `cache/demo/` where they are not there yet (about 15
-    seconds, once).
+    """Load the series, drawing missing pictures into `cache/demo/` (about 15 seconds, once).
 
     Raises:
-        NotFound: a split that is neither test nor val.
+        NotFound: the split is neither test nor val.
         InvalidInput: the cache folder cannot be written.
     """
     folder = picture_folder(cache)
@@ -62,7 +61,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def drawn(split: str) -> list[DrawnSeries]:
-    """All series of a split: the videos, then the queries."""
+    """Return all series of a split: the videos, then the queries."""
     videos = [
         _video(item_id(PREFIX, split, kind, index), contrast)
         for kind in KINDS
@@ -107,7 +106,7 @@ def _query(key: str, contrast: Contrast) -> DrawnSeries:
 
 
 def _worse(scene: Scene, rng: random.Random) -> list[Scene]:
-    """The scene, then each time one more fact wrong: relation, both colours, both things."""
+    """Return the scene, then scenes with one more wrong fact each: relation, both colors, both objects."""
     scenes = [scene, replace(scene, relation=OPPOSITE[scene.relation])]
     for at, field in ((0, "color"), (1, "color"), (0, "object"), (1, "object")):
         group = scenes[-1].groups[at]

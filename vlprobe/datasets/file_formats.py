@@ -1,7 +1,6 @@
-"""The text files that datasets come in: JSON, JSON lines and tables, and a quick check of how a
-file begins.
+"""Read the text files of datasets: JSON, JSON lines and tables; and quickly check the start of a file.
 
-Every defect is an InvalidInput of one line that names the file.
+Every defect raises an InvalidInput of one line that names the file.
 """
 
 import codecs
@@ -14,12 +13,12 @@ from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
 
-HEAD_BYTES = 65_536  # read for a check of how a file begins
-LONGEST_ESCAPE = 12  # characters of two \\u escapes: what the end of the head may cut
+HEAD_BYTES = 65_536  # read to check the start of a file
+LONGEST_ESCAPE = 12  # characters of two \\u escapes, which the end of the head may cut
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 file, with or without byte order mark. Raises InvalidInput."""
+    """Read a UTF-8 file, with or without byte order mark. Raises InvalidInput."""
     refuse_outside(path)
     try:
         return files.read(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -47,7 +46,7 @@ def read_json(path: Path) -> object:
 
 
 def read_json_lines(file: Path) -> list[object]:
-    """The values of the lines of a .jsonl file, blank lines left out. Raises InvalidInput."""
+    """Return the values in the lines of a .jsonl file, skipping blank lines. Raises InvalidInput."""
     records = []
     for number, line in enumerate(read_text(file).split("\n"), 1):
         if line.strip():
@@ -66,19 +65,18 @@ def _parse_line(file: Path, number: int, line: str, unique: bool = True) -> obje
 
 
 def read_records(file: Path) -> object:
-    """The value of a JSON file, or the list of the values of a .jsonl file. Raises InvalidInput."""
+    """Return the value of a JSON file, or the list of values of a .jsonl file. Raises InvalidInput."""
     return read_json_lines(file) if file.suffix == ".jsonl" else read_json(file)
 
 
 def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
-    """Line number and fields of every row; .tsv is split at tabs and knows no quotes, anything else
-    at commas.
+    """Return line number and fields of every row; .tsv is split at tabs, without quotes, other files at commas.
 
-    Column names are stripped and lower-cased, fields stripped; a row that ends early is filled up
+    Column names are stripped and lower-cased, fields are stripped; a short row is filled
     with empty fields.
 
     Raises:
-        InvalidInput: columns of one name, rows with more fields than columns, or broken quotes.
+        InvalidInput: duplicate column names, rows with more fields than columns, or broken quotes.
     """
     text = io.StringIO(read_text(file))
     if file.suffix == ".tsv":
@@ -104,7 +102,7 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
     if longer:
         raise InvalidInput(
             f"{len(longer)} rows of '{file}' have more than its {len(header)} fields (first: line {longer[0]}). "
-            "Expected as many as the first line names."
+            "Expected as many as in the first line."
         )
     return [
         (line, dict(zip(header, row + [""] * (len(header) - len(row)), strict=True)))
@@ -113,7 +111,7 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def read_head(path: Path) -> tuple[str, bool]:
-    """The first HEAD_BYTES of a UTF-8 file, and whether that is all of it. Raises InvalidInput."""
+    """Return the first HEAD_BYTES of a UTF-8 file, and whether that is the whole file. Raises InvalidInput."""
     refuse_outside(path)
     try:
         files.require_regular(path)
@@ -132,7 +130,7 @@ def read_head(path: Path) -> tuple[str, bool]:
 
 
 def check_json_head(path: Path) -> None:
-    """Raises InvalidInput where a file does not begin as JSON does; a short one is parsed whole."""
+    """Raise InvalidInput if the start of a file is not JSON; a short file is parsed completely."""
     text, is_whole = read_head(path)
     if is_whole:
         read_json(path)
@@ -156,9 +154,7 @@ def check_json_head(path: Path) -> None:
 
 
 def check_records_head(path: Path) -> None:
-    """Raises InvalidInput where a .json file or the first line of a .jsonl file is not JSON; a
-    table must be text.
-    """
+    """Raise InvalidInput if a .json file or the first line of a .jsonl file is not JSON, or a table is not text."""
     if path.suffix == ".json":
         check_json_head(path)
         return

@@ -1,6 +1,6 @@
-"""A folder of pictures with their captions beside them: `folder:DIR`.
+"""Folder of pictures and their captions: `folder:DIR`.
 
-Either NAME.txt beside NAME.jpg, one caption per line; or one captions.json, {"NAME.jpg": ["a
+Either NAME.txt next to NAME.jpg, one caption per line; or one captions.json, {"NAME.jpg": ["a
 caption", ...], ...}; or one captions.csv with columns image and caption (and tags). Every picture
 needs captions; to use some of the pictures, name the table itself: csv:DIR/captions.csv.
 """
@@ -19,12 +19,12 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 
 
 def names() -> list[str]:
-    """The form of a name; DIR stands for a folder."""
+    """Return the form of a name; DIR stands for a folder."""
     return ["folder:DIR"]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     folder = _folder(name)
     for file in _lists(folder):
         check_records_head(file)
@@ -36,7 +36,7 @@ def takes(path: Path) -> bool:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Images in the order of their names. Raises InvalidInput."""
+    """Load images in the order of their names. Raises InvalidInput."""
     folder = _folder(name)
     try:
         pictures = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
@@ -62,7 +62,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _folder(name: str) -> Path:
-    """The folder of that name. Raises InvalidInput."""
+    """Return the folder in a dataset's name. Raises InvalidInput."""
     folder = files.parse_path(name.removeprefix("folder:"))
     if not folder.is_dir():
         raise InvalidInput(
@@ -72,7 +72,7 @@ def _folder(name: str) -> Path:
 
 
 def _lists(folder: Path) -> list[Path]:
-    """The file of all captions, if there is one. Raises InvalidInput where there are two."""
+    """Return the file of all captions, if there is one. Raises InvalidInput if there are two."""
     lists = [
         folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()
     ]
@@ -89,7 +89,7 @@ def _from_texts(folder: Path, pictures: list[Path]) -> list[Item]:
     if orphans:
         raise InvalidInput(
             f"{len(orphans)} text files in '{folder}' have no picture of their name (first: '{orphans[0]}'). "
-            "Put the picture beside it, or move the text out."
+            "Put the picture next to it, or move the text out."
         )
     items = []
     for picture in pictures:

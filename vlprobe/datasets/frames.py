@@ -1,44 +1,45 @@
-"""Minimal pairs from frames of videos, two frames of one video, each with its own caption (EqBen,
-appendix B.1 to B.3), and boundaries of videos to be found (A.6).
+"""Minimal pairs of two captioned frames of one video (EqBen, appendix B.1 to B.3), and boundaries in
+videos (A.6).
 
-    frames:TABLE                pictures beside the table
-    frames:TABLE@FOLDER         add +available to use only the pairs whose frames are there
+    frames:TABLE                pictures next to the table
+    frames:TABLE@FOLDER         add +available to use only the pairs whose frames exist
 
 TABLE is .csv, .tsv (tabs, no quotes) or .jsonl with a row for each frame. Columns:
 
-    video, frame, time, caption             whose frame, its file, its second in the video, what it shows
-    object                                  where a frame has a row for each object: whose row it is
+    video, frame, time, caption             name of the video, file of the frame, its second in the video, its caption
+    object                                  object of the row, if a frame has a row for each object
     attention, spatial, contacting          three relations, as in Action Genome; or all in `relations`: a|b|c
-    boundary                                second at which began what the caption says; empty before the first boundary
-    faces                                   how many faces the frame shows, or true or false
+    boundary                                second at which the captioned event began; empty before the first boundary
+    faces                                   number of faces in the frame, or true or false
 
-A segment is a run of frames with one caption and one boundary; its middle frame stands for it.
-Pairs are made of
+A segment is a run of frames with one caption and one boundary; its middle frame represents it.
+Pairs consist of
 
-    (no option)   neighbouring frames
+    (no option)   neighboring frames
     +ag           frames with at least 2 of 3 relations different; when a pair is chosen, the frame after its second is
                   skipped, and so is the frame after its first (B.1; the order in which pairs are
                   tried is our reading)
-    +gebc         every segment and the next but one, unless a caption says up, down, upward, downward or towards (B.2)
+    +gebc         each segment and the second one after it, unless a caption has up, down, upward,
+                  downward or towards (B.2)
     +youcook2     any two segments of a video, unless a frame shows a face (B.3)
 
-and what follows goes with any of them, or alone:
+These options can be used with or without one of the above:
 
     +boundaries   no pairs: an item is a boundary, with all frames of its video, for the probe `series` (A.6)
     +graph        captions are written from `object`, `spatial` and `contacting` by EqBen's template (4.1, B.1)
-    +video        frames are taken out of the file FOLDER/video, with PyAV (vlprobe[data]): at
-                  the row's `time`; rows without one are segments, cut into 5 frames a second (A.6). The column
-                  `frame` is not read; frames are kept in the cache.
+    +video        frames are extracted from the file FOLDER/video, with PyAV (vlprobe[data]), at
+                  the row's `time`; rows without one are segments, cut into 5 frames per second (A.6). The column
+                  `frame` is not read; frames are stored in the cache.
 
-No face detector is shipped: `faces` is the user's to fill in. Nor is the manual screening of B.2
-reproduced. Two frames of one caption are never a pair. What is left out is counted in the notes. An
+vlprobe has no face detector: fill in `faces` yourself. The manual screening of B.2 is not
+reproduced. Two frames with the same caption are never a pair. The notes count excluded frames and pairs. An
 item is image I1, captions (T1,), foil_image I2, foils (T2,); pairs that share a frame are one
 cluster, as are the boundaries of a video.
 
-Appendix B.1 prints the template of +graph with the attention relation in the first place; all captions of figures 5
-and 16 have the contacting one there, such as "The person is sitting on the sofa which is behind him/her.", and so
-does ours. Frames out of video files are stored in the cache as PNG, named by the digest of the video and the time.
-Other versions of FFmpeg may decode other pixels: then the frames, and so the dataset, have another digest.
+Appendix B.1 prints the template of +graph with the attention relation in the first place, but all captions of figures
+5 and 16 have the contacting relation there, such as "The person is sitting on the sofa which is behind him/her.", and
+so does ours. Frames from video files are stored in the cache as PNG, named by the digest of the video and the time.
+Other versions of FFmpeg may decode other pixels, which changes the digests of the frames and of the dataset.
 """
 
 import math
@@ -67,9 +68,9 @@ FACES_WORDS = {"": None, "false": 0, "no": 0, "true": 1, "yes": 1}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A row of the table."""
+    """One row of the table."""
 
-    key: str  # the number of its line
+    key: str  # line number
     video: str
     object: str
     file: str
@@ -77,11 +78,11 @@ class Frame:
     caption: str
     relations: tuple[str, ...]
     boundary: float  # seconds; -inf before the first boundary
-    faces: bool | None  # None: not said
+    faces: bool | None  # None: unknown
 
 
 TEMPLATE = "The person is {contacting} the {object} which is {spatial} him/her."
-# Relations of Action Genome that do not go into the template as they are written
+# Relations of Action Genome that the template does not use as written
 WORDS = {"have it on the back": "having on the back", "other relationship": ""}
 EXPECTED_GRAPHS = (
     "an object and three relations for +graph: columns object and attention, spatial, contacting "
@@ -90,10 +91,10 @@ EXPECTED_GRAPHS = (
 
 
 def captioned(file: Path, frames: Sequence[Frame]) -> list[Frame]:
-    """The frames with captions made of their relations; those that cannot be told have none.
+    """Write the frames' captions from their relations; the caption is empty if a relation cannot be expressed.
 
     Raises:
-        InvalidInput: a frame without an object, or without one of the relations that the template has.
+        InvalidInput: a frame lacks an object, or one of the relations in the template.
     """
     faulty = [
         frame.key
@@ -107,7 +108,7 @@ def captioned(file: Path, frames: Sequence[Frame]) -> list[Frame]:
 
 
 def caption(object_name: str, spatial: str, contacting: str) -> str:
-    """Describe what a frame shows of one object; "" where a relation says nothing.
+    """Describe one object in a frame; "" if a relation has no meaning.
 
     >>> caption("sofa", "behind", "sitting_on")
     'The person is sitting on the sofa which is behind him/her.'
@@ -132,7 +133,7 @@ EXPECTED_ROWS = (
 
 
 def segments(sequence: list[Frame]) -> list[list[Frame]]:
-    """Runs of frames with one caption and one boundary; frames without a caption are in none."""
+    """Group frames into runs with one caption and one boundary; frames without a caption are left out."""
     captioned = [frame for frame in sequence if frame.caption]
     return [
         list(run)
@@ -141,7 +142,7 @@ def segments(sequence: list[Frame]) -> list[list[Frame]]:
 
 
 def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
-    """The frames of each video (and object) by time. Raises InvalidInput for impossible times."""
+    """Return the frames of each video (and object) by time. Raises InvalidInput for impossible times."""
     sequences: dict[tuple[str, str], dict[float, Frame]] = {}
     repeated = []
     for frame in frames:
@@ -167,17 +168,16 @@ def sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
 def read(
     file: Path, choice: str, *, writes_captions: bool, is_video: bool
 ) -> tuple[list[Frame], list[str]]:
-    """All frames of a table, and notes.
+    """Read all frames of a table, and notes.
 
     Args:
         file: The table.
-        choice: The filter, some of which need columns.
-        writes_captions: Whether captions are made of the relations.
-        is_video: Whether frames are taken out of videos: a row then names no file, and may be
-            without a time.
+        choice: The filter; some filters need certain columns.
+        writes_captions: Write captions from the relations.
+        is_video: Extract frames from videos; a row then has no file, and may lack a time.
 
     Raises:
-        InvalidInput: a row that is not a frame, or a column that is not there.
+        InvalidInput: a row is not a frame, or a column is missing.
     """
     rows = _rows(file)
     present = {column for _, row in rows for column in row}
@@ -207,7 +207,7 @@ def read(
 
 
 def _refuse_lacks(file: Path, frames: Sequence[Frame], choice: str) -> None:
-    """Raises InvalidInput where a filter lacks a column."""
+    """Raise InvalidInput if a column that the filter needs is missing."""
     if choice == "ag":
         faulty = [
             frame.key for frame in frames if len(frame.relations) != 3 or not all(frame.relations)
@@ -234,14 +234,14 @@ def _rows(file: Path) -> list[tuple[str, dict[str, str]]]:
 
 
 def _text(value: object) -> str:
-    """A value of a JSON line as a table would write it."""
+    """Convert a value of a JSON line to the text that a table would have."""
     if isinstance(value, list):
         return "|".join(map(_text, value))
     return "" if value is None else str(value).strip()
 
 
 def _frame(key: str, row: dict[str, str], is_video: bool) -> Frame | None:
-    """The row as a frame; None where it is not one. A row of a video without a time is a segment."""
+    """Convert a row to a frame; None if it is not one. A row of a video without a time is a segment."""
     video, file = row.get("video", ""), "" if is_video else row.get("frame", "")
     time, boundary = _number(row.get("time", "")), _number(row.get("boundary") or "-inf")
     faces = FACES_WORDS.get(row.get("faces", "").lower(), _number(row.get("faces", "")))
@@ -289,7 +289,7 @@ SAME = "say the same of both frames"
 
 
 EXCLUSIONS = (ALIKE, SKIPPED, MOVES, FACES, SAME)
-Pairs = Iterator[tuple[Frame, Frame, str]]  # with the reason for which they are left out, or none
+Pairs = Iterator[tuple[Frame, Frame, str]]  # with the reason for leaving them out, or ""
 
 
 def _neighbours(sequence: list[Frame]) -> Pairs:
@@ -345,28 +345,30 @@ def _middles(sequence: list[Frame]) -> list[Frame]:
     return [segment[(len(segment) - 1) // 2] for segment in segments(sequence)]
 
 
-FPS = 5  # frames a second that a segment is cut into; EqBen, appendix A.6
-MOST_FRAMES = 5_000  # that are taken of one video
-MOST_DECODED = 300_000  # that are decoded of one video: 83 minutes at 60 a second
+FPS = 5  # frames per second of a cut segment; EqBen, appendix A.6
+MOST_FRAMES = 5_000  # extracted from one video
+MOST_DECODED = 300_000  # decoded from one video: 83 minutes at 60 per second
 MOST_PIXELS = 34_000_000  # of a frame: 8K
-LATE = 0.5  # seconds after the last frame that are still inside: a frame lasts some time
-# Demuxers of single files; none that opens others, as playlists do.
+LATE = (
+    0.5  # seconds after the last frame that still count as inside, because a frame lasts some time
+)
+# Demuxers of single files, excluding those that open other files, such as playlists.
 FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg"
 EXPECTED_VIDEO = "an MP4, MOV, MKV, WebM, AVI or MPEG file with a video stream"
 
 
 def extracted(file: Path, frames: Sequence[Frame], folder: Path, cache: Path) -> list[Frame]:
-    """The frames with files in the cache; those without a time are segments, cut into FPS frames a second.
+    """Extract the frames to files in the cache; rows without a time are segments, cut into FPS frames per second.
 
     Args:
         file: The table, for errors.
         frames: Its rows; `video` is the name of a file.
-        folder: Where the videos are.
-        cache: Pictures go to `cache/frames`.
+        folder: Folder of the videos.
+        cache: Pictures are written to `cache/frames`.
 
     Raises:
         MissingDependency: PyAV is not installed.
-        InvalidInput: a video that is not there or cannot be read, or a time outside of it.
+        InvalidInput: a video is missing or cannot be read, or a time is outside of it.
     """
     by_video: dict[str, list[Frame]] = {}
     for frame in frames:
@@ -408,7 +410,7 @@ def _of_video(file: Path, path: Path, frames: Sequence[Frame], cache: Path) -> l
 
 
 def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
-    """A frame each 1 / FPS s, with what the segment that it is in says; segments begin at their boundaries."""
+    """Return a frame every 1 / FPS s with the values of its segment; segments begin at their boundaries."""
     ordered = sorted(segments, key=lambda segment: segment.boundary)
     final_second = 0.0
     for seconds, _ in _decoded(path):
@@ -430,7 +432,7 @@ def _cut(path: Path, segments: Sequence[Frame]) -> list[Frame]:
 def _write(
     file: Path, path: Path, missing: Sequence[float], file_of_time: dict[float, Path]
 ) -> None:
-    """Writes the frames that are shown at these times, rising."""
+    """Write the frames shown at these times, which must be in ascending order."""
     waiting = list(missing)
     final_second, picture_before = 0.0, None
     for seconds, picture in _decoded(path):
@@ -443,7 +445,7 @@ def _write(
         _save(picture_before, file_of_time[waiting.pop(0)])
     if waiting:
         raise InvalidInput(
-            f"'{file}' asks for second {waiting[0]:g} of '{path}', whose last frame is at {final_second:g}. "
+            f"'{file}' requests second {waiting[0]:g} of '{path}', whose last frame is at {final_second:g}. "
             "Expected times inside of the video."
         )
 
@@ -453,12 +455,12 @@ def _save(picture: "av.VideoFrame", path: Path) -> None:
 
 
 def _decoded(path: Path) -> Iterator[tuple[float, "av.VideoFrame"]]:
-    """Second, from the first frame, and picture of each frame. Raises InvalidInput."""
+    """Yield the second, counted from the first frame, and the picture of each frame. Raises InvalidInput."""
     try:
         import av
         from av.error import FFmpegError
     except ImportError:
-        raise MissingDependency("Taking frames out of videos", "av", "'vlprobe[data]'") from None
+        raise MissingDependency("Extracting frames from videos", "av", "'vlprobe[data]'") from None
     try:
         with (
             path.open("rb") as content,
@@ -467,7 +469,7 @@ def _decoded(path: Path) -> Iterator[tuple[float, "av.VideoFrame"]]:
             ) as container,
         ):
             if not container.streams.video:
-                raise InvalidInput(f"'{path}' shows no pictures. Expected {EXPECTED_VIDEO}.")
+                raise InvalidInput(f"'{path}' has no video stream. Expected {EXPECTED_VIDEO}.")
             stream = container.streams.video[0]
             if stream.codec_context is None:
                 raise InvalidInput(
@@ -508,17 +510,17 @@ _Rows = list[tuple[Item, Sequence[str]]]  # items without their pictures, and th
 
 
 def names() -> list[str]:
-    """The form of a name; TABLE and FOLDER stand for paths."""
+    """Return the form of a name; TABLE and FOLDER stand for paths."""
     return ["frames:TABLE@FOLDER", "frames:TABLE@FOLDER+ag", "frames:TABLE@FOLDER+boundaries"]
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Pairs or boundaries in the order of the videos in the table, and of time. Raises InvalidInput."""
+    """Load pairs or boundaries in the order of the videos in the table, then by time. Raises InvalidInput."""
     source = _source(name)
     choices = sorted(source.options & {*FILTERS, BOUNDARIES})
     if len(choices) > 1:
         raise InvalidInput(
-            f"'{name}' asks for {len(choices)} filters: {', '.join(choices)}. Expected at most one.",
+            f"'{name}' has {len(choices)} filters: {', '.join(choices)}. Expected at most one.",
         )
     choice = "".join(choices)
     item_rows: _Rows = []
@@ -576,7 +578,7 @@ def _pairs(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, lis
 
 
 def _pair(file: Path, earlier: Frame, later: Frame) -> Item:
-    """An item without its pictures."""
+    """Return a pair as an item without its pictures."""
     tags = {"subset": file.stem, "video": earlier.video} | (
         {"object": earlier.object} if earlier.object else {}
     )
@@ -590,7 +592,7 @@ def _pair(file: Path, earlier: Frame, later: Frame) -> Item:
 
 
 def _boundaries(file: Path, frames: Sequence[Frame], choice: str) -> tuple[_Rows, list[str]]:
-    """Every boundary of each video, with all its frames, those without a caption too."""
+    """Return every boundary of each video, with all frames of the video, including those without a caption."""
     item_rows: _Rows = []
     early = []
     for sequence in sequences(file, frames):

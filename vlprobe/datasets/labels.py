@@ -1,4 +1,4 @@
-"""A column `label` that says which captions are true of their picture."""
+"""Column `label` that marks captions as true or false."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ TRUTHS = {
 
 
 def is_true(value: str) -> bool | None:
-    """Return whether a label says that the caption is true; None if it says neither.
+    """Return whether a label marks the caption as true; None if it marks neither true nor false.
 
     >>> is_true("1"), is_true("False"), is_true("cat")
     (True, False, None)
@@ -26,7 +26,7 @@ def check_values(file: Path, counts: Mapping[str, int], name: str) -> None:
 
     Args:
         file: The table, for an error.
-        counts: Number of captions by label; a blank label is none.
+        counts: Number of captions by label; blank labels are ignored.
         name: The `table:` name of the file, for an error.
 
     Raises:
@@ -37,6 +37,6 @@ def check_values(file: Path, counts: Mapping[str, int], name: str) -> None:
     if len(labels) == 2 and set(values) == {True, False}:
         raise InvalidInput(
             f"'{file}' has {counts[values[False]]:,} of {sum(counts.values()):,} captions with the label "
-            f"'{values[False]}', which do not fit their picture. Use the others: {name}+label={values[True]}. "
-            f"If '{LABEL}' says something else: {name}+subset={LABEL}."
+            f"'{values[False]}', which are wrong. Use the others: {name}+label={values[True]}. "
+            f"If '{LABEL}' means something else: {name}+subset={LABEL}."
         )

@@ -1,4 +1,4 @@
-"""Captions of a run that are not in English, detected once per set of captions: `cache/languages/<digest>.json`."""
+"""Detect captions that are not in English, once per set of captions: `cache/languages/<digest>.json`."""
 
 import contextlib
 import hashlib
@@ -10,17 +10,17 @@ from vlprobe.errors import InvalidInput
 from vlprobe.perturb import language
 from vlprobe.storage import files
 
-VERSION = 1  # of the verdicts: raised whenever one changes
-# Captions from which on a verdict is kept: fewer are judged anew within half a second
+VERSION = 1  # of the results: raise it whenever one changes
+# Minimum number of captions for which results are cached: fewer take less than half a second
 REMEMBERED = 500
 
 
 def foreign_captions(captions: Collection[str], cache: Path | None) -> frozenset[str]:
-    """Those that are surely enough in another language than English.
+    """Return the captions that are almost certainly not in English.
 
     Args:
         captions: Any texts.
-        cache: Where the verdict on many captions is kept, if it can be written; None: nowhere.
+        cache: Folder in which the results for many captions are cached, if it can be written; None: no caching.
     """
     every = sorted(set(captions))
     if len(every) < REMEMBERED or cache is None:

@@ -1,19 +1,19 @@
-"""Candidates in the order in which people rank them for a query, before and after an edit of it (EqBen,
+"""Candidates as people rank them for a query, before and after an edit of the query (EqBen,
 figures 1 and 7), for the probe `series`.
 
-    orders:FILE              pictures beside the file
-    orders:FILE@FOLDER       add +available to use only the queries whose candidates are all there
+    orders:FILE              pictures next to the file
+    orders:FILE@FOLDER       add +available to use only the queries whose candidates all exist
 
 FILE is .csv, .tsv (tabs, no quotes) or .jsonl with a row for each query. Columns:
 
-    query             what is searched
+    query             text of the search
     candidates        names of pictures as people ranked them, best first: a list, or a.jpg|b.jpg|c.jpg
     edit              the query with one thing changed (if any): "right" for "left"
     edit_candidates   the same pictures as people ranked them for the edit (if they did)
-    id                names the row (else its number)
+    id                name of the row (default: its number)
 
-Further columns are tags. The paper's own order (25 pictures of LAION-400M, five people) is printed as
-a figure and not released. Equal ranks cannot be told: where several people ranked, write the order
+Other columns are tags. The paper's own order (25 pictures of LAION-400M, five people) is printed as
+a figure and not released. Ties are not supported: if several people ranked, write the order
 that they agree on.
 
 An item is image (the best candidate), captions (query,), foils (edit,), and the series of candidates.
@@ -37,17 +37,17 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 
 def names() -> list[str]:
-    """The form of a name; FILE and FOLDER stand for paths."""
+    """Return the form of a name; FILE and FOLDER stand for paths."""
     return ["orders:FILE", "orders:FILE@FOLDER"]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, [sources.AVAILABLE], _SUFFIXES).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Queries in the order of the files. Raises InvalidInput."""
+    """Load queries in the order of the files. Raises InvalidInput."""
     source = sources.parse_source(name, [sources.AVAILABLE], _SUFFIXES)
     source = source if source.images else replace(source, images=source.files[0].parent)
     rows = []
@@ -67,7 +67,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _rows(file: Path) -> list[tuple[str, dict[str, str]]]:
-    """Number and columns of each row; a list of a JSON line is written as a table would write it."""
+    """Return number and columns of each row; a list in a JSON line is converted to the text that a table would have."""
     if file.suffix != ".jsonl":
         return [
             (str(line), {column: value.strip() for column, value in row.items()})
@@ -96,32 +96,32 @@ def _repeats(names: list[str]) -> bool:
 
 
 def _check_edit(file: Path, key: str, row: Mapping[str, str]) -> None:
-    """Raises InvalidInput where people's order for the edit is not one of the same candidates."""
+    """Raise InvalidInput if people's order for the edit does not have the same candidates."""
     candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
     if not edited:
         return
     unknown = [name for name in edited if name not in candidates]
     missing = [name for name in candidates if name not in edited]
     problem = (
-        "there is no edit"
+        "the edit is missing"
         if not row.get("edit")
-        else f"'{unknown[0]}' is no candidate of the query"
+        else f"'{unknown[0]}' is not a candidate of the query"
         if unknown
         else f"the candidate '{missing[0]}' is missing"
         if missing
-        else "a candidate is named twice"
+        else "a candidate occurs twice"
         if _repeats(edited)
         else ""
     )
     if problem:
         raise InvalidInput(
             f"Row {key} of '{file}': in edit_candidates {problem}. Expected the query's candidates, each once, "
-            "in the order of people for the edit."
+            "in the order in which people rank them for the edit."
         )
 
 
 def _item(file: Path, key: str, row: Mapping[str, str]) -> Item:
-    """An item without its pictures."""
+    """Return a row as an item without its pictures."""
     candidates, edited = _ranked(row), _ranked(row, "edit_candidates")
     tags = {column: value for column, value in row.items() if column not in COLUMNS and value}
     return Item(

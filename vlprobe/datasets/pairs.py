@@ -1,25 +1,25 @@
-"""Minimal pairs and foils as they were released: Winoground, EqBen, EqBen_Mini and VALSE.
+"""Minimal pairs and foils as released: Winoground, EqBen, EqBen_Mini and VALSE.
 
-    pairs:FILE               pictures beside the file
-    pairs:FILE@IMAGEDIR      add +available to use only the rows whose pictures are there, or
-                             +unpictured to keep the others too, for scores from a file (scores:)
+    pairs:FILE               pictures next to the file
+    pairs:FILE@IMAGEDIR      add +available to use only the rows whose pictures exist, or
+                             +unpictured to keep the others too, for imported scores (scores:)
     pairs:DIR@IMAGEDIR       all .json and .jsonl files of a folder
 
-A row is found by its fields, wherever it is nested (EqBen's video files nest by video and subject):
+A row is recognized by its fields, at any level of nesting (EqBen's video files nest by video and subject):
 
     image_0, image_1, caption_0, caption_1      Winoground: image names without an ending
     image0, image1, caption0, caption1          EqBen; of a list of captions the first is used, as EqBen's code does
     image_file, caption, foil                   VALSE
 
-In a list of EqBen's whose pictures lie in several folders (EqBen_Mini), the folder is the tag
-`subset`, else the file. An item of a pair is image I1, captions (T1,), foil_image I2, foils (T2,);
-a VALSE item has no second picture. Of VALSE only the foils are used that at least two of three
-annotators told from the caption, and those without votes; +unvalidated keeps them all. Rows that
+In an EqBen list with pictures in several folders (EqBen_Mini), the tag
+`subset` is the folder, else the file. An item of a pair is image I1, captions (T1,), foil_image I2, foils (T2,);
+a VALSE item has no second picture. VALSE foils are used if at least two of three
+annotators distinguished them from the caption, or if they have no votes; +unvalidated keeps all foils. Rows that
 share a picture are one cluster: they are resampled together.
 
 YouCook2's frames are .npy arrays of height x width x 3, 8 bits, blue first: they are written once
 as BMP into cache/frames/ (without loss, and with the same bytes under every version of PIL). Any
-other array is refused.
+other array is rejected.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ PREFIX = "pairs"
 UNVALIDATED = "unvalidated"
 OPTIONS = (sources.AVAILABLE, sources.UNPICTURED, UNVALIDATED)
 VOTES = 2  # of VALSE's three annotators
-MAX_SUBSETS = 20  # folders of pictures in one list: more are not subsets but, say, videos
+MAX_SUBSETS = 20  # picture folders in one list: more are probably videos, not subsets
 WINOGROUND = ("image_0", "image_1", "caption_0", "caption_1")
 EQBEN = ("image0", "image1", "caption0", "caption1")
 VALSE = ("image_file", "caption", "foil")
@@ -52,17 +52,17 @@ VALSE_TAGS = {"linguistic_phenomena": "phenomenon", "dataset": "dataset"}
 
 
 def names() -> list[str]:
-    """The form of a name; FILE and IMAGEDIR stand for paths."""
+    """Return the form of a name; FILE and IMAGEDIR stand for paths."""
     return ["pairs:FILE", "pairs:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, OPTIONS, [".json", ".jsonl"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Rows in the order of the files. Raises InvalidInput."""
+    """Load rows in the order of the files. Raises InvalidInput."""
     source = sources.parse_source(name, OPTIONS, [".json", ".jsonl"])
     if source.images is None:
         source = replace(source, images=source.files[0].parent)
@@ -119,7 +119,7 @@ def _read(file: Path) -> list[_Row]:
 
 
 def _row(key: str, subset: str, row: dict) -> _Row:
-    """An item without its pictures. Any further text or number of a pair is a tag."""
+    """Convert a row to an item without its pictures. Any other text or number of a pair is a tag."""
     *images, caption, foil = _texts(row).values()
     further = {field: value for field, value in row.items() if field not in (*_fields(row), "id")}
     if _fields(row) == VALSE:
@@ -143,12 +143,12 @@ def _row(key: str, subset: str, row: dict) -> _Row:
 
 
 def _fields(row: dict) -> tuple[str, ...]:
-    """The four or three fields by which a row is known; none where it is not."""
+    """Return the four or three fields that identify a row's format; empty for an unknown format."""
     return next((fields for fields in LAYOUTS if set(fields) <= set(row)), ())
 
 
 def _texts(row: dict) -> dict[str, str]:
-    """Those fields, pictures first, stripped; of a list the first; empty where there is no text."""
+    """Return the stripped values of these fields, pictures first: of a list the first; "" if the value is not text."""
     values = {
         field: row[field][0] if isinstance(row[field], list) and row[field] else row[field]
         for field in _fields(row)
@@ -160,7 +160,7 @@ def _texts(row: dict) -> dict[str, str]:
 
 
 def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict]]:
-    """Rows with the keys that lead to them: a dict of lists or dicts only is a level of nesting."""
+    """Yield rows with the keys that lead to them; a dict of only lists or dicts is a level of nesting."""
     if isinstance(content, list):
         for number, child in enumerate(content):
             row_id = child.get("id") if isinstance(child, dict) else None
@@ -177,7 +177,7 @@ def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str
 
 
 def _opened(items: list[Item], cache: Path) -> list[Item]:
-    """The items with frames in place of .npy arrays."""
+    """Return the items with frames in place of .npy arrays."""
     arrays = list(
         dict.fromkeys(
             picture.path
@@ -201,15 +201,15 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
 
 
 def _frame(path: Path, target: Path) -> Path:
-    """Writes an array as a picture file if there is none yet; atomically, by a rename."""
-    refuse_outside(path)  # the picture that is made of it may be read
+    """Write an array as a picture file, atomically, unless the file exists."""
+    refuse_outside(path)  # anyone may read the picture that is made from it
     if target.is_file():
         return target
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise InvalidInput(
-            f"'{path}' is not an array that can be read ({error}). Fetch it again.",
+            f"'{path}' is not a readable array ({error}). Download it again.",
         ) from None
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
         raise InvalidInput(

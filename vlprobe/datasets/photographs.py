@@ -1,7 +1,7 @@
-"""Photographs of COCO that a question set shows and this machine lacks: where they are, and their download.
+"""Find and download COCO photographs that a question set shows and this machine lacks.
 
-Nothing is downloaded unless somebody asks with `vlprobe pictures DATASET`. Licenses of COCO's
-photographs differ; they may be looked at, and most may not be passed on.
+Photographs are only downloaded with `vlprobe pictures DATASET`. The licenses of COCO's
+photographs differ; you may view them, but most may not be redistributed.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,13 +15,13 @@ from vlprobe.storage.downloads import DownloadReport
 from vlprobe.storage.store import Store
 from vlprobe.types import Item
 
-HOST = "http://images.cocodataset.org"  # as COCO's own `coco_url` has it: its certificate is another host's
+HOST = "http://images.cocodataset.org"  # http as in COCO's own `coco_url`, because its certificate is for another host
 PAGES = "https://cocodataset.org/#explore?id="
 SPLITS = ("val2017", "train2017", "val2014", "train2014")
 
 
 def url(path: Path, host: str = HOST) -> str | None:
-    """Return the address of a photograph, None where it is not one of COCO's.
+    """Return the URL of a photograph, None if it is not one of COCO's.
 
     >>> url(Path("pictures/coco/val2017/000000000139.jpg"))
     'http://images.cocodataset.org/val2017/000000000139.jpg'
@@ -35,11 +35,11 @@ def missing(items: Iterable[Item], host: str = HOST) -> tuple[dict[Path, str], i
     """Return the photographs that are not on this machine.
 
     Args:
-        items: Of a dataset that keeps questions without a picture.
-        host: Where COCO's folders are.
+        items: Items of a dataset that keeps questions without a picture.
+        host: Server with COCO's folders.
 
     Returns:
-        The file of each photograph of COCO to its address, and the number of other absent pictures.
+        The URL of each COCO photograph by file, and the number of other missing pictures.
     """
     absent = {picture.path for item in items for picture in item.pictures if picture.absent}
     addresses = {path: address for path in sorted(absent) if (address := url(path, host))}
@@ -47,7 +47,7 @@ def missing(items: Iterable[Item], host: str = HOST) -> tuple[dict[Path, str], i
 
 
 def page(path: Path) -> str:
-    """Return the public page of a photograph of COCO, "" where it is not one.
+    """Return the public page of a COCO photograph, "" for any other.
 
     >>> page(Path("pictures/coco/val2017/000000000139.jpg"))
     'https://cocodataset.org/#explore?id=139'
@@ -56,7 +56,7 @@ def page(path: Path) -> str:
 
 
 def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
-    """Ask for the sizes of photographs, and say in a sentence how many there are and their total size.
+    """Request the sizes of photographs, and return a sentence with their number and total size.
 
     Raises:
         InvalidInput: the server gives no size at all.
@@ -72,18 +72,18 @@ def announcement(addresses: dict[Path, str], host: str = HOST) -> str:
 
 
 def summary(report: DownloadReport) -> str:
-    """Say in a sentence what a download wrote."""
+    """Return a sentence with the number and size of the downloaded photographs."""
     return f"{report.n_written:,} photographs downloaded, {report.n_bytes / 1e6:,.1f} MB."
 
 
 def download(
     store: Store, addresses: dict[Path, str], on_progress: Callable[[int, int], None]
 ) -> DownloadReport:
-    """Download photographs, and write only those that are whole images.
+    """Download photographs, and write only intact images.
 
     Args:
-        store: Whose pages show the photographs.
-        addresses: The file of each photograph to its address.
+        store: Store whose pages show the photographs.
+        addresses: URL of each photograph, by file.
         on_progress: See `downloads.download`.
 
     Raises:

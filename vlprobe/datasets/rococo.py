@@ -1,7 +1,7 @@
-"""RoCOCO's captions as they were released: an image's own captions first, then five altered ones.
+"""RoCOCO's captions as released: an image's own captions first, then five altered ones.
 
     rococo:FILE              texts only
-    rococo:FILE@IMAGEDIR     with pictures; add +available to use only the images that are there
+    rococo:FILE@IMAGEDIR     with pictures; add +available to use only the images that exist
 
 Ten captions are five originals and five altered, eleven are six originals: altered caption j is
 always made from original j. An item's captions are the originals, its foils the altered ones. A
@@ -23,21 +23,21 @@ EXPECTED = '{"image": "val2014/COCO_val2014_....jpg", "caption": [10 or 11 texts
 
 
 def names() -> list[str]:
-    """The form of a name; FILE and IMAGEDIR stand for paths."""
+    """Return the form of a name; FILE and IMAGEDIR stand for paths."""
     return ["rococo:FILE", "rococo:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, [sources.AVAILABLE], [".json"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Images in the order of the file. Raises InvalidInput."""
+    """Load images in the order of the file. Raises InvalidInput."""
     source = sources.parse_source(name, [sources.AVAILABLE], [".json"])
     if len(source.files) != 1:
         raise InvalidInput(
-            f"'{name}' holds {len(source.files)} files. Name one of them: each is a way of altering."
+            f"'{name}' has {len(source.files)} files. Name one of them: each has a different kind of alteration."
         )
     file = source.files[0]
     entries = read_records(file)

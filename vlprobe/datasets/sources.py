@@ -1,8 +1,8 @@
-"""Names of published benchmark files (PREFIX:FILE, PREFIX:FILE@IMAGEDIR, options after a plus sign)
-and their pictures.
+"""Parse names of published benchmark files (PREFIX:FILE, PREFIX:FILE@IMAGEDIR, options after a plus sign)
+and find their pictures.
 
 `triplets:swap_obj.json@val2017+available` is the file swap_obj.json with the pictures in val2017;
-only the rows whose picture is there are used. FILE may be a folder: all its files of the right
+only rows with an existing picture are used. FILE may be a folder: all its files of the right
 kind, in the order of their names.
 """
 
@@ -15,16 +15,16 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import containers, files
 from vlprobe.types import Item, Picture
 
-AVAILABLE = "available"  # the option that leaves out rows whose picture is not there
-UNPICTURED = "unpictured"  # the option that keeps them, for scores that were computed elsewhere
-# Of a picture that is named without one, or was saved in another format
+AVAILABLE = "available"  # option to leave out rows whose picture is missing
+UNPICTURED = "unpictured"  # option to keep them, for imported scores
+# Endings to try for a picture that is named without one, or was saved in another format
 SUFFIXES = (".png", ".jpg", ".jpeg")
 COCO_FILE_NAME = re.compile(r"(?:COCO_(?:train|val|test)\d{4}_)?(\d{12})\.jpg")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A dataset's name, parsed."""
+    """Parsed name of a dataset."""
 
     name: str
     files: tuple[Path, ...]
@@ -33,11 +33,11 @@ class Source:
 
 
 def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source:
-    """Parses a name. An existing path may contain @ and +.
+    """Parse a name. An existing path may contain @ and +.
 
     Raises:
-        NotFound: an option that is not among `options`.
-        InvalidInput: no path, an image folder that is not there, or a folder without files of these
+        NotFound: an option is not among `options`.
+        InvalidInput: there is no path, the image folder is missing, or the folder has no files with these
             suffixes.
     """
     prefix, _, path = name.partition(":")
@@ -51,7 +51,7 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
         if not plus or not option.isalnum():
             break
         if option not in options:
-            raise NotFound("option", option, options, f"An option is written {prefix}:FILE+OPTION.")
+            raise NotFound("option", option, options, f"Write options as {prefix}:FILE+OPTION.")
         options_in_name.add(option)
         path = before
     images = None
@@ -74,7 +74,7 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """The file itself, or a folder's files with these suffixes, by name. Raises InvalidInput."""
+    """Return the file itself, or a folder's files with these suffixes, by name. Raises InvalidInput."""
     if not path.is_dir():
         return (path,)
     matching = tuple(sorted(file for file in path.iterdir() if file.suffix in suffixes))
@@ -86,7 +86,7 @@ def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def split_unpictured(name: str) -> tuple[Path, bool]:
-    """The path of PREFIX:PATH, and whether `+unpictured` follows it."""
+    """Return the path in PREFIX:PATH, and whether `+unpictured` follows it."""
     path = name.partition(":")[2]
     option = f"+{UNPICTURED}"
     is_option = path.endswith(option) and not files.parse_path(path).exists()
@@ -94,11 +94,11 @@ def split_unpictured(name: str) -> tuple[Path, bool]:
 
 
 def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], list[str]]:
-    """The items, those pictures marked that are not here, and a note for a reader.
+    """Return the items with missing pictures marked as absent, and a note for readers.
 
     Args:
-        items: Whose pictures may be missing.
-        folder: Where their pictures were looked for.
+        items: Items whose pictures may be missing.
+        folder: Folder in which their pictures were searched.
     """
     marked, n_missing = [], 0
     for item in items:
@@ -111,13 +111,13 @@ def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], li
 
 
 def absent_name(name: str) -> str:
-    """Return what identifies a missing picture: the id for COCO, as for a picture that is here."""
+    """Return the identifier of a missing picture: for COCO the id, as for an existing picture."""
     match = COCO_FILE_NAME.fullmatch(Path(name).name)
     return match[1] if match else name
 
 
 def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) -> None:
-    """Raises InvalidInput where rows are faulty: how many, the first, and what was expected."""
+    """Raise InvalidInput if rows are faulty, with their number, the first one and the expected form."""
     if faulty:
         raise InvalidInput(
             f"{len(faulty)} of {total} rows of '{file}' are not as expected (first: {faulty[0]}). Expected {expected}."
@@ -129,13 +129,13 @@ def unread_columns(
     rows: Iterable[Mapping[str, object]],
     read: Iterable[str],
 ) -> list[str]:
-    """A note that names the columns of a file that are not read, if there are any."""
+    """Return a note with the columns of a file that are not read, if there are any."""
     unread = sorted({str(column) for row in rows for column in row} - set(read))
     return [f"Columns of {file.name} that are not read: {', '.join(unread)}."] if unread else []
 
 
 def count_note(keys: Sequence[str], total: int, predicate: str, unit: str = "rows") -> list[str]:
-    """A note that counts the rows (or other units) of which a predicate holds, if there are any."""
+    """Return a note with the number of rows (or other units) for which a predicate holds, if there are any."""
     return [f"{len(keys)} of {total} {unit} {predicate} (first: {keys[0]})."] if keys else []
 
 
@@ -144,30 +144,29 @@ def attach_pictures(
     rows: Sequence[tuple[Item, Sequence[str]]],
     knows_unpictured: bool = False,
 ) -> tuple[list[Item], list[str]]:
-    """Gives items their pictures: the first name is the item's image, the second its other image.
+    """Attach pictures to items: the first name is the item's image, the second its other image.
 
-    A picture of COCO is also found under another file name with the same id: COCO's ids are the
-    same in all its years.
+    A COCO picture is also found under another file name with the same id, because COCO's ids are the
+    same in all years.
 
     Args:
-        source: The name, parsed.
-        rows: Items without their pictures, and the names of these.
-        knows_unpictured: Whether its names may have the option `unpictured`, which keeps rows whose
-            picture is not there.
+        source: The parsed name.
+        rows: Items without their pictures, and the names of the pictures.
+        knows_unpictured: The dataset supports the option `unpictured`, which keeps rows with a
+            missing picture.
 
     Returns:
-        The items, and notes for a reader. Without an image folder the items are returned as they
-        are.
+        The items, and notes for readers. Without an image folder, the items are returned unchanged.
 
     Raises:
-        InvalidInput: pictures are not there, unless the option `available` leaves their rows out.
+        InvalidInput: pictures are missing, unless the option `available` leaves their rows out.
     """
     if source.images is None:
         return [item for item, _ in rows], []
     finder = _PictureFinder(source.images)
     keeps_all = UNPICTURED in source.options
     items: list[Item] = []
-    # Id of an item, name of its first picture that is not there.
+    # Id of an item, name of its first missing picture.
     missing: list[tuple[str, str]] = []
     for item, names in rows:
         pictures = [finder.picture(name) for name in names]
@@ -194,8 +193,8 @@ def attach_pictures(
 
 
 def _with_pictures(item: Item, pictures: Sequence[Picture]) -> Item:
-    """The item with its pictures. Of a series of frames its own two are those beside the boundary,
-    of candidates its own is the best.
+    """Return the item with its pictures. The two main pictures of a series of frames are those next to the boundary;
+    the main picture of candidates is the best one.
     """
     if item.series is None:
         return replace(item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
@@ -215,7 +214,7 @@ def _lack_of_pictures(
     missing: Sequence[tuple[str, str]],
     knows_unpictured: bool,
 ) -> InvalidInput:
-    """The error about rows whose picture is not there; `missing` has their ids and pictures."""
+    """Return the error about rows with a missing picture; `missing` has their ids and pictures."""
     remedies = []
     path, plus, options = source.name.partition("+")
     if "@" not in path:
@@ -241,7 +240,7 @@ def _pictured_note(folder: Path, n_rows: int, n_missing: int) -> str:
 
 
 class _PictureFinder:
-    """Finds the pictures of a folder by their names; each name is looked for once."""
+    """Find the pictures of a folder by name; each name is searched once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -251,9 +250,9 @@ class _PictureFinder:
         self._path_by_id: dict[str, Path] | None = None
 
     def picture(self, name: str) -> Picture:
-        """The picture of that name; absent where there is no such file.
+        """Return the picture of that name, marked as absent if the file does not exist.
 
-        An absent one of COCO is identified by its id, as an existing one would be.
+        An absent COCO picture is identified by its id, as an existing one would be.
         """
         path = self.find(name)
         if path is not None:
@@ -261,7 +260,7 @@ class _PictureFinder:
         return Picture(self.folder / name, absent=absent_name(name))
 
     def find(self, name: str) -> Path | None:
-        """The file of that name, in the folder or in the sub-folder that the name gives."""
+        """Return the file of that name, in the folder or in the subfolder in the name."""
         if name not in self._path_by_name:
             self._path_by_name[name] = self._find(name)
         return self._path_by_name[name]
@@ -279,7 +278,7 @@ class _PictureFinder:
         return same_id
 
     def _coco_files(self) -> dict[str, Path]:
-        """COCO id to file, of the files of the folder that are named as COCO's are."""
+        """Map COCO ids to the files in the folder with COCO's naming."""
         if self._path_by_id is None:
             matches = [
                 (COCO_FILE_NAME.fullmatch(file.name), file)

@@ -2,8 +2,8 @@
 
     table:FILE               pictures beside the file, or inside of it
     table:URL                s3://, gs:// or https://, or hf://OWNER/NAME/SPLIT of the hub, fetched into the cache
-    table:FILE@IMAGEDIR      add +available to use only the rows whose pictures are there, or
-                             +unpictured to keep the others too, for scores from a file (scores:)
+    table:FILE@IMAGEDIR      add +available to use only the rows whose pictures exist, or
+                             +unpictured to keep the others too, for imported scores (scores:)
     +layout=NAME             one of `tables.layouts`; else the first that its columns fit
     +image=COLUMN +caption=COLUMN +foil=COLUMN +caption2=COLUMN +image2=COLUMN +id=COLUMN +subset=COLUMN
                              which column is what
@@ -158,12 +158,12 @@ def _are_ids(captions: pa.ChunkedArray) -> bool:
 
 
 def names() -> list[str]:
-    """The form of a name; FILE and IMAGEDIR stand for paths."""
+    """Return the form of a name; FILE and IMAGEDIR stand for paths."""
     return ["table:FILE", "table:FILE@IMAGEDIR", "table:URL"]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     parsed = parse(name)
     file = parsed.file
     reader.require_kind(file)

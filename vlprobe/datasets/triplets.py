@@ -2,8 +2,8 @@
 released.
 
     triplets:FILE              texts only
-    triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture is there, or
-                               +unpictured to keep the others too, for scores from a file (scores:)
+    triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture exists, or
+                               +unpictured to keep the others too, for imported scores (scores:)
     triplets:DIR[@IMAGEDIR]    all .json and .tsv files of a folder; the tag `subset` is the file's name
 
 An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows that name one picture
@@ -33,12 +33,12 @@ EXPECTED = (
 
 
 def names() -> list[str]:
-    """The form of a name; FILE and IMAGEDIR stand for paths."""
+    """Return the form of a name; FILE and IMAGEDIR stand for paths."""
     return ["triplets:FILE", "triplets:FILE@IMAGEDIR"]
 
 
 def check_name(name: str) -> None:
-    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    """Check a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, OPTIONS, [".json", ".tsv"]).files[0])
 
 

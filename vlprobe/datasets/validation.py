@@ -74,7 +74,7 @@ def validated(
 
 
 def _refuse_texts(name: str, item: Item) -> None:
-    """Raises InvalidInput where captions are missing, or a text is empty, too long or not UTF-8."""
+    """Raise InvalidInput if captions are missing, or a text is empty, too long or not UTF-8."""
     if not item.captions:
         raise InvalidInput(
             f"Item '{item.id}' of '{name}' has no caption. Write one, or leave its image out.",
@@ -108,7 +108,7 @@ def _refuse_texts(name: str, item: Item) -> None:
 
 
 def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
-    """Raises InvalidInput where an image file does not exist."""
+    """Raise InvalidInput if an image file does not exist."""
     missing = [file for file in images if not containers.is_file(file)]
     if missing:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Reads a table of any format into columns of text: .csv, .tsv, .json, .jsonl, .parquet, .arrow, .tar.
+"""Read a table of any format into columns of text: .csv, .tsv, .json, .jsonl, .parquet, .arrow, .tar.
 
 A column is text, or lists of texts, or pictures that stay in the file and are known by their paths
 (`storage.containers`). Every defect is an InvalidInput of one line that names the file and the row.
@@ -259,7 +259,7 @@ class Table:
 
 
 def require_kind(file: Path) -> None:
-    """Raises InvalidInput where a file's name ends like no table's, or it is packed."""
+    """Raise InvalidInput if a file's name ends like no table's, or it is packed."""
     suffix = file.suffix.lower()
     if suffix in PACKED:
         raise InvalidInput(f"'{file}' is packed: its unpacked size is unknown. Unpack it first.")
@@ -268,7 +268,7 @@ def require_kind(file: Path) -> None:
 
 
 def require_file(file: Path) -> None:
-    """Raises InvalidInput where there is no such file, or it is none that can be read."""
+    """Raise InvalidInput if there is no such file, or it is none that can be read."""
     refuse_outside(file)
     try:
         files.require_regular(file)
@@ -327,7 +327,7 @@ def of_rows(file: Path, rows: Sequence[Row]) -> Table:
 
 
 def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] | None]) -> None:
-    """Raises InvalidInput where the name of a column or a text in it has half a character."""
+    """Raise InvalidInput if the name of a column or a text in it has half a character."""
     texts = ("\n".join(value) if isinstance(value, list) else value or "" for value in values)
     for row, text in enumerate(itertools.chain([name], texts)):
         if not text.isascii() and files.SURROGATE.search(text):

@@ -121,7 +121,7 @@ def is_url(text: str) -> bool:
 
 
 def require_url(url: str) -> None:
-    """Raises InvalidInput where a URL is of another kind, or may not be fetched here. Looks nothing up."""
+    """Raise InvalidInput if a URL is of another kind, or may not be fetched here. Looks nothing up."""
     parts = urlsplit(url)
     name = PurePosixPath(parts.path).name
     if "::" in url or parts.scheme not in SCHEMES:

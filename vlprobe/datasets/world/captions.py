@@ -178,7 +178,7 @@ TEMPLATES = (
 
 
 class Voice:
-    """Chooses words for one caption of one scene."""
+    """Choose words for one caption of one scene."""
 
     def __init__(self, scene: Scene, rng: random.Random) -> None:
         self.scene = scene

@@ -1,4 +1,4 @@
-"""Draws a scene: a background, then every thing in its place, the farthest first.
+"""Draw a scene: a background, then every thing in its place, the farthest first.
 
 Each of the six backgrounds has a few variants; none shows an object of a scene.
 """
@@ -18,7 +18,7 @@ _WHITE = (255, 255, 255)
 
 
 class _Canvas:
-    """Draws in pixels of the finished picture, `larger` times as large."""
+    """Draw in pixels of the finished picture, `larger` times as large."""
 
     def __init__(self, larger: int) -> None:
         self._larger = larger

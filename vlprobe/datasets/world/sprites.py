@@ -110,7 +110,7 @@ def mix(color: Color, toward: Color, share: float) -> Color:
 
 
 class Pen:
-    """Draws shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels a side."""
+    """Draw shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels a side."""
 
     def __init__(self, size: int, line: float = 2.4, larger: int = LARGER) -> None:
         self.size = size
