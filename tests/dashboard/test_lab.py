@@ -213,7 +213,7 @@ def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(shown, key):
 def test_the_matrix_has_a_row_a_model_and_a_control_that_fails_is_no_alarm(shown):
     at = shown("models")
     assert not at.exception and not at.error
-    (matrix,) = [body for body in html_bodies(at) if "So it is" in body]
+    (matrix,) = [body for body in html_bodies(at) if ">Verdict<" in body]
     for name in ("Coin flip", "Always the same"):
         row = matrix.partition(name)[2].partition("</tr>")[0]
         assert "as it should" in row and "vp-fooled" not in row

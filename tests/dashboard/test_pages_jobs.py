@@ -160,7 +160,7 @@ def test_what_a_model_believed_in_the_finished_parts_is_told_as_so_far(
     job_id = waiting(compared, (RANDOM,), "running", label=RANDOM, done=1.0, total=4.0, **keys)
     try:
         at = shown(compared, "run", job=job_id)
-        assert f"so far fooled by {n_fooled} of {n_asked} lies" in words(at)
+        assert f"so far fooled by {n_fooled} of {n_asked} wrong captions" in words(at)
     finally:
         shutil.rmtree(compared.root / "jobs" / job_id)
         shutil.rmtree(compared.run(row.key).folder / "parts")
@@ -187,7 +187,7 @@ def test_what_a_model_believed_is_told_as_soon_as_it_is_done(shown, compared: St
             views.filter.Filter(RANDOM, "flip"),
         )
         told = words(at)
-        assert f"fooled by {counted['fooled']} of {counted['all']} lies" in told
+        assert f"fooled by {counted['fooled']} of {counted['all']} wrong captions" in told
         assert "See the failures" in [link.proto.label for link in at.get("page_link")]
     finally:
         shutil.rmtree(folder)
@@ -255,8 +255,9 @@ def test_a_finished_job_is_announced_on_any_page_until_its_link_is_followed_or_i
             views.runs.question_set(compared, row.case_key),
             views.filter.Filter(RANDOM, "flip"),
         )
-        assert f"Done Coin flip: fooled by {counted['fooled']} of {counted['all']} lies" in words(
-            at
+        assert (
+            f"Done Coin flip: fooled by {counted['fooled']} of {counted['all']} wrong captions"
+            in words(at)
         )
         (link,) = [link for link in at.get("page_link") if link.proto.label == "See the failures"]
         assert link.proto.page == "explore" and row.case_key in link.proto.query_string

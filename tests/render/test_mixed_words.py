@@ -141,7 +141,7 @@ def test_never_and_more_than_once_are_told():
         "",
         "more than once",
         "",
-        "held at 96 %; fooled at 88 %",
+        "not fooled at 96 %; fooled at 88 %",
     ]
     assert told[0]["segments"] == [(100, 50)] and told[1]["segments"] == [(100, 98), (96, 94)]
     assert told[3]["dots"] == [[96, True], [88, False]]

@@ -47,11 +47,11 @@ def passes(n_judged: int) -> str:
     """Return the conclusion for a model that fails no check.
 
     >>> passes(6), passes(1), passes(0)
-    ('fit: passes all 6 that apply', 'fit: passes the one that applies', 'no check applies')
+    ('OK, 6 of 6', 'OK, 1 of 1', 'no check applies')
     """
     if not n_judged:
         return "no check applies"
-    return f"fit: passes {f'all {n_judged} that apply' if n_judged > 1 else 'the one that applies'}"
+    return f"OK, {n_judged} of {n_judged}"
 
 
 def warning(warned: Warned, called: str) -> str:
@@ -83,7 +83,7 @@ def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], s
     head = tag("th", "Model", scope="col") + "".join(
         tag("th", check_name(name), scope="col") for name in names
     )
-    head += tag("th", "So it is", scope="col")
+    head += tag("th", "Verdict", scope="col")
     return table(
         "Models by checks",
         head,

@@ -306,7 +306,9 @@ def _row(each: ModelTurn, looks: Looks, name: str) -> dict:
             for share, has_won in zip(SHARES, each.wins, strict=True)
             if has_won is not None
         ]
-        known = "; ".join(f"{'held' if won else 'fooled'} at {share} %" for share, won in dots)
+        known = "; ".join(
+            f"{'not fooled' if won else 'fooled'} at {share} %" for share, won in dots
+        )
         return base | {"dots": dots, "text": "", "remark": known or "not asked"}
     return base | {
         "segments": segments(each.wins),

@@ -116,7 +116,7 @@ def _called(slicing: str, name: str) -> str:
 
 
 def _most_often(stored: PageSubject, filters: Mapping[str, Filter | None]) -> str:
-    """The slice whose lies the model believes most often; "" if no model is fooled, two slices are alike, or no filter
+    """Return the slice that fools the model most often; "" if no model is fooled, two slices are alike, or no filter
     describes a slice.
     """
     shares = {}

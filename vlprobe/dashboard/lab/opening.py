@@ -43,7 +43,7 @@ class Opening:
 
     @property
     def believed(self) -> Filter:
-        """The lies that the model believes, or all cases if no model can be fooled."""
+        """Return the wrong captions that fool the model, or all cases if no model can be fooled."""
         outcome = "all" if self.kind in movement_kinds() else "fooled"
         return Filter(self.model, self.kind, outcome=outcome)
 

@@ -17,6 +17,7 @@ import streamlit as st
 
 from vlprobe import registry, views
 from vlprobe.case import html
+from vlprobe.case.card import wrong_captions
 from vlprobe.dashboard import case_links, frame
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.cases.sentence import stored_kinds
@@ -224,7 +225,7 @@ def _draw_repaired(models: Three) -> None:
     names = [plain(model_name(name)) for name in (before, after)]
     disagreements = repaired.disagreements
     st.markdown(
-        f"**{disagreements.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool "
+        f"**{disagreements.n_only_base:,} {wrong_captions(kind)} fooled {names[0]} and do not fool "
         f"{names[1]}.** The reverse holds for {disagreements.n_only_other:,}. Both numbers "
         "include the effect of training itself."
     )
@@ -232,7 +233,7 @@ def _draw_repaired(models: Three) -> None:
     of_two = bucket(replace(repaired.case_filter, other=after, sort="difference"), "only_first")
     question_set = repaired.questions.question_set
     cards, _, _ = view(views.wall.wall, question_set, of_two, 1, opening.N_EXAMPLES, True)
-    label = f"Repaired: {kind.lies} that fooled only {model_name(before)}"
+    label = f"Repaired: {wrong_captions(kind)} that fooled only {model_name(before)}"
     parameters = case_links.query(repaired.questions, of_two)
     opening.draw_cards(cards, kind, label, parameters, "repaired_examples")
     with st.container(horizontal=True):

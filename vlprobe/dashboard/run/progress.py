@@ -8,6 +8,7 @@ from typing import Literal
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.case.card import wrong_captions
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.damage import error_text
 from vlprobe.dashboard.jobs import STATES, span
@@ -254,8 +255,9 @@ def _lines(job: Job, state: State, rows: Mapping[str, RunRow]) -> Iterator[str]:
 
 
 def _fooled_so_far(job: Job) -> str:
-    """Count how many lies fooled the current model in the finished parts of its run; nothing before the first part,
-    and if no model can be fooled.
+    """Count how many wrong captions fooled the current model in the finished parts of its run.
+
+    Empty before the first part, and if no model can be fooled.
     """
     if not job.run_key or not job.probes:
         return ""
@@ -271,13 +273,13 @@ def _fooled_so_far(job: Job) -> str:
     if not standing.n_answered:
         return ""
     return (
-        f"so far fooled by {standing.n_fooled:,} of {standing.n_answered:,} {presentation.lies} "
+        f"so far fooled by {standing.n_fooled:,} of {standing.n_answered:,} {wrong_captions(presentation)} "
         f"({100 * standing.n_fooled / standing.n_answered:.0f} %)"
     )
 
 
 def _fooled(row: RunRow) -> str:
-    """Return how many lies fooled the model in a finished run, and its duration."""
+    """Return how many wrong captions fooled the model in a finished run, and its duration."""
     question_set = view(views.runs.question_set, row.case_key)
     kind = view(views.kinds.default_kind, question_set, (row.model,))
     presentation = presentations()[row.probe].kind(kind)
@@ -285,7 +287,7 @@ def _fooled(row: RunRow) -> str:
         return f"{row.n_cases:,} cases, in {span(row.seconds)}"
     counted = view(views.cases.outcomes, question_set, Filter(row.model, kind))
     return (
-        f"fooled by {counted['fooled']:,} of {counted['all']:,} {presentation.lies}, in "
+        f"fooled by {counted['fooled']:,} of {counted['all']:,} {wrong_captions(presentation)}, in "
         f"{span(row.seconds)}"
     )
 

@@ -47,7 +47,7 @@ RULES = {"danger-paper": "One of the paper's danger words"} | DELETED
 VERDICTS = {  # icon, word, colour class
     "fools": ("✗", "fools", "fooled"),
     "tie": ("✗", "fools: a tie", "fooled"),
-    "held": ("✓", "held", "held"),
+    "held": ("✓", "not fooled", "held"),
     "moved": ("◇", "moved", "tied"),
     "stayed": ("◇", "stayed", "held"),
 }
