@@ -1,18 +1,18 @@
 """Tables of any layout: `table:FILE` in .csv, .tsv, .json, .jsonl, .parquet, .arrow or a webdataset .tar.
 
-    table:FILE               pictures beside the file, or inside of it
-    table:URL                s3://, gs:// or https://, or hf://OWNER/NAME/SPLIT of the hub, fetched into the cache
+    table:FILE               pictures next to the file, or inside it
+    table:URL                s3://, gs:// or https://, or hf://OWNER/NAME/SPLIT of the hub, downloaded into the cache
     table:FILE@IMAGEDIR      add +available to use only the rows whose pictures exist, or
                              +unpictured to keep the others too, for imported scores (scores:)
-    +layout=NAME             one of `tables.layouts`; else the first that its columns fit
+    +layout=NAME             one of `tables.layouts`; default: the first that fits the columns
     +image=COLUMN +caption=COLUMN +foil=COLUMN +caption2=COLUMN +image2=COLUMN +id=COLUMN +subset=COLUMN
-                             which column is what
+                             roles of columns
     +split=VALUE +label=VALUE
                              only the rows with that value in the column `split` or `label`
 
 Pairs, foils and triplets that share a picture are one cluster: they are resampled together.
 
-Tables whose captions are ids, or are marked as true and false, are refused with a way to read them.
+Tables whose captions are ids, or are marked as true and false, are rejected with an explanation of how to read them.
 """
 
 import re
@@ -37,7 +37,7 @@ from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 PREFIX = "table"
-CHOOSING = ("split", "label")  # columns whose value chooses rows
+CHOOSING = ("split", "label")  # columns that select rows by value
 OPTION = re.compile(rf"({AVAILABLE}|{UNPICTURED})|(layout|{'|'.join((*CHOOSING, *ROLES))})=([^+]+)")
 EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, label=VALUE, " + ", ".join(
     f"{role}=COLUMN" for role in ROLES
@@ -46,37 +46,37 @@ EXPECTED = f"{AVAILABLE}, {UNPICTURED}, layout=NAME, split=VALUE, label=VALUE, "
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A name, parsed."""
+    """Parsed name of a table."""
 
     name: str
-    file: Path  # of a URL its last part
-    url: str  # "" where it is a file here
-    images: Path | None  # the folder of pictures, where the name has one
+    file: Path  # the last part of a URL
+    url: str  # "" for a local file
+    images: Path | None  # the folder of pictures, if the name has one
     words: frozenset[str]  # options without a value
     values: Mapping[str, str]  # options with one
 
     @property
     def source(self) -> Source:
-        """Return the location of its pictures."""
+        """Return the location of the table's pictures."""
         return Source(self.name, (self.file,), self.images or self.file.parent, self.words)
 
     @property
     def columns(self) -> dict[str, str]:
-        """Role to column, as the options name them."""
+        """Return the columns by role, as set by the options."""
         return {role: column for role, column in self.values.items() if role in ROLES}
 
     @property
     def chosen(self) -> dict[str, str]:
-        """Column to value of the rows to use; empty: all."""
+        """Return the value of each column that selects rows; empty for all rows."""
         return {column: value for column, value in self.values.items() if column in CHOOSING}
 
 
 def parse(name: str) -> TableName:
-    """The parts of a name. An existing path may contain @ and +.
+    """Parse a name. An existing path may contain @ and +.
 
     Raises:
-        InvalidInput: no file is named, the text after a plus sign is not an option, or the folder of
-            pictures is not there.
+        InvalidInput: the name has no file, the text after a plus sign is not an option, or the folder of
+            pictures is missing.
     """
     prefix, _, path = name.partition(":")
     if not path:
@@ -89,7 +89,7 @@ def parse(name: str) -> TableName:
         match = OPTION.fullmatch(option)
         if not match:
             raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is no option, or there is no such file. Expected {EXPECTED}."
+                f"'{option[:80]}' in '{name}' is not an option, or the file does not exist. Expected {EXPECTED}."
             )
         if match[1]:
             words.add(match[1])
@@ -122,16 +122,16 @@ AN_ID = pc.MatchSubstringOptions(r"^\s*[^\s\d]*\d\S*\s*$")
 
 
 def check_captions(table: Table, layout: Layout, name: str) -> None:
-    """Check that the captions of a table are captions, and true as far as the table says.
+    """Check that the captions of a table are not ids, and that the table does not mark any as false.
 
     Args:
-        table: As it was read.
-        layout: Which of its columns mean what.
+        table: The table as read.
+        layout: Roles of its columns.
         name: The name of the dataset, for an error.
 
     Raises:
         InvalidInput: a column `label` has two values, one for true and one for false captions, and
-            the layout and the name of the dataset do not say what to do with it; or all captions
+            neither the layout nor the name of the dataset handles it; or all captions
             are ids.
     """
     captions = table.columns.get(layout.columns.get("caption", ""))
@@ -180,7 +180,7 @@ def takes(path: Path) -> bool:
 
 
 def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
-    """The defects of the texts, as `audit.check` finds them; no picture is opened, none has to be here.
+    """Find the defects of the texts, as `audit.check` does, without opening pictures; they may be missing.
 
     Raises NotFound or InvalidInput.
     """
@@ -194,7 +194,7 @@ def lint(name: str, cache: Path) -> list[audit.AuditFinding]:
 
 
 def _named(row: cases.Unpictured) -> Item:
-    """The item of a row with pictures that are only named."""
+    """Return the item of a row with the names of its pictures only."""
     pictures = [Picture(Path(name), absent=name) for name in row.images]
     return replace(row.item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
 
@@ -214,21 +214,21 @@ def _read(name: str, cache: Path) -> tuple[TableName, Table, Layout]:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Rows in the order of the file. Raises NotFound or InvalidInput."""
+    """Load rows in the order of the file. Raises NotFound or InvalidInput."""
     parsed, table, layout = _read(name, cache)
     rows = cases.rows_of(table, layout, parsed.chosen)
     items, notes = sources.attach_pictures(
         parsed.source, [(row.item, row.images) for row in rows.rows], knows_unpictured=True
     )
     if layout.kind != "captions":
-        items = clustered_by_picture(items, cache)  # by the whole pictures: their parts share them
+        items = clustered_by_picture(items, cache)  # by whole pictures, which their crops share
     boxes = {row.item.id: row.box for row in rows.rows if row.box}
     items = [_cropped(item, boxes[item.id]) if item.id in boxes else item for item in items]
     return validated(name, items, cache, notes + rows.notes)
 
 
 def _cropped(item: Item, box: str) -> Item:
-    """Return the item with only that part of its picture."""
+    """Return the item with its picture cropped to this box."""
     if item.image is None:
         return item
     return replace(item, image=Picture(item.image.path / box, absent=item.image.absent))

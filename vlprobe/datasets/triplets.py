@@ -1,12 +1,11 @@
-"""Two captions that fit and one that does not: SugarCrepe++, SugarCrepe and VISLA as they were
-released.
+"""Triplets of two true captions and a wrong one: SugarCrepe++, SugarCrepe and VISLA as released.
 
     triplets:FILE              texts only
     triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture exists, or
                                +unpictured to keep the others too, for imported scores (scores:)
     triplets:DIR[@IMAGEDIR]    all .json and .tsv files of a folder; the tag `subset` is the file's name
 
-An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows that name one picture
+An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows that share a picture
 are one cluster.
 """
 
@@ -20,7 +19,7 @@ from vlprobe.types import Item
 
 PREFIX = "triplets"
 OPTIONS = (sources.AVAILABLE, sources.UNPICTURED)
-COLUMNS = {  # what each is called: SugarCrepe++ and SugarCrepe, VISLA generic, VISLA spatial
+COLUMNS = {  # names of each column: SugarCrepe++ and SugarCrepe, VISLA generic, VISLA spatial
     "picture": ("filename", "image"),
     "first": ("caption", "sent1"),
     "second": ("caption2", "second positive", "sent2"),
@@ -43,7 +42,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Rows in the order of the files. Raises InvalidInput."""
+    """Load rows in the order of the files. Raises InvalidInput."""
     source = sources.parse_source(name, OPTIONS, [".json", ".tsv"])
     rows, notes, without, total = [], [], [], 0
     for file in source.files:
@@ -102,7 +101,7 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
 
 
 def _rows(file: Path) -> list[tuple[str, dict]]:
-    """Rows with their ids: field `id`, key in a dict, line of a table, else the row's number."""
+    """Return rows with their ids: field `id`, key in a dict, line of a table, else the row's number."""
     if file.suffix == ".tsv":
         return [(str(line), row) for line, row in read_table(file)]
     content = read_records(file)

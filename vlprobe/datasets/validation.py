@@ -1,6 +1,6 @@
-"""The checks that every dataset must pass, and the digest that names its contents.
+"""Check datasets and compute the digest of their contents.
 
-A defect is an InvalidInput of one line; nothing is dropped in silence.
+A defect raises an InvalidInput of one line; nothing is dropped silently.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ RESERVED = ("picture", "setting")  # names of an item's cluster and its setting 
 
 @dataclass(frozen=True, slots=True)
 class LoadedDataset:
-    """A dataset that has been read and checked."""
+    """Dataset that has been read and checked."""
 
     name: str
     digest: str
@@ -36,18 +36,17 @@ def validated(
     cache: Path,
     notes: Sequence[str] = (),
 ) -> LoadedDataset:
-    """The items as a dataset, if none of them has a defect.
+    """Return the items as a dataset if none of them has a defect.
 
     Args:
-        name: Of the dataset, for errors.
-        items: In the order in which they are asked about.
-        cache: Where the digests of image files are cached.
-        notes: Sentences for readers of its numbers; an error that no item is left quotes them.
+        name: Name of the dataset, for errors.
+        items: Items in the order of their evaluation.
+        cache: Folder in which the digests of image files are cached.
+        notes: Sentences for readers of its numbers; the error about a dataset without items quotes them.
 
     Raises:
-        InvalidInput: no items, an id twice, an item without captions, a text that is empty, longer
-            than MAX_CHARACTERS or holds half a character, more than MAX_TAGS tags, or image files
-            that do not exist.
+        InvalidInput: no items, a duplicate id, an item without captions, a text that is empty, longer
+            than MAX_CHARACTERS or has a lone surrogate, more than MAX_TAGS tags, or missing image files.
     """
     if notes and not items:
         raise InvalidInput(f"Nothing is left of '{name}'. {' '.join(notes)}")
@@ -65,7 +64,7 @@ def validated(
     tags = {tag for item in items for tag in item.tags}
     if len(tags) > MAX_TAGS:
         raise InvalidInput(
-            f"'{name}' has {len(tags):,} tags. Expected at most {MAX_TAGS}: results are cut by each; leave columns out."
+            f"'{name}' has {len(tags):,} tags. Expected at most {MAX_TAGS}; leave columns out."
         )
     for picture in _pictures(items):
         files.require_utf8(picture.path, f"a picture of '{name}'")
@@ -113,21 +112,21 @@ def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
     if missing:
         raise InvalidInput(
             f"{len(missing)} of {len(images)} images of '{name}' are missing (first: '{missing[0]}'). "
-            "Put the files there, or remove their rows."
+            "Add the files, or remove their rows."
         )
 
 
 def dataset_digest(items: Sequence[Item], cache: Path) -> str:
-    """32 hex digits over ids, captions, foils, tags and the bytes of the images, in order; not the
+    """Compute 32 hex digits from ids, captions, foils, tags and the bytes of the images, in order, but not from
     file names.
 
-    A cluster and a setting are hashed as tags of the names in RESERVED, as which they were stored
-    at first: digests of that time stay valid. A user's tag of such a name is marked, so that it
-    gives another digest than a cluster does.
+    A cluster and a setting are hashed as tags with the names in RESERVED, because older versions stored them
+    as tags and their digests stay valid. A user's tag with such a name is marked, so that its
+    digest differs from that of a cluster.
 
     Args:
-        items: Whose image files exist.
-        cache: Where the digests of image files are cached.
+        items: Items whose image files exist.
+        cache: Folder in which the digests of image files are cached.
     """
     digests = image_digests(items, cache)
     hasher = hashlib.blake2b(digest_size=16)
@@ -148,7 +147,7 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
 
 
 def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
-    """The items, those that share a picture (byte for byte, as `image` or as `other`) in one
+    """Return the items with those that share a picture (byte for byte, as `image` or as `other`) in one
     cluster.
 
     Clusters are the connected components of "shares a picture": the finest division in which no

@@ -86,7 +86,7 @@ def test_a_folder_of_that_name_is_not_taken_for_the_dataset(
 ):
     (tmp_path / "imirandam" / "BiVLC").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match="which is not the hub's"):
+    with pytest.raises(InvalidInput, match="which hides the dataset on the hub"):
         table.load(NAME, tmp_path / "cache")
 
 

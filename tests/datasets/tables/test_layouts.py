@@ -186,8 +186,8 @@ def test_columns_are_named_by_options_and_a_split_is_chosen(tmp_path: Path):
     for option, reason in (
         ("foil=truth", "no column 'truth'"),
         ("split=dev", "no rows of the split 'dev'. Expected one of: test, train"),
-        ("layout=aro", "not laid out as aro: that has the columns bbox_h"),
-        ("colour=red", "'colour=red' in .* is no option"),
+        ("layout=aro", "does not have the layout aro, which has the columns bbox_h"),
+        ("colour=red", "'colour=red' in .* is not an option"),
     ):
         with pytest.raises(InvalidInput, match=reason):
             table.load(f"table:{file}+image=photo+caption=says+{option}", tmp_path / "cache")
@@ -386,10 +386,10 @@ def test_a_row_that_repeats_another_is_counted_and_left_out(tmp_path: Path):
         ("x.csv", b"image,image,caption\na,b,c\n", "two columns of one name"),
         ("x.json", b'{"image": "a.png"}', "holds no rows. Expected"),
         ("x.json", b'[{"image": "a.png"}, 3]', "entry 1 is neither an object nor a list"),
-        ("x.json", b'[["a", "b", "c", "d"], ["a"]]', "not laid out alike in all its rows"),
+        ("x.json", b'[["a", "b", "c", "d"], ["a"]]', "does not have the same layout in all rows"),
         ("x.parquet", b"PAR1" + bytes(50), "is not a valid table"),
         ("x.arrow", b"ARROW1" + bytes(50), "is not a valid table"),
-        ("x.csv.gz", b"\x1f\x8b", "is packed"),
+        ("x.csv.gz", b"\x1f\x8b", "is compressed"),
         ("x.xlsx", b"PK", "ends in '.xlsx'. Expected a table"),
     ],
 )

@@ -126,17 +126,17 @@ def test_a_host_that_is_gone_is_one_line(served: tuple[Path, str], tmp_path: Pat
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("simplecache::s3://bucket/x.csv", "one protocol alone"),
-        ("zip://x.csv::https://x.org/a.zip", "one protocol alone"),
-        ("file:///etc/passwd", "no address that tables are fetched from"),
-        ("ftp://x.org/x.csv", "no address that tables are fetched from"),
-        ("memory://x/x.csv", "no address that tables are fetched from"),
-        ("http://x.org/x.csv", "no address that tables are fetched from"),
-        ("https://x.org/x.csv?token=secret", "no plain address"),
-        ("https://x.org", "no plain address"),
-        ("https:///x.csv", "no plain address"),
+        ("simplecache::s3://bucket/x.csv", "only one protocol"),
+        ("zip://x.csv::https://x.org/a.zip", "only one protocol"),
+        ("file:///etc/passwd", "Tables cannot be downloaded from"),
+        ("ftp://x.org/x.csv", "Tables cannot be downloaded from"),
+        ("memory://x/x.csv", "Tables cannot be downloaded from"),
+        ("http://x.org/x.csv", "Tables cannot be downloaded from"),
+        ("https://x.org/x.csv?token=secret", "not the plain URL"),
+        ("https://x.org", "not the plain URL"),
+        ("https:///x.csv", "not the plain URL"),
         ("https://x.org/x.exe", "Expected a table"),
-        ("s3://bucket/x.csv+colour=red", "is no option"),
+        ("s3://bucket/x.csv+colour=red", "is not an option"),
     ],
 )
 def test_an_address_of_another_kind_is_refused_before_anything_is_asked(url: str, reason: str):

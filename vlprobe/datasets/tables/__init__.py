@@ -1,1 +1,1 @@
-"""Tables of any layout: read into columns, recognised, and turned into items."""
+"""Read tables of any layout into columns, recognize the layout, and convert rows to items."""

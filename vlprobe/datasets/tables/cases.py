@@ -1,7 +1,7 @@
-"""The one place that turns a table of a known layout into items.
+"""Convert a table of a known layout to items.
 
-A row becomes what today's probes ask about: a minimal pair (two pictures, two captions), foils (a
-picture, a caption, captions that do not fit), a triplet (two captions that mean the same, and a
+A row becomes an item for one of the probes: a minimal pair (two pictures, two captions), foils (a
+picture, a caption, wrong captions), a triplet (two captions with the same meaning and a
 foil), or a picture and its captions.
 
 An unexpected value of a row is reported with its row and column.
@@ -22,26 +22,26 @@ from vlprobe.datasets.tables.reader import Table
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
-MOST_LITERAL = 200_000  # characters of a list that is written as text
+MOST_LITERAL = 200_000  # characters of a list written as text
 
 
 class Fields:
-    """A table with its layout; each column is taken out once."""
+    """Table with its layout; each column is extracted once."""
 
     def __init__(self, table: Table, layout: Layout) -> None:
         self.table, self.layout = table, layout
         self._values: dict[str, Sequence[Any]] = {}
         self._names = table.names
-        self._no_texts = [""] * table.n_rows  # of a role that no column has
+        self._no_texts = [""] * table.n_rows  # for a role without a column
 
     def values(self, column: str) -> Sequence[Any]:
-        """A column: texts, or lists of texts."""
+        """Return a column: texts, or lists of texts."""
         if column not in self._values:
             self._values[column] = self.table.values(column)
         return self._values[column]
 
     def role(self, role: str) -> Sequence[Any]:
-        """The values of the column that has a role; empty texts where no column has it."""
+        """Return the values of the column with a role; empty texts if no column has it."""
         column = self.layout.columns.get(role, "")
         if column in self._names:
             return self.values(column)
@@ -65,7 +65,7 @@ class Fields:
         return rows
 
     def n_values(self, column: str) -> int:
-        """Count how many distinct values a column of texts has; of lists more than any tag may have."""
+        """Count the distinct values of a column of texts; for lists, return more than a tag may have."""
         import pyarrow as pa
 
         values = self.table.columns[column]
@@ -74,21 +74,21 @@ class Fields:
         return len(values.unique())
 
     def fault(self, row: int, role: str, expected: str) -> InvalidInput:
-        """The error about a value."""
+        """Return the error about a value."""
         column = self.layout.columns.get(role, role)
         return InvalidInput(
             f"'{self.table.file}', row {row + 1}, column '{column}': expected {expected}."
         )
 
     def text(self, value: object, row: int, role: str) -> str:
-        """A value that must be text; of a list the first. Raises InvalidInput."""
+        """Return a value that must be text; of a list the first. Raises InvalidInput."""
         texts = self.texts(value)
         if not texts or not texts[0]:
-            raise self.fault(row, role, "text, but there is none")
+            raise self.fault(row, role, "text, but the value is empty")
         return texts[0]
 
     def texts(self, value: object) -> list[str]:
-        """The texts of a value: a text, a list, or a list as Python writes it."""
+        """Return the texts in a value: a text, a list, or a list in Python notation."""
         if isinstance(value, str):
             texts = _literal(value) if value.lstrip().startswith("[") else [value]
         else:
@@ -96,15 +96,15 @@ class Fields:
         return [text.strip() for text in texts if isinstance(text, str)]
 
     def number(self, value: str, row: int, role: str) -> int:
-        """A value that must be a whole number. Raises InvalidInput."""
+        """Return a value that must be a whole number. Raises InvalidInput."""
         if not value.strip().isdecimal():
             raise self.fault(row, role, "a whole number")
         return int(value)
 
     def image(self, value: object, row: int, role: str) -> str:
-        """The name of a picture; of an address in the web the last part of its path.
+        """Return the name of a picture; for a URL, the last part of its path.
 
-        Raises InvalidInput where there is none.
+        Raises InvalidInput if it is empty.
         """
         name = value.strip() if isinstance(value, str) else ""
         if "://" in name:
@@ -116,7 +116,7 @@ class Fields:
         return name
 
     def box(self, row: int) -> str:
-        """The part of the picture that is meant, as `storage.containers` names it; "" for all of it."""
+        """Return the crop of the picture, as named by `storage.containers`; "" for the whole picture."""
         if not self.layout.box:
             return ""
         sides = []
@@ -129,7 +129,7 @@ class Fields:
 
 
 def _literal(text: str) -> list[str]:
-    """The texts of a list as Python or JSON writes it; the text itself where it is none."""
+    """Return the texts of a list in Python or JSON notation; the text itself if it is not a list."""
     try:
         value = ast.literal_eval(text.strip()) if len(text) <= MOST_LITERAL else None
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -138,13 +138,13 @@ def _literal(text: str) -> list[str]:
     return list(value) if value is not None and is_list else [text]
 
 
-MOST_TAG_VALUES = 1000  # of a column; one with more is text, and no tag
+MOST_TAG_VALUES = 1000  # of a column; one with more is text, not a tag
 ATTRIBUTES = {attribute.lower(): attribute for attribute in KINDS}
 VOTES = 2  # of VALSE's three annotators
 
 
 class Unpictured(NamedTuple):
-    """An item without its pictures, the names of these, and the part of them that is meant."""
+    """Item without its pictures, with their names and crop."""
 
     item: Item
     images: list[str]
@@ -153,14 +153,14 @@ class Unpictured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Content of a table, and notes for readers of its numbers."""
+    """Content of a table, with notes for readers of its numbers."""
 
     rows: list[Unpictured]
     notes: list[str]
 
 
 class TableReading(Fields):
-    """A table that becomes items row by row."""
+    """Table that is converted to items row by row."""
 
     def __init__(self, table: Table, layout: Layout, chosen: Mapping[str, str]) -> None:
         super().__init__(table, layout)
@@ -184,7 +184,7 @@ class TableReading(Fields):
         self.chosen = [row for row in self.chosen if row not in left_out]
 
     def _tag_columns(self) -> tuple[dict[str, Sequence[Any]], list[str]]:
-        """The columns that results can be sliced by, and those that are not read."""
+        """Return the columns for slicing results, and the columns that are not read."""
         used = {*self.layout.columns.values(), *self.layout.needs, *self.layout.box}
         further = [
             name for name in self.table.columns if name not in used and name != self.layout.votes
@@ -197,23 +197,23 @@ class TableReading(Fields):
         return tags, [*unread, *self.table.skipped]
 
     def tags_of(self, row: int) -> dict[str, str]:
-        """The tags of a row, the subset first."""
+        """Return the tags of a row, the subset first."""
         subset = self.role("subset")[row] or self.table.file.stem
         further = {name: values[row].strip() for name, values in self.tags.items()}
         return {"subset": subset, **{name: value for name, value in further.items() if value}}
 
     def key(self, row: int) -> str:
-        """The id of a row's item: its number where the table has no ids, or has one twice."""
+        """Return the id of a row's item; its number if the table has no ids, or has duplicates."""
         return f"{self.table.file.stem}/{self.role('id')[row] if self.has_ids else row}"
 
 
 def rows_of(table: Table, layout: Layout, chosen: Mapping[str, str] = MappingProxyType({})) -> Rows:
-    """The items of a table.
+    """Return the items of a table.
 
     Args:
-        table: As it was read.
-        layout: Which of its columns mean what.
-        chosen: Column to the value of the rows to use; empty for all rows.
+        table: The table as read.
+        layout: Roles of its columns.
+        chosen: Value of each column that selects rows; empty for all rows.
 
     Raises:
         InvalidInput: a row lacks what its layout needs; the message has the row and the column.
@@ -277,7 +277,7 @@ def _foils(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _options(reading: TableReading) -> Iterator[Unpictured]:
-    """Captions to choose from: a list whose first is right, or columns and the number of the right one."""
+    """Read captions to choose from: a list whose first is right, or columns and the number of the right one."""
     images = reading.role("image")
     listed = "caption" in reading.layout.columns
     names = [f"caption_{n}" for n in range(100) if f"caption_{n}" in reading.table.names]
@@ -295,10 +295,10 @@ def _options(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _statements(reading: TableReading) -> Iterator[Unpictured]:
-    """MMVP-VLM: two rows after each other are a pair; a picture is TYPE/ID.jpg."""
+    """Read MMVP-VLM: two consecutive rows are a pair; a picture is TYPE/ID.jpg."""
     numbers, texts, types = map(reading.role, ("image", "caption", "subset"))
     if len(reading.chosen) % 2:
-        raise reading.fault(reading.chosen[-1], "image", "a second row that makes a pair with it")
+        raise reading.fault(reading.chosen[-1], "image", "a second row that forms a pair with it")
     for row, second in zip(reading.chosen[::2], reading.chosen[1::2], strict=True):
         if types[row] != types[second]:
             raise reading.fault(second, "subset", f"'{types[row]}' as in the row before")
@@ -313,7 +313,7 @@ def _statements(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _questions(reading: TableReading) -> Iterator[Unpictured]:
-    """NaturalBench: each question has another answer for each picture; question and answer are a text."""
+    """Read NaturalBench: a question has different answers for the two pictures; question and answer are one text."""
     images, foil_images = reading.role("image"), reading.role("image2")
     same = []
     for number in (0, 1):
@@ -347,8 +347,8 @@ def _questions(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
-    """SVO-Probes: a sentence, a picture that it fits and one that it does not. Two rows that have the same two
-    pictures the other way round are a pair; no other row says what the second picture shows.
+    """Read SVO-Probes: a sentence, a picture that it fits and one that it does not. Two rows with the same two
+    pictures in reverse order are a pair; other rows do not describe their second picture.
     """
     images, foil_images = reading.role("image"), reading.role("image2")
     sentences = reading.role("caption")
@@ -378,7 +378,7 @@ def _probes_of_verbs(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _captions(reading: TableReading) -> Iterator[Unpictured]:
-    """One item for each picture; a further column is a tag where all rows of each picture agree on it."""
+    """Return one item for each picture; any other column is a tag if all rows of each picture agree on it."""
     images, captions = reading.role("image"), reading.role("caption")
     is_inside = reading.layout.columns["image"] in reading.table.pictures
     texts: dict[str, list[str]] = {}
@@ -412,7 +412,7 @@ def _captions(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _true_statements(reading: TableReading) -> Iterator[Unpictured]:
-    """VSR: the true statements about each picture."""
+    """Read VSR: the true statements about each picture."""
     are_true = _truths(reading)
     wrong = [f"row {row + 1}" for row, is_true in are_true.items() if not is_true]
     why = "are labeled false and are left out; +layout=vsr-foils uses those that a true one pairs with"
@@ -422,7 +422,7 @@ def _true_statements(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
-    """VSR: a true statement, and the false ones of the same picture that differ in the relation only."""
+    """Read VSR: a true statement, and the false ones about the same picture that differ only in the relation."""
     images, captions = reading.role("image"), reading.role("caption")
     relations, are_true = reading.role("subset"), _truths(reading)
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -449,7 +449,7 @@ def _true_and_false(reading: TableReading) -> Iterator[Unpictured]:
 
 
 def _truths(reading: TableReading) -> dict[int, bool]:
-    """Row to whether its label says that the caption is true."""
+    """Return whether the caption is labeled true, by row."""
     truths: dict[int, bool] = {}
     values = reading.values(labels.LABEL)
     for row in reading.chosen:
@@ -461,7 +461,7 @@ def _truths(reading: TableReading) -> dict[int, bool]:
 
 
 def _people(reading: TableReading) -> Iterator[Unpictured]:
-    """Pictures of people with the tags that `queries` gives their prompts: gender, race and trait, by
+    """Read pictures of people with the tags that `queries` gives their prompts: gender, race and trait, from
     the two attributes of a row.
     """
     for unpictured in _captions(reading):

@@ -1,6 +1,6 @@
-"""The layouts that are recognised in a table: which of its columns mean what.
+"""Layouts of tables that vlprobe recognizes, with the roles of their columns.
 
-Facts from the releases of each dataset, as of November 2026. Column names are compared without case.
+They follow the released files of each dataset, as of November 2026. Column names are case-insensitive.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,7 +24,7 @@ Kind = Literal[
     "statement foils",
 ]
 BOXES = (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), ("x", "y", "width", "height"))
-# Columns by which a layout without a name is known, best first
+# Columns that identify a layout without a name, best first
 IMAGES = ("image", "filename", "file_name", "filepath", "image_path", "image_file", "jpg", "png")
 CAPTIONS = ("caption", "captions", "title", "text", "sentence", "txt", "sentences")
 IDS = ("__key__", "id")
@@ -35,22 +35,24 @@ ROLES = ("image", "image2", "caption", "caption2", "foil", "id", "subset")
 class Layout:
     """Columns by role.
 
-    `image2` is the picture that the foil fits, `caption2` a second caption that means the same.
+    `image2` is the picture that the foil fits, `caption2` a second caption with the same meaning.
     """
 
     name: str
     kind: Kind
     columns: Mapping[str, str]  # role to column, lower-case
-    box: tuple[str, ...] = ()  # x, y, width and height of the part of the picture that is meant
-    needs: tuple[str, ...] = ()  # further columns by which it is known
+    box: tuple[str, ...] = ()  # x, y, width and height of the crop
+    needs: tuple[str, ...] = ()  # other columns that identify it
     no_tags: Collection[str] = field(default=())
-    # Whether its names of pictures begin with a slash that means the folder of pictures
+    # Names of pictures begin with a slash that stands for the folder of pictures
     rooted: bool = False
-    votes: str = ""  # a column with the annotators that told the foil from the caption
+    votes: str = (
+        ""  # a column with the number of annotators who distinguished the foil from the caption
+    )
 
     @property
     def required(self) -> frozenset[str]:
-        """The columns by which it is known."""
+        """Return the columns that identify the layout."""
         optional = ("id", "subset")
         roles = {column for role, column in self.columns.items() if role not in optional}
         return frozenset({*roles, *self.needs, *self.box})
@@ -157,17 +159,17 @@ NAMES = tuple(dict.fromkeys(layout.name for layout in LAYOUTS))
 
 
 def recognised(file: str, present: Collection[str], name: str, named: Mapping[str, str]) -> Layout:
-    """The layout of a table with these columns.
+    """Return the layout of a table with these columns.
 
     Args:
-        file: For an error.
+        file: The table, for errors.
         present: Its columns, lower-case.
-        name: Of the layout that `+layout=` asks for; "" for the first that fits.
-        named: Role to column, as options name them; these columns are not searched for.
+        name: Name of the layout from `+layout=`; "" for the first that fits.
+        named: Columns by role, from the options; these columns are not searched.
 
     Raises:
-        NotFound: no layout of that name.
-        InvalidInput: no layout fits, or an option names a column that is not there.
+        NotFound: there is no layout of that name.
+        InvalidInput: no layout fits, or the column in an option does not exist.
     """
     named = {role: column.lower() for role, column in named.items()}
     for role, column in named.items():
@@ -186,13 +188,13 @@ def recognised(file: str, present: Collection[str], name: str, named: Mapping[st
                 )
             )
             raise InvalidInput(
-                f"'{file}' is not laid out as {name}: that has the columns {needed}. {_having(present)}"
+                f"'{file}' does not have the layout {name}, which has the columns {needed}. {_having(present)}"
             )
     return _plain(file, present, named)
 
 
 def _plain(file: str, present: Collection[str], named: Mapping[str, str]) -> Layout:
-    """A picture and its captions, and foils where there is a column of them."""
+    """Return a layout of a picture and its captions, with foils if there is a column of foils."""
     columns = {**_id(present), **named}
     for role, candidates in (("image", IMAGES), ("caption", CAPTIONS), ("foil", FOIL_COLUMNS)):
         column = next((column for column in candidates if column in present), "")

@@ -1,7 +1,7 @@
-"""Check the texts of a table of captions, with or without foils, as columns: no item is made, no picture opened.
+"""Check the texts of a table of captions, with or without foils, as columns, without items or pictures.
 
-The findings are those of `audit.check` for the texts of the same table. Memory is that of the columns, the words of
-the vocabulary of foils, and some bytes per row.
+The findings equal those of `audit.check` for the texts of the same table. Memory is needed for the columns, the
+vocabulary of the foils, and some bytes per row.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from vlprobe.datasets.validation import MAX_CHARACTERS
 from vlprobe.errors import InvalidInput
 
 BLOCK_ROWS = 65_536
-# Letters of ASCII with one blank between words: all that `audit.plain` changes is their case.
+# ASCII letters with one blank between words: `audit.plain` only changes their case.
 SIMPLE = pc.MatchSubstringOptions(r"^[!-~]+( [!-~]+)*$")
 
 
@@ -33,7 +33,7 @@ def is_columnar(table: Table, layout: Layout) -> bool:
 
 
 def has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
-    """Return whether pictures go by names that are not addresses, and no text is a list."""
+    """Return whether the names of pictures are not URLs, and no text is a list."""
     if any(pa.types.is_nested(column.type) for column in (image, *texts)):
         return False
     beginning = pc.MatchSubstringOptions(r"^\s*\[")
@@ -45,7 +45,7 @@ def has_plain_texts(image: pa.ChunkedArray, *texts: pa.ChunkedArray) -> bool:
 
 
 def check(table: Table, layout: Layout) -> list[AuditFinding]:
-    """The defects of the captions, where the table `is_columnar`.
+    """Find the defects of the captions of a table that `is_columnar`.
 
     Raises:
         InvalidInput: a row has no caption, no picture, or a caption that is too long.
@@ -71,26 +71,26 @@ def check(table: Table, layout: Layout) -> list[AuditFinding]:
 
 
 def _filled(table: Table, layout: Layout, role: str) -> pa.ChunkedArray:
-    """The column of a role without blanks around its texts. Raises InvalidInput where one is empty or too long."""
+    """Return the column of a role with trimmed texts. Raises InvalidInput if one is empty or too long."""
     column = layout.columns[role]
     texts = trimmed(table.columns[column])
     lengths = pc.call_function("utf8_length", [texts]).to_numpy()
     for row in np.flatnonzero((lengths == 0) | (lengths > MAX_CHARACTERS))[:1]:
         raise InvalidInput(
-            f"'{table.file}', row {row + 1}, column '{column}': it has {lengths[row]:,} letters. "
+            f"'{table.file}', row {row + 1}, column '{column}': the text has {lengths[row]:,} letters. "
             f"Expected 1 to {MAX_CHARACTERS:,}."
         )
     return texts
 
 
 def trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Without blanks around its texts; the column itself, and no copy, where there are none."""
+    """Trim the blanks around texts; return the column itself, not a copy, if there are none."""
     texts = pc.call_function("utf8_trim_whitespace", [column])
     return column if texts.equals(column) else texts
 
 
 def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the name of each row's item, as `cases.Reading.key` does: `names` where no column has ids."""
+    """Return the name of each row's item, as `cases.TableReading.key` does; `names` if no column has ids."""
     column = table.columns.get(layout.columns.get("id", ""))
     if column is None or pa.types.is_nested(column.type):
         return names
@@ -101,7 +101,7 @@ def _ids(table: Table, layout: Layout, names: pa.ChunkedArray) -> pa.ChunkedArra
 
 
 def plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The texts as `audit.plain` gives them, a block at a time."""
+    """Yield the texts as `audit.plain` returns them, one block at a time."""
     for start in range(0, len(captions), BLOCK_ROWS):
         for chunk in captions.slice(start, BLOCK_ROWS).chunks:
             simple = pc.call_function("match_substring_regex", [chunk], SIMPLE)
@@ -112,7 +112,7 @@ def plain_blocks(captions: pa.ChunkedArray) -> Iterator[pa.Array]:
 
 
 def codes(texts: pa.ChunkedArray) -> np.ndarray:
-    """A whole number for each text, the same for equal ones, in the order in which they first occur."""
+    """Return a whole number for each text, equal for equal texts, in the order of their first occurrence."""
     if not len(texts):
         return np.zeros(0, dtype=np.int64)
     encoded = pc.call_function("dictionary_encode", [texts.cast(pa.large_string())])
@@ -120,7 +120,7 @@ def codes(texts: pa.ChunkedArray) -> np.ndarray:
 
 
 def distinct(numbers: np.ndarray) -> np.ndarray:
-    """Each of the whole numbers once, rising; sorted, which takes a twentieth of the time of numpy's hash table."""
+    """Return the distinct whole numbers in ascending order; sorting is 20 times as fast as numpy's hash table."""
     ordered = np.sort(numbers)
     is_new = np.ones(len(ordered), dtype=bool)
     is_new[1:] = ordered[1:] != ordered[:-1]  # differences of hashes may be beyond int64
@@ -130,7 +130,7 @@ def distinct(numbers: np.ndarray) -> np.ndarray:
 def finding(
     kind: tuple[str, str], marked: np.ndarray, ids: pa.ChunkedArray, rows: np.ndarray
 ) -> AuditFinding:
-    """From whether each of all that could have a defect has it, and the row that names each."""
+    """Build a finding from whether each candidate has the defect, and the row that names each candidate."""
     name, meaning = kind
     having = rows[marked]
     distinct = having[np.sort(np.unique(having, return_index=True)[1])][: audit.EXAMPLES]
@@ -139,7 +139,7 @@ def finding(
 
 
 def language(captions: pa.ChunkedArray, ids: pa.ChunkedArray, rows: np.ndarray) -> AuditFinding:
-    """The captions in other languages; `rows` has the row that names the item of each."""
+    """Find the captions in other languages; `rows` has the row that names the item of each."""
     by_image = np.argsort(rows, kind="stable")
     drawn = by_image[audit.drawn_rows(len(captions))]
     names, texts = (
@@ -150,12 +150,12 @@ def language(captions: pa.ChunkedArray, ids: pa.ChunkedArray, rows: np.ndarray) 
 
 
 ROLES = ("image", "caption", "foil")
-# Of ASCII: a letter in lower case for each that a word may have, and a blank for every other.
+# ASCII: the lower-case letter for each letter that a word may have, and a blank for every other character.
 LETTERS = {code: chr(code).lower() if WORD.match(chr(code)) else " " for code in range(128)}
 
 
 class _Change(NamedTuple):
-    """The words that a foil lost and got, of a row in which a word may be glued."""
+    """Words removed from and added to a foil, for a row in which a word may be glued."""
 
     row: int
     removed: list[str]
@@ -163,8 +163,8 @@ class _Change(NamedTuple):
 
 
 def texts_of(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] | None:
-    """The three columns without blanks around their texts; None unless each row has one picture by name, one caption
-    and one foil, is whole, and says what no earlier row says.
+    """Return the three columns with trimmed texts; None unless each row has one picture by name, one caption
+    and one foil, is complete, and does not repeat an earlier row.
     """
     columns = {role: layout.columns.get(role, "") for role in ROLES}
     further = "caption2" in layout.columns or layout.box or layout.votes in table.columns
@@ -185,7 +185,7 @@ def texts_of(table: Table, layout: Layout) -> dict[str, pa.ChunkedArray] | None:
 
 
 def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
-    """Return whether two rows say the same, by hashes: rows of one hash that differ are as good as never."""
+    """Return whether two rows are equal, by 64-bit hashes: a collision is extremely unlikely."""
     images, captions = codes(texts["image"]), codes(texts["caption"])
     pairs = captions * (int(images.max(initial=-1)) + 1) + images
     order = np.argsort(pairs)
@@ -200,7 +200,7 @@ def _has_twins(texts: Mapping[str, pa.ChunkedArray]) -> bool:
 def check_foils(
     table: Table, layout: Layout, texts: Mapping[str, pa.ChunkedArray]
 ) -> list[AuditFinding]:
-    """The defects of the texts, as `texts_of` gives them."""
+    """Find the defects of the texts from `texts_of`."""
     captions, foils = texts["caption"], texts["foil"]
     rows = np.arange(len(captions))
     numbers = pa.chunked_array([pa.array(rows).cast(pa.string())])
@@ -234,18 +234,18 @@ def check_foils(
 def _style(
     name: str, feature: str, marked: np.ndarray, ids: pa.ChunkedArray, rows: np.ndarray
 ) -> AuditFinding:
-    """From which captions and which foils have a feature, shape (2, n)."""
+    """Build a style finding from whether captions and foils have a feature, shape (2, n)."""
     meaning = audit.style_meaning(feature, *(marked.sum(axis=1) / marked.shape[1]).tolist())
     return finding((name, meaning), marked[0] != marked[1], ids, rows)
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text without case, as `audit` takes them apart."""
+    """Return the words of a text without case, split as in `audit`."""
     return text.translate(LETTERS).split() if text.isascii() else WORD.findall(text.casefold())
 
 
 class _Marks:
-    """Features of each row, from blocks of rows."""
+    """Features of each row, collected from blocks of rows."""
 
     def __init__(self, n_rows: int) -> None:
         self.unchanged, self.order_only = (np.zeros(n_rows, dtype=bool) for _ in range(2))
@@ -255,7 +255,7 @@ class _Marks:
         self._changes: list[_Change] = []
 
     def add(self, start: int, captions: pa.ChunkedArray, foils: pa.ChunkedArray) -> None:
-        """A block of rows, of which `start` is the first."""
+        """Add a block of rows that begins at row `start`."""
         end = start + len(captions)
         stop = pc.MatchSubstringOptions(".")
         sides = []
@@ -281,7 +281,7 @@ class _Marks:
                 self.order_only[row] = sorted(before) == sorted(after)
 
     def glued(self) -> np.ndarray:
-        """The rows in which an inserted word is stuck in another one, as `audit.glued_words` finds them."""
+        """Return the rows in which an inserted word is inside another one, as `audit.glued_words` finds them."""
         marked = np.zeros(len(self.unchanged), dtype=bool)
         for row, removed, inserted in self._changes:
             marked[row] = any(

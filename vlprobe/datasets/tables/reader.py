@@ -1,9 +1,9 @@
 """Read a table of any format into columns of text: .csv, .tsv, .json, .jsonl, .parquet, .arrow, .tar.
 
-A column is text, or lists of texts, or pictures that stay in the file and are known by their paths
-(`storage.containers`). Every defect is an InvalidInput of one line that names the file and the row.
+A column has texts, or lists of texts, or pictures that stay in the file and are identified by their paths
+(`storage.containers`). Every defect raises an InvalidInput of one line that names the file and the row.
 
-JSON that is not a list of rows is written out as rows: COCO captions, Karpathy's splits, FOIL it, VL-CheckList, Cola,
+JSON that is not a list of rows is converted to rows: COCO captions, Karpathy's splits, FOIL it, VL-CheckList, Cola,
 and WhatsUp's COCO and Visual Genome parts. In a tar of webdataset's layout, the files of a row have one name up to
 its first dot: `000017.jpg` is the picture of row 000017, `000017.txt` its caption, and the fields of `000017.json`
 are further columns. A tar is not unpacked.
@@ -35,10 +35,10 @@ EXPECTED = (
 
 
 def rows_of_document(file: Path, content: object) -> list[Row]:
-    """The rows that a JSON document holds.
+    """Return the rows of a JSON document.
 
     Raises:
-        InvalidInput: it holds none, or one of them is not like the first.
+        InvalidInput: it has no rows, or a row differs in form from the first.
     """
     rows = None
     try:
@@ -49,7 +49,7 @@ def rows_of_document(file: Path, content: object) -> list[Row]:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise InvalidInput(
-            f"'{file}' is not laid out alike in all its rows ({reason[:200]}). Expected {EXPECTED}."
+            f"'{file}' does not have the same layout in all rows ({reason[:200]}). Expected {EXPECTED}."
         ) from None
     if not rows:
         raise InvalidInput(f"'{file}' holds no rows. Expected {EXPECTED}.")
@@ -100,12 +100,12 @@ def _require_captions(content: Sequence[Sequence[str]]) -> None:
         if Path(caption).suffix.lower() in SUFFIXES_OF_PICTURES:
             raise ValueError(
                 f"entry {number} has the picture '{caption[:40]}' where Cola has a caption; NaturalBench's list "
-                "for fine-tuning has questions, take its test set"
+                "for fine-tuning has questions: use its test set"
             )
 
 
 def _coco_name(image: object) -> str:
-    """WhatsUp names COCO's pictures by number; Visual Genome's have their file's stem."""
+    """Return the name of a WhatsUp picture: COCO's are numbers, Visual Genome's are stems of files."""
     return f"{image:012d}.jpg" if isinstance(image, int) else str(image)
 
 
@@ -133,7 +133,7 @@ def _coco(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Iterator
 
 
 def _foil_it(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Iterator[Row]:
-    """A row for each foil, with the caption it was made from: both have the id of the caption in COCO."""
+    """Yield a row for each foil, with the caption it was made from: both have the caption's id in COCO."""
     names = {image["id"]: image["file_name"] for image in images}
     originals = {
         annotation["id"]: annotation["caption"]
@@ -156,16 +156,16 @@ def _foil_it(images: Sequence[Mapping], annotations: Sequence[Mapping]) -> Itera
 
 PICTURES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff")
 TEXTS = {"txt": "caption", "caption": "caption", "text": "caption", "cls": "class"}
-MOST_TEXT_BYTES = 1 << 20  # of a member that is text
+MOST_TEXT_BYTES = 1 << 20  # of a text member
 KEY = "__key__"  # webdataset's name of the column that names a row
-LEFT_OUT = "__"  # begins the names of webdataset's own members
+LEFT_OUT = "__"  # start of the names of webdataset's own members
 
 
 def rows_of_shard(file: Path) -> list[dict[str, Any]]:
-    """A row for each picture of a tar, in its order.
+    """Return a row for each picture of a tar, in order.
 
     Raises:
-        InvalidInput: it is not a tar, has no pictures, or a member that is text cannot be read.
+        InvalidInput: it is not a tar, has no pictures, or a text member cannot be read.
         OSError: it cannot be read.
     """
     rows: dict[str, dict[str, Any]] = {}
@@ -178,7 +178,7 @@ def rows_of_shard(file: Path) -> list[dict[str, Any]]:
                 continue
             row = rows.setdefault(f"{folder}/{stem}" if folder else stem, {})
             if kind in PICTURES:
-                # With dots in between, as in 000017.left.jpg, it is a column of its own.
+                # A name with more dots, such as 000017.left.jpg, gets a separate column.
                 column = ending.lower().rpartition(".")[0] or "image"
                 row[column] = f"{file.absolute()}/{name}"
             elif kind in TEXTS or kind == "json":
@@ -211,7 +211,7 @@ def _add_text(file: Path, name: str, kind: str, content: bytes, row: dict[str, A
             row[TEXTS[kind]] = text.strip()
     except ValueError as error:
         raise InvalidInput(
-            f"'{name}' in '{file}' cannot be read ({error}). Expected UTF-8, and an object where it is JSON."
+            f"'{name}' in '{file}' cannot be read ({error}). Expected UTF-8, and an object if it is JSON."
         ) from None
 
 
@@ -222,21 +222,21 @@ SUFFIXES = (*SEPARATED, ".json", *JSON_LINES, ".parquet", ".arrow", ".feather", 
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".7z")
 MOST_BYTES = 4 << 30  # of a table's texts in memory
 MOST_ROWS = 50_000_000
-# Cells of rows of JSON, in all and for each that is filled
+# Cells of JSON rows, in total and per filled cell
 MOST_SPARSE, MOST_SPARSITY = (1_000_000, 20)
-BATCH_ROWS = 8192  # that are written out at a time
+BATCH_ROWS = 8192  # written out at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table's columns, all of one length.
+    """Columns of a table, all of one length.
 
     Attributes:
-        file: Where it was read.
+        file: File of the table.
         columns: Lower-case name to texts, or to lists of texts; in the order of the file.
-        pictures: Lower-case name of a column of pictures in the file to its name there.
-        skipped: Columns that hold neither.
-        n_rows: How many rows there are.
+        pictures: Columns of pictures: lower-case name to the name in the file.
+        skipped: Columns with neither.
+        n_rows: Number of rows.
     """
 
     file: Path
@@ -247,11 +247,11 @@ class Table:
 
     @property
     def names(self) -> set[str]:
-        """The columns that can be read."""
+        """Return the columns that can be read."""
         return {*self.columns, *self.pictures}
 
     def values(self, column: str) -> Sequence[Any]:
-        """A column as texts or lists of texts; pictures as paths behind the file's."""
+        """Return a column as texts or lists of texts; pictures as paths below the file's path."""
         if column in self.pictures:
             folder = f"{self.file.absolute()}/{self.pictures[column]}"
             return [f"{folder}/{row}" for row in range(self.n_rows)]
@@ -259,16 +259,18 @@ class Table:
 
 
 def require_kind(file: Path) -> None:
-    """Raise InvalidInput if a file's name ends like no table's, or it is packed."""
+    """Raise InvalidInput if the suffix of a file is not that of a table, or is that of a compressed file."""
     suffix = file.suffix.lower()
     if suffix in PACKED:
-        raise InvalidInput(f"'{file}' is packed: its unpacked size is unknown. Unpack it first.")
+        raise InvalidInput(
+            f"'{file}' is compressed, and its unpacked size is unknown. Unpack it first."
+        )
     if suffix not in SUFFIXES:
         raise InvalidInput(f"'{file}' ends in '{suffix}'. Expected a table: {', '.join(SUFFIXES)}.")
 
 
 def require_file(file: Path) -> None:
-    """Raise InvalidInput if there is no such file, or it is none that can be read."""
+    """Raise InvalidInput if the file does not exist or cannot be read."""
     refuse_outside(file)
     try:
         files.require_regular(file)
@@ -302,14 +304,14 @@ def read(file: Path) -> Table:
 
 
 def of_rows(file: Path, rows: Sequence[Row]) -> Table:
-    """Rows of JSON as columns; a column with any other value than texts and numbers is skipped."""
+    """Convert rows of JSON to columns; columns with values other than texts and numbers are skipped."""
     import pyarrow as pa
 
     rows = [_flat(row) for row in rows]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if len(names) * len(rows) > MOST_SPARSE + MOST_SPARSITY * sum(map(len, rows)):
         raise InvalidInput(
-            f"'{file}' has {len(names):,} different names in {len(rows):,} rows, and hardly a row has them all. "
+            f"'{file}' has {len(names):,} different names in {len(rows):,} rows, and most rows lack many of them. "
             "Expected the same columns in each row."
         )
     columns, skipped = {}, []
@@ -327,7 +329,7 @@ def of_rows(file: Path, rows: Sequence[Row]) -> Table:
 
 
 def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] | None]) -> None:
-    """Raise InvalidInput if the name of a column or a text in it has half a character."""
+    """Raise InvalidInput if the name of a column or a text in it has a lone surrogate."""
     texts = ("\n".join(value) if isinstance(value, list) else value or "" for value in values)
     for row, text in enumerate(itertools.chain([name], texts)):
         if not text.isascii() and files.SURROGATE.search(text):
@@ -338,7 +340,7 @@ def _refuse_surrogates(file: Path, name: str, values: Sequence[str | list[str] |
 
 
 def _flat(row: Row) -> Row:
-    """The row with the fields of an object inside of it as columns of their own, OBJECT.FIELD."""
+    """Return the row with the fields of nested objects as separate columns, OBJECT.FIELD."""
     if not any(isinstance(value, dict) for value in row.values()):
         return row
     flat: Row = {}
@@ -351,7 +353,7 @@ def _flat(row: Row) -> Row:
 
 
 def _text(value: object) -> str | list[str] | None:
-    """A value as text, or as a list of texts; None where it is neither."""
+    """Convert a value to text or a list of texts; None if it is neither."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -366,7 +368,7 @@ def _text(value: object) -> str | list[str] | None:
 
 
 def _lower(file: Path, columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns under lower-case names; one without a name, as pandas writes, is left out."""
+    """Return the columns under lower-case names, without unnamed columns as written by pandas."""
     _refuse_twins(file, list(columns))
     return {name.strip().lower(): column for name, column in columns.items() if name.strip()}
 
@@ -380,7 +382,7 @@ def _refuse_twins(file: Path, names: Sequence[str]) -> None:
 
 
 def header_of(file: Path) -> tuple[str, list[str]]:
-    """The separator and the names in the first line of a .csv or .tsv. Raises InvalidInput."""
+    """Return the separator and the names in the first line of a .csv or .tsv. Raises InvalidInput."""
     first_line = read_head(file)[0].partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     try:
@@ -413,7 +415,7 @@ def _separated(file: Path) -> Table:
         raise _faulty_line(file, delimiter, len(header)) or columnar_files.damaged(
             file, error
         ) from None
-    # Arrow forgives quotes that would swallow rows; Python's reader does not.
+    # Arrow accepts broken quotes that would swallow rows; Python's reader does not.
     if _has_quotes(file) and (fault := _faulty_line(file, delimiter, len(header))):
         raise fault
     _refuse_twins(file, header)
@@ -435,7 +437,7 @@ def _faulty_line(file: Path, delimiter: str, n_columns: int) -> InvalidInput | N
                 if row and len(row) != n_columns:
                     return InvalidInput(
                         f"'{file}', line {reader.line_num}: {len(row)} fields, but {n_columns} columns. "
-                        'Put a caption that holds the separator in "quotes".'
+                        'Put a caption that contains the separator in "quotes".'
                     )
         except csv.Error as error:
             return InvalidInput(
@@ -497,7 +499,7 @@ def _columnar(file: Path) -> Table:
 def _texts(
     file: Path, batches: "Iterable[pa.RecordBatch]", empty: "pa.Table"
 ) -> "dict[str, pa.ChunkedArray]":
-    """The columns of batches as text, by name; one that has a value without a text is left out."""
+    """Return the columns of batches as text, by name, without columns that have values other than text."""
     import pyarrow as pa
 
     columns: dict[str, list[pa.Array] | None] = {}
@@ -525,13 +527,13 @@ def _pieces(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Table]":
 
 
 def _flattened(table: "pa.Table") -> "dict[str, pa.ChunkedArray]":
-    """Columns by name, with the fields of a struct as columns of their own."""
+    """Return the columns by name, with the fields of structs as separate columns."""
     flat = table.flatten()
     return dict(zip(flat.column_names, flat.columns, strict=True))
 
 
 def _written_out(array: "pa.Array") -> int:
-    """The bytes of the values of an array, those of a dictionary each time that they are used."""
+    """Return the bytes of an array's values; a dictionary's value counts each time that it is used."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -554,7 +556,7 @@ def _refuse_large(file: Path, n_bytes: int) -> None:
 
 
 def _as_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
-    """A column as texts or lists of texts; None of any other type."""
+    """Convert a column to texts or lists of texts; None for any other type."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -580,7 +582,7 @@ def _as_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
 
 
 def _raw_texts(column: "pa.ChunkedArray") -> "pa.ChunkedArray | None":
-    """The texts `raw` of lists of objects, as in Karpathy's sentences; None where one is missing."""
+    """Return the texts `raw` of lists of objects, as in Karpathy's sentences; None if one is missing."""
     import pyarrow as pa
 
     lists = [

@@ -1,11 +1,11 @@
-"""Tables that are elsewhere: s3://, gs://, https://, and hf:// for the hub, fetched whole into the cache.
+"""Download remote tables into the cache: s3://, gs://, https://, and hf:// for the hub.
 
-A table is fetched once, and again where its size, time or tag there has changed. Its copy is named by its
-URL and these; what is stored of it has the URL's name.
+A table is downloaded once, and again if its remote size, time or tag has changed. The name of its copy depends on
+these and its URL; results are stored under the URL.
 
-hf://OWNER/NAME/SPLIT and hf://OWNER/NAME/CONFIG/SPLIT are read by the library `datasets`, which does not run a
-dataset's code. A split is fetched once, and again where the repository has a new commit; it is kept as a Parquet
-file, with its pictures inside.
+hf://OWNER/NAME/SPLIT and hf://OWNER/NAME/CONFIG/SPLIT are read with the library `datasets`, which does not run a
+dataset's code. A split is downloaded once, and again if the repository has a new commit; it is stored as a Parquet
+file that contains its pictures.
 """
 
 import re
@@ -28,28 +28,28 @@ FORM = "hf://OWNER/NAME/SPLIT or hf://OWNER/NAME/CONFIG/SPLIT"
 
 
 class Split(NamedTuple):
-    """A split of a dataset of the hub."""
+    """Split of a dataset on the hub."""
 
     repository: str
-    config: str  # "" for the one that the repository has, or calls its default
+    config: str  # "" for the only or default configuration
     name: str
 
     @property
     def file(self) -> str:
-        """Return the name of its copy."""
+        """Return the file name of the local copy."""
         return f"{self.repository.partition('/')[2]}-{self.name}.parquet"
 
 
 def split_of(url: str) -> Split:
-    """The split that a URL names. Raises InvalidInput."""
+    """Return the split in a URL. Raises InvalidInput."""
     match = URL.fullmatch(url)
     if match is None:
-        raise InvalidInput(f"'{url}' names no split of a dataset of the hub. Expected {FORM}.")
+        raise InvalidInput(f"'{url}' is not a split of a dataset on the hub. Expected {FORM}.")
     return Split(match[1], match[2] or "", match[3])
 
 
 def local_split(url: str, cache: Path) -> Path:
-    """The split's copy on this machine; it is fetched where there is none.
+    """Return the local copy of a split, downloading it if necessary.
 
     Raises:
         MissingDependency: the library `datasets` is not installed.
@@ -62,10 +62,10 @@ def local_split(url: str, cache: Path) -> Path:
     except ImportError:
         raise MissingDependency(f"'{url}'", "datasets", "'vlprobe[data]'") from None
     if Path(split.repository).exists():
-        # The library would take the folder for the dataset.
+        # The library would read the folder instead of the dataset.
         raise InvalidInput(
-            f"There is a '{split.repository}' in this folder, which is not the hub's. Run this elsewhere, or name "
-            "its table with table:FILE."
+            f"The working folder contains '{split.repository}', which hides the dataset on the hub. Run this "
+            "in another folder, or use its table with table:FILE."
         )
     try:
         commit = _commit(split.repository)
@@ -85,13 +85,13 @@ def local_split(url: str, cache: Path) -> Path:
     ) as error:
         raise InvalidInput(
             f"'{url}' cannot be fetched from the hub ({one_line(error)[:300]}). Check the name, the network, and "
-            "whether it takes a token (HF_TOKEN)."
+            "whether it needs a token (HF_TOKEN)."
         ) from None
     return target
 
 
 def _commit(repository: str) -> str:
-    """The newest commit of a dataset."""
+    """Return the newest commit of a dataset."""
     from huggingface_hub import HfApi
 
     return str(HfApi().dataset_info(repository, timeout=20).sha)
@@ -110,7 +110,7 @@ def _dataset(split: Split, commit: str, cache: Path) -> "Dataset":
 
 
 SCHEMES = ("s3", "gs", "https", "hf")
-MOST_BYTES = 50 << 30  # of a table that is fetched
+MOST_BYTES = 50 << 30  # of a downloaded table
 BLOCK_BYTES = 1 << 22
 STAMPS = ("ETag", "etag", "LastModified", "mtime", "updated", "md5Hash", "size")
 
@@ -121,18 +121,18 @@ def is_url(text: str) -> bool:
 
 
 def require_url(url: str) -> None:
-    """Raise InvalidInput if a URL is of another kind, or may not be fetched here. Looks nothing up."""
+    """Raise InvalidInput, without using the network, if the URL is not supported or its download is not allowed."""
     parts = urlsplit(url)
     name = PurePosixPath(parts.path).name
     if "::" in url or parts.scheme not in SCHEMES:
         raise InvalidInput(
-            f"'{url}' is no address that tables are fetched from. Expected {', '.join(f'{s}://' for s in SCHEMES)}, "
-            "and one protocol alone."
+            f"Tables cannot be downloaded from '{url}'. Expected {', '.join(f'{s}://' for s in SCHEMES)}, "
+            "and only one protocol."
         )
     if "@" in parts.netloc or parts.query or parts.fragment or not parts.netloc or not name:
         raise InvalidInput(
-            f"'{url}' is no plain address of a file. Expected {parts.scheme}://HOST/FOLDER/FILE, without a name, "
-            "a password or anything after a question mark: results are kept under it."
+            f"'{url}' is not the plain URL of a file. Expected {parts.scheme}://HOST/FOLDER/FILE, without a user, "
+            "a password or anything after a question mark, because results are stored under it."
         )
     if parts.scheme == "hf":
         split_of(url)
@@ -147,11 +147,11 @@ def file_name(url: str) -> str:
 
 
 def local_copy(url: str, cache: Path) -> Path:
-    """The table's copy on this machine; it is fetched where there is none.
+    """Return the local copy of a table, downloading it if necessary.
 
     Raises:
-        MissingDependency: the package that fetches such URLs is not installed.
-        InvalidInput: nothing is there, it cannot be reached or is too large, or nothing may be written.
+        MissingDependency: the package for such URLs is not installed.
+        InvalidInput: the table does not exist, cannot be reached or is too large, or the cache cannot be written.
     """
     require_url(url)
     if url.startswith("hf://"):
@@ -165,7 +165,7 @@ def local_copy(url: str, cache: Path) -> Path:
                 refuse_writing()
                 _fetch(url, files_there, path, facts, target)
     except FileNotFoundError as error:
-        if isinstance(error.__cause__, InvalidInput):  # fsspec hides that a redirect was refused
+        if isinstance(error.__cause__, InvalidInput):  # fsspec hides that a redirect was rejected
             raise error.__cause__ from None
         raise InvalidInput(
             f"There is no '{url}', or it cannot be reached. Check the address and the network."
@@ -189,7 +189,7 @@ def _fetch(url: str, files_there: Any, path: str, facts: dict[str, Any], target:
         stated = facts.get("size")
         if stated is not None and stated != n_bytes:
             raise InvalidInput(
-                f"'{url}' came cut short: {n_bytes:,} of {stated:,} bytes. Ask for it again."
+                f"'{url}' is truncated: {n_bytes:,} of {stated:,} bytes arrived. Download it again."
             )
 
 
@@ -201,6 +201,6 @@ def _refuse_large(url: str, n_bytes: int) -> None:
 
 
 def in_name(path: str) -> tuple[str, str]:
-    """The URL and the folder of pictures of URL@IMAGEDIR; "" where it has none."""
+    """Return the URL and the folder of pictures of URL@IMAGEDIR; "" if it has none."""
     match = re.fullmatch(r"([^@]+)@(.+)", path)
     return (match[1], match[2]) if match else (path, "")
