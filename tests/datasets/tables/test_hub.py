@@ -92,7 +92,7 @@ def test_a_folder_of_that_name_is_not_taken_for_the_dataset(
 
 @pytest.mark.parametrize("url", ["hf://a/b", "hf://a/../c", "hf://a/b/c/d/e", "hf://a/b/.."])
 def test_a_name_of_no_split_is_refused_before_anything_is_asked(url: str):
-    with pytest.raises(InvalidInput, match=r"names no split of a dataset|no plain address"):
+    with pytest.raises(InvalidInput, match=r"is not a split of a dataset|not the plain URL"):
         registry.check_name("datasets", f"table:{url}")
 
 

@@ -1,9 +1,9 @@
-"""Captions that people might write about a scene of the demo world: true, grammatical, and varied in syntax.
+"""Write captions for scenes of the demo world: true, grammatical, and varied in syntax.
 
-Every caption is one of the forms below. A form is a function of a `Voice` (the scene and a random
-stream) and gives a sentence or a phrase without capital and full stop. The words cover the word
-lists of the probes, so that a model that was trained on these captions has met every word that an
-edit can put in.
+Every caption has one of the forms below. A form is a function of a `Voice` (the scene and a random
+stream) that returns a sentence or a phrase without a capital and a period. The words cover the word
+lists of the probes, so that a model trained on these captions has seen every word that an
+edit can insert.
 """
 
 import random
@@ -112,34 +112,34 @@ def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str
 
 
 def parked(background: str, name: str) -> bool:
-    """Return whether the thing may be said to be parked."""
+    """Return whether "parked" can describe the thing."""
     return background not in ("sea", "sky") and name in (*_FOUR_WHEELS, "bicycle")
 
 
 def plural(noun: str) -> str:
-    """More than one of it."""
+    """Return the plural of a noun."""
     return _PLURALS.get(noun, f"{noun}s")
 
 
 def be(count: int) -> str:
-    """The verb to be: "is" for one, "are" for more."""
+    """Return the form of "to be": "is" for one, "are" for more."""
     return "is" if count == 1 else "are"
 
 
 def agree(verb: str, count: int) -> str:
-    """The present form: "stands" for one, "stand" for more."""
+    """Return the present form of a verb: "stands" for one, "stand" for more."""
     if count > 1:
         return verb
     return "flies" if verb == "fly" else f"{verb}s"
 
 
 def article(text: str) -> str:
-    """The text with "a" made "an" before a vowel letter, enough for the demo world."""
+    """Replace "a" with "an" before a vowel letter, which suffices for the demo world."""
     return re.sub(r"\ba (?=[aeiou])", "an ", text)
 
 
 def vocabulary() -> frozenset[str]:
-    """Every word of captions and templates of the demo world, in lower case."""
+    """Return every word of captions and templates of the demo world, in lower case."""
     names = [
         form
         for name, others in SYNONYMS.items()
@@ -178,7 +178,7 @@ TEMPLATES = (
 
 
 class Voice:
-    """Choose words for one caption of one scene."""
+    """Word choice for one caption of one scene."""
 
     def __init__(self, scene: Scene, rng: random.Random) -> None:
         self.scene = scene
@@ -187,29 +187,29 @@ class Voice:
         self.landmark = scene.groups[-1]
 
     def pick(self, *options: str) -> str:
-        """One of the options."""
+        """Return one of the options."""
         return pick(self.rng, options)
 
     def chance(self, share: float) -> bool:
-        """True in that share of all calls."""
+        """Return True in that share of all calls."""
         return self.rng.random() < share
 
     def noun(self, group: Group) -> str:
-        """The object's name or, one time in six, a synonym."""
+        """Return the object's name or, one time in six, a synonym."""
         name = group.object
         if SYNONYMS[name] and self.chance(1 / 6):
             name = self.pick(*SYNONYMS[name])
         return plural(name) if group.count > 1 else name
 
     def number(self, group: Group) -> str:
-        """The count as a word or, of one thing, most often as an article."""
+        """Return the count as a word; for one thing usually an article."""
         if group.count > 1:
             return NUMBERS[group.count]
         roll = self.rng.random()
         return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
 
     def phrase(self, group: Group, definite: bool = False) -> str:
-        """A noun phrase: "a red dog", "a person in red"; definite: "the two red dogs"."""
+        """Return a noun phrase: "a red dog", "a person in red"; definite: "the two red dogs"."""
         number = self.number(group)
         if definite:
             number = f"the {number}" if group.count > 1 else "the"
@@ -223,11 +223,11 @@ class Voice:
         return article(f"{number} {color} {noun}")
 
     def where(self) -> str:
-        """The background as a place: "on the beach"."""
+        """Return the background as a place: "on the beach"."""
         return self.pick(*PLACES[self.scene.background])
 
     def setting(self) -> str:
-        """The background as a thing: "a beach"."""
+        """Return the background as a thing: "a beach"."""
         return self.pick(*SETTINGS[self.scene.background])
 
     def verb(self, group: Group) -> str:
@@ -235,7 +235,7 @@ class Voice:
         return agree(self._doing(group)[0], group.count)
 
     def doing(self, group: Group) -> str:
-        """The same as a participle: "standing", "parked"."""
+        """Return the verb of these things as a participle: "standing", "parked"."""
         is_parked = parked(self.scene.background, group.object) and not self._in_the_air(group)
         return "parked" if is_parked and self.chance(0.3) else self._doing(group)[1]
 
@@ -249,18 +249,18 @@ class Voice:
         return self.scene.relation == ("above" if group is self.target else "below")
 
     def relation(self, name: str, leading: bool = False) -> str:
-        """A relation in words: "to the left of"; `leading` ones can begin a sentence."""
+        """Return a relation in words: "to the left of"; `leading` ones can begin a sentence."""
         return self.pick(*RELATIONS[name][: 2 if leading else None])
 
     def pair(self) -> tuple[Group, str, Group]:
-        """Subject, relation, object: the scene as it is or, as often, seen from the other side."""
+        """Return subject, relation and object, in the scene's order or, equally often, reversed."""
         if self.chance(0.5):
             return self.target, self.scene.relation, self.landmark
         return self.landmark, OPPOSITE[self.scene.relation], self.target
 
 
 def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, ...]:
-    """n captions, each with a capital and a full stop, no form used twice before all were used."""
+    """Return n captions, each with a capital and a period; no form is used twice before all are used."""
     rng = stream(scene.seed, scene.specification, purpose)
     forms = [form for form in (_PAIRED if scene.relation else _ALONE) if _fits(form, scene)]
     texts: list[str] = []
@@ -274,7 +274,7 @@ def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, 
 
 
 def wrapped(caption: str, template: str) -> str:
-    """A caption inside one of LGIP's templates, with capital and full stop in their places."""
+    """Insert a caption into one of LGIP's templates, with the right capital and period."""
     inner = caption.removesuffix(".")
     if not template.startswith("{c}"):
         inner = inner[0].lower() + inner[1:]
@@ -421,7 +421,7 @@ def _pair_passive(v: Voice) -> str:
 
 
 def _pair_follow(v: Voice) -> str:
-    # All face one way: whoever is on that side goes first.
+    # All face one way: the group on that side comes first.
     ahead, behind = (
         (v.target, v.landmark) if facing(v.scene) == v.scene.relation else (v.landmark, v.target)
     )
@@ -474,11 +474,11 @@ _PAIRED: tuple[Callable[[Voice], str], ...] = (
     _pair_with,
 )
 
-_FRONTAL = ("person", "cat")  # drawn from the front: they go nowhere
+_FRONTAL = ("person", "cat")  # drawn from the front: they do not face left or right
 
 
 def _fits(form: Callable[[Voice], str], scene: Scene) -> bool:
-    """Return whether what the form says can be true of the scene."""
+    """Return whether a caption of this form can be true for the scene."""
     sideways = scene.relation in ("left", "right")
     if form is _pair_passive:
         return scene.relation not in ("above", "below")

@@ -1,13 +1,12 @@
-"""Two scenes of the demo world that differ in one thing, and one caption for each: EqBen's minimal
-pairs.
+"""Minimal pairs as in EqBen: two scenes of the demo world that differ in one thing, with a caption each.
 
-Both scenes are owned by one split, so that a held-out pair holds nothing that a model was trained
-on. They share seed and room: every pixel that does not show what was changed is the same in both
+Both scenes belong to one split, so that a held-out pair has nothing in common with training
+scenes. They share seed and room: all pixels outside of the change are the same in both
 pictures.
 
-Both captions say what their scene shows in one way, so that they differ in the words for what differs
-and in no other. The grammar follows EqBen's figures 14 and 15 in our own words. Numbers are always words ("one",
-never "a"), so that no article has to bend; a verb and a noun still agree with their number.
+Both captions have the same form, so that they differ only in the words for the change.
+The grammar follows EqBen's figures 14 and 15 in our own words. Numbers are always words ("one",
+never "a"), so that articles need not change; verbs and nouns still agree with the number.
 """
 
 import random
@@ -47,7 +46,7 @@ DEFINITE = (
     "{the_a} {are} located {relation} {the_b}.",
     "{the_a} {are} placed {relation} {the_b}.",
 )
-AGAIN = {  # forms with another order of words, for what was said in one of the forms above
+AGAIN = {  # forms with a different word order, for the content of one of the forms above
     ALONE: ("{place} there {are} {a}.", "{place}, {a} can be seen.", "{place}, we can see {a}."),
     PAIRED: (
         "{relation} {b} there {are} {a}.",
@@ -56,19 +55,21 @@ AGAIN = {  # forms with another order of words, for what was said in one of the 
     ),
     DEFINITE: ("{relation} {the_b} {are} {the_a}.", "{relation} {the_b}, we can see {the_a}."),
 }
-# Phrases at one place in the lists are opposites that differ in one word or are one word.
+# Phrases at the same index of the lists are opposites that are one word or differ in one word.
 PHRASES = captions.RELATIONS | {"below": ("below", "under", "lower than")}
-LEADING = 2  # how many of a relation's phrases can begin a sentence
-# The same, and no narrower
+LEADING = 2  # number of a relation's phrases that can begin a sentence
+# Synonyms that are not narrower
 SYNONYMS = {"car": "automobile", "bicycle": "bike", "truck": "lorry", "person": "human"}
 WEARS = ("in", "wearing", "dressed in")
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Everything about a caption but the scene."""
+    """All choices in a caption except the scene."""
 
-    forms: tuple[str, ...]  # ALONE, PAIRED or DEFINITE: what `form` is, or says again
+    forms: tuple[
+        str, ...
+    ]  # ALONE, PAIRED or DEFINITE: the list of `form`, or of the form that it rewords
     form: str
     phrase: int = 0  # of the relation
     place_index: int = 0  # of the background
@@ -77,7 +78,7 @@ class Wording:
     synonyms: bool = False
 
     def caption_of(self, scene: Scene) -> str:
-        """The caption of a scene, with a capital and a full stop."""
+        """Return the caption of a scene, with a capital and a period."""
         target, landmark = scene.groups[0], scene.groups[-1]
         relation = PHRASES[scene.relation][self.phrase] if scene.relation else ""
         text = self.form.format(
@@ -105,12 +106,12 @@ class Wording:
 
 
 def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
-    """A way of saying what the scene shows.
+    """Choose a wording for the scene.
 
     Args:
-        scene: Of one group or two.
-        rng: Settles the choice.
-        counted: Whether every number must be said: "the dog" does not say one.
+        scene: Scene of one group or two.
+        rng: Random stream for the choice.
+        counted: State every number; "the dog" does not state one.
     """
     forms = ALONE if not scene.relation else PAIRED if counted or rng.random() < 0.5 else DEFINITE
     phrases = range(len(PHRASES[scene.relation])) if scene.relation else (0,)
@@ -125,8 +126,8 @@ def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
 
 
 def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
-    """The same in another order and, where there are such words, in other words: no number, colour
-    or place changes.
+    """Return a caption with the same meaning in a different order and, if possible, other words; no number, color or
+    place changes.
     """
     form = pick(rng, AGAIN[wording.forms])
     wears = pick(rng, [way for way in WEARS if way != wording.wears])
@@ -143,7 +144,7 @@ def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
 
 
 def converse(wording: Wording, scene: Scene, rng: random.Random) -> str:
-    """The same place, said of the other group: "a dog left of a cat" is "a cat right of a dog"."""
+    """Return the caption from the other group's view: "a cat right of a dog" for "a dog left of a cat"."""
     other_side = replace(scene, groups=scene.groups[::-1], relation=OPPOSITE[scene.relation])
     form = pick(rng, [form for form in wording.forms if form != wording.form])
     return replace(
@@ -154,13 +155,13 @@ def converse(wording: Wording, scene: Scene, rng: random.Random) -> str:
 
 
 KINDS = ("object", "color", "number", "location", "swap")
-# Of the one group that such a contrast changes
+# Properties of the single group that such a contrast changes
 _FIELDS = {"object": "object", "color": "color", "number": "count"}
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A scene, the same with one thing changed, and the way in which both are told."""
+    """Scene, the same scene with one change, and the wording of both."""
 
     kind: str
     scene: Scene
@@ -169,18 +170,18 @@ class Contrast:
 
     @property
     def captions(self) -> tuple[str, str]:
-        """Return the captions of the scene and of the changed scene; each is false of the other."""
+        """Return the captions of the scene and of the changed scene; each is wrong for the other scene."""
         return self.wording.caption_of(self.scene), self.wording.caption_of(self.changed)
 
 
 def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
-    """The first n of a split; no two hold the same two specifications.
+    """Return the first n contrasts of a split; no two have the same pair of specifications.
 
     Args:
-        kind: object, color and number change one group; location puts both groups in each other's
-            place; swap exchanges the colours of two groups of different objects.
-        split: The one that owns both scenes.
-        n: How many; a longer list begins with the shorter one.
+        kind: object, color and number change one group; location swaps the places of both
+            groups; swap exchanges the colors of two groups of different objects.
+        split: Split that owns both scenes.
+        n: Number of contrasts; a longer list begins with the shorter one.
     """
     by_specifications: dict[frozenset[str], Contrast] = {}
     index = 0
@@ -195,15 +196,14 @@ def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
 
 
 def _contrast(kind: str, split: str, rng: random.Random) -> Contrast:
-    # Settled before anything is refused, or structures that can be changed in many ways would crowd
+    # Chosen before anything is rejected; otherwise structures with many possible changes would crowd
     # out the others.
     relation, room = _structure(kind, rng)
     while True:
         drawn = _scene(relation, room, rng)
         if not _is_clear(kind, drawn):
             continue
-        # One pair of scenes in a hundred is owned by a split that owns a tenth: look before all
-        # backgrounds.
+        # A split that owns a tenth of all scenes owns 1 in 100 pairs of scenes: try all backgrounds.
         owned = [
             (scene, changed)
             for scene in (replace(drawn, background=background) for background in BACKGROUNDS)
@@ -217,13 +217,13 @@ def _contrast(kind: str, split: str, rng: random.Random) -> Contrast:
 
 
 def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
-    """The relation, none where there is one group, and the room of every group.
+    """Choose the relation ("" for one group) and the room of every group.
 
-    Fewer than half of a list have one group: of number, a split owns only about 70 such pairs that
-    differ.
+    Fewer than half of a list have one group, because a split owns only about 70 different pairs of that kind for
+    number.
     """
     paired = kind in ("location", "swap") or rng.random() < 0.5
-    # In front or behind there is one thing each.
+    # Groups in front or behind have one thing each.
     relations = RELATIONS[:4] if kind == "number" else RELATIONS
     relation = pick(rng, relations) if paired else ""
     if relation in ("front", "behind"):
@@ -232,7 +232,7 @@ def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
 
 
 def _scene(relation: str, room: int, rng: random.Random) -> Scene:
-    """A scene without background. Groups have equal room, so that they can change places."""
+    """Return a scene without background. Groups have equal room, so that they can swap places."""
     groups = [
         Group(pick(rng, OBJECTS), pick(rng, COLORS), 1 + int(rng.random() * room), room)
         for _ in range(2 if relation else 1)
@@ -273,7 +273,7 @@ def _values(kind: str, group: Group) -> list:
         return [color for color in COLORS if color != group.color]
     if kind == "number":
         return [count for count in COUNTS[: group.room] if count != group.count]
-    # "A person in red" has its words in another order than "a red dog".
+    # "A person in red" has a different word order than "a red dog".
     return [
         name for name in OBJECTS if "person" not in (name, group.object) and name != group.object
     ]

@@ -1,6 +1,6 @@
 """Draw a scene: a background, then every thing in its place, the farthest first.
 
-Each of the six backgrounds has a few variants; none shows an object of a scene.
+Each of the six backgrounds has a few variants without objects of scenes.
 """
 
 import functools
@@ -66,7 +66,7 @@ class _Canvas:
 
 @functools.lru_cache(maxsize=6 * VARIANTS)
 def background(name: str, variant: int) -> Image.Image:
-    """The variant (0 to VARIANTS - 1) as RGB, SIZE pixels a side. Copy before drawing on it."""
+    """Return the variant (0 to VARIANTS - 1) as RGB, SIZE pixels a side. Copy before drawing on it."""
     return _drawn(name, variant, _LARGER).reduce(_LARGER)
 
 
@@ -297,14 +297,14 @@ _DRAW: dict[str, Callable[[_Canvas, random.Random], None]] = {
 }
 
 
-# Names the folders that drawn pictures are kept in, `cache/demo/*-<version>`. Raise it whenever a
-# scene gets other pixels, so that no picture drawn before is taken for a new one;
+# Part of the folder names of drawn pictures, `cache/demo/*-<version>`. Raise it whenever the pixels of a
+# scene change, so that old pictures are not reused;
 # tests/datasets/world/test_renderer_version.py fails until then.
 VERSION = "3c69a21e"
 
 
 def render(scene: Scene) -> Image.Image:
-    """The scene as RGB, 224 x 224 pixels; the same scene always gives the same pixels."""
+    """Draw the scene as RGB, 224 x 224 pixels; the same scene always gives the same pixels."""
     image = background(scene.background, _variant(scene)).copy()
     for placement in placements(scene):
         ground = _ground(scene, placement)
@@ -318,10 +318,10 @@ def render(scene: Scene) -> Image.Image:
 
 
 def render_large(scene: Scene, size: int) -> Image.Image:
-    """The same scene as RGB, `size` pixels a side, to be looked at: no model is shown it.
+    """Draw the scene as RGB, `size` pixels a side, for people to look at; models never see it.
 
-    Drawn anew at the whole multiple of 224 that is nearest above, then scaled down. Reduced to 224
-    pixels it differs from `render` by less than 3 of 255 levels on average.
+    The scene is drawn at the next larger multiple of 224 and scaled down. Reduced to 224
+    pixels, it differs from `render` by less than 3 of 255 levels on average.
     """
     scale = max(1, -(-size // SIZE))
     image = large_background(scene.background, _variant(scene), scale).copy()
@@ -343,7 +343,7 @@ def _variant(scene: Scene) -> int:
 
 
 def _ground(scene: Scene, placement: Placement) -> str:
-    """Draw what is under the thing: a shadow on the ground, a ripple on water, nothing in the air."""
+    """Draw the mark under the thing: a shadow on the ground, a ripple on water, nothing in the air."""
     if placement.y + placement.size <= HORIZON[scene.background] + 4 or scene.background == "sky":
         return ""
     return "ripple" if scene.background == "sea" else "shadow"
@@ -355,7 +355,7 @@ def _ground_mark(size: int, kind: str) -> Image.Image:
 
 
 def _drawn_ground_mark(size: int, kind: str, scale: int) -> Image.Image:
-    """The mark below a thing of `size` pixels in a picture of 224, `scale` times as large."""
+    """Return the mark below a thing of `size` pixels in a picture of 224, `scale` times as large."""
     line = scale * max(1, size // 50)
     size *= scale
     mark = Image.new(

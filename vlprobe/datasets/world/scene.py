@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Things of one kind and colour. `room` is the number of slots laid out, at least `count`."""
+    """Things of one kind and color. `room` is the number of slots, which is `count` or more."""
 
     object: str
     color: str
@@ -67,20 +67,20 @@ class Group:
 
     @property
     def slots(self) -> int:
-        """Two scenes that differ only in the count, and have equal room, show their common things
-        in one place.
+        """Number of slots: scenes that differ only in the count and have equal room show their common things at the
+        same places.
         """
         return max(self.count, self.room)
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One or two groups before a background. `relation` says where the first group is, as seen from
+    """One or two groups in front of a background. `relation` is the position of the first group relative to
     the second.
 
-    The seed settles what captions do not speak of: exact places, sizes, facing, clouds. It is tied
-    to places and never to objects or colours, so that a scene with one thing changed keeps every
-    other pixel.
+    The seed determines everything that captions do not mention: exact places, sizes, facing, clouds. It depends
+    on places and never on objects or colors, so that a scene with one change keeps all
+    other pixels.
     """
 
     background: str
@@ -90,7 +90,7 @@ class Scene:
 
     @property
     def specification(self) -> str:
-        """Canonical text of the content; "a left of b" equals "b right of a"."""
+        """Return the canonical text of the content; "a left of b" equals "b right of a"."""
         names = [f"{group.count} {group.color} {group.object}" for group in self.groups]
         relation = self.relation
         if relation in ("right", "below", "behind"):
@@ -104,19 +104,19 @@ def stream(*key: object) -> random.Random:
 
 
 def pick(rng: random.Random, options: Sequence[T]) -> T:
-    """One of the options, all equally likely."""
+    """Return one of the options, all equally likely."""
     return options[int(rng.random() * len(options))]
 
 
 def split_of(scene: Scene) -> str:
-    """The split that owns the scene's specification: train, val or test."""
+    """Return the split that owns the scene's specification: train, val or test."""
     digest = hashlib.blake2b(scene.specification.encode(), digest_size=4).digest()
     percent = int.from_bytes(digest, "big") % 100
     return next(name for name, owned in SPLITS.items() if percent in owned)
 
 
 def draw(split: str, index: int) -> Scene:
-    """The split's scene of that index; two indices may share a specification, not a seed."""
+    """Return the split's scene of that index; two indices may share a specification, but not a seed."""
     for attempt in range(1000):
         scene = _draw(stream("demo", split, index, attempt))
         if split_of(scene) == split:
@@ -126,7 +126,7 @@ def draw(split: str, index: int) -> Scene:
 
 
 def distinct(split: str, n: int) -> list[Scene]:
-    """The first n scenes of a split that have different specifications."""
+    """Return the first n scenes of a split that have different specifications."""
     by_specification: dict[str, Scene] = {}
     index = 0
     while len(by_specification) < n:
@@ -151,7 +151,7 @@ def _draw(rng: random.Random) -> Scene:
 def _group(rng: random.Random, alone: bool) -> Group:
     name, color = pick(rng, OBJECTS), pick(rng, COLORS)
     count = 1 if alone or rng.random() < 0.2 else pick(rng, COUNTS)
-    # Else the size would give the count away.
+    # Otherwise the size would reveal the count.
     spare = 0 if alone or rng.random() < 0.6 else pick(rng, COUNTS)
     return Group(name, color, count, max(count, spare))
 
@@ -159,7 +159,7 @@ def _group(rng: random.Random, alone: bool) -> Group:
 SIZE = 224  # pixels a side
 HORIZON = {"street": 116, "room": 116, "meadow": 100, "beach": 98, "sea": 66, "sky": SIZE}
 _GAP = 5  # pixels between boxes, at least
-_TOP = {"sky": 8}  # highest pixel where a thing may begin when nothing has to be above another
+_TOP = {"sky": 8}  # highest pixel of a thing if nothing must be above another
 _ROWS = {
     "all": {1: [(1,)], 2: [(2,)], 3: [(3,), (1, 2), (2, 1)], 4: [(2, 2)], 5: [(3, 2), (2, 3)]},
     "side": {
@@ -176,7 +176,7 @@ _LARGEST = 108
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The square of one thing in pixels, and its direction; `slot` numbers it within its group."""
+    """Square of one thing in pixels, and its direction; `slot` is its number within its group."""
 
     group: int
     slot: int
@@ -187,7 +187,7 @@ class Placement:
 
     @property
     def box(self) -> tuple[int, int, int, int]:
-        """Left, top, right, bottom."""
+        """Left, top, right and bottom in pixels."""
         return self.x, self.y, self.x + self.size, self.y + self.size
 
 
@@ -197,7 +197,7 @@ def facing(scene: Scene) -> str:
 
 
 def placements(scene: Scene) -> list[Placement]:
-    """The place of every thing, farthest first: the order to draw in."""
+    """Return the place of every thing in drawing order, farthest first."""
     if scene.relation in ("front", "behind"):
         return _overlapping_placements(scene)
     placements = [
@@ -214,7 +214,7 @@ def _faces_left(scene: Scene, rng: random.Random) -> bool:
 
 
 def _region(scene: Scene, index: int) -> tuple[str, int, int, int, int]:
-    """Kind, left, top, right, bottom of the part of the picture that a group has for itself."""
+    """Return kind, left, top, right and bottom of a group's region of the picture."""
     low, high, middle = 6, SIZE - 6, SIZE // 2
     top = _TOP.get(scene.background, 62)
     is_left_or_top = (scene.relation in ("left", "above")) == (index == 0)

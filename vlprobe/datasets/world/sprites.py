@@ -35,7 +35,7 @@ def poly(*points: Point) -> Shape:
 
 
 def blob(*points: Point, steps: int = 8) -> Shape:
-    """A closed smooth curve through the points (Catmull-Rom)."""
+    """Return a closed smooth curve through the points (Catmull-Rom)."""
     n = len(points)
     out = []
     for i in range(n):
@@ -45,7 +45,7 @@ def blob(*points: Point, steps: int = 8) -> Shape:
 
 
 def limb(width: float, *points: Point, steps: int = 8) -> Shape:
-    """An open smooth line through the points, with round ends."""
+    """Return an open smooth line through the points, with round ends."""
     ends = (points[0], *points, points[-1])
     out = [
         _between(ends[i], ends[i + 1], ends[i + 2], ends[i + 3], s / steps)
@@ -56,7 +56,7 @@ def limb(width: float, *points: Point, steps: int = 8) -> Shape:
 
 
 def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> Shape:
-    """An ellipse around (x, y), turned by degrees."""
+    """Return an ellipse around (x, y), turned by degrees."""
     sin, cos = math.sin(math.radians(turn)), math.cos(math.radians(turn))
     angles = [2 * math.pi * k / 40 for k in range(40)]
     arms = [(rx * math.cos(t), ry * math.sin(t)) for t in angles]
@@ -69,7 +69,7 @@ def disc(x: float, y: float, r: float) -> Shape:
 
 
 def box(x0: float, y0: float, x1: float, y1: float, r: float = 0.0) -> Shape:
-    """A rectangle with corners rounded by r."""
+    """Return a rectangle with corners rounded by r."""
     if not r:
         return poly((x0, y0), (x1, y0), (x1, y1), (x0, y1))
     corners = (
@@ -104,13 +104,13 @@ def _between(a: Point, b: Point, c: Point, d: Point, t: float) -> Point:
 
 
 def mix(color: Color, toward: Color, share: float) -> Color:
-    """The first colour, moved toward the second by a share of 0 to 1."""
+    """Mix the first color with a share (0 to 1) of the second."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(color, toward, strict=True))
     return red, green, blue
 
 
 class Pen:
-    """Draw shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels a side."""
+    """Pen for shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels a side."""
 
     def __init__(self, size: int, line: float = 2.4, larger: int = LARGER) -> None:
         self.size = size
@@ -121,12 +121,12 @@ class Pen:
         self._draw = ImageDraw.Draw(self._canvas)
 
     def fill(self, color: Color, *shapes: Shape) -> None:
-        """Shapes without an outline."""
+        """Draw shapes without an outline."""
         for shape in shapes:
             self._put(shape, color, 0)
 
     def body(self, color: Color, edge: Color, *shapes: Shape) -> None:
-        """Shapes that form one body, with a common outline around all of them."""
+        """Draw shapes that form one body, with a common outline around all of them."""
         for shape in shapes:
             self._put(shape, edge, self.line)
         self.fill(color, *shapes)
@@ -147,7 +147,7 @@ class Pen:
 
     @cached_property
     def image(self) -> Image.Image:
-        """The drawing at its real size, RGBA."""
+        """Return the drawing at its real size, RGBA."""
         return self._canvas.reduce(self._larger)
 
 
@@ -179,7 +179,7 @@ _BASE: dict[str, Color] = {
 
 @dataclass(frozen=True, slots=True)
 class Tones:
-    """One colour as a thing wears it."""
+    """Tones of one color on a thing."""
 
     name: str
     base: Color
@@ -189,7 +189,7 @@ class Tones:
 
 
 def tones(name: str) -> Tones:
-    """Black and white get tones of their own, so that their parts stay visible."""
+    """Return the tones of a color; black and white have special ones, so that parts stay visible."""
     base = _BASE[name]
     if name == "black":
         return Tones(name, base, (26, 26, 32), (88, 90, 100), (10, 10, 14))
@@ -225,7 +225,7 @@ def _windows(pen: Pen, c: Tones, y0: float, y1: float, *spans: tuple[float, floa
 
 
 def car(pen: Pen, c: Tones) -> None:
-    """A small saloon."""
+    """Draw a small sedan."""
     pen.body(METAL, c.ink, box(1, 78, 10, 84, 2), box(90, 78, 99, 84, 2))
     pen.body(
         c.base,
@@ -267,7 +267,7 @@ def car(pen: Pen, c: Tones) -> None:
 
 
 def bus(pen: Pen, c: Tones) -> None:
-    """A long box full of windows."""
+    """Draw a long box full of windows."""
     pen.body(c.shade, c.ink, box(22, 22, 58, 30, 3))
     pen.body(c.base, c.ink, box(3, 28, 97, 86, 6))
     pen.fill(c.shade, box(4, 77, 96, 85, 4))
@@ -282,7 +282,7 @@ def bus(pen: Pen, c: Tones) -> None:
 
 
 def truck(pen: Pen, c: Tones) -> None:
-    """A cab and a closed, ribbed load."""
+    """Draw a cab and a closed, ribbed load."""
     pen.body((70, 74, 82), c.ink, box(6, 76, 92, 84, 2))
     pen.body(c.base, c.ink, box(2, 26, 63, 78, 3))
     pen.fill(c.light, box(3.5, 27.5, 61.5, 33))
@@ -315,7 +315,7 @@ def truck(pen: Pen, c: Tones) -> None:
 
 
 def train(pen: Pen, c: Tones) -> None:
-    """A steam locomotive on a piece of rail."""
+    """Draw a steam locomotive on a piece of rail."""
     pen.body((106, 100, 96), mix(c.ink, DARK, 0.5), box(0, 94, 100, 97))
     pen.body(c.shade, c.ink, poly((84, 78), (100, 92), (80, 92)))
     pen.body(c.shade, c.ink, box(67, 30, 77, 48), poly((63, 20), (81, 20), (78, 30), (66, 30)))
@@ -341,7 +341,7 @@ def train(pen: Pen, c: Tones) -> None:
 
 
 def boat(pen: Pen, c: Tones) -> None:
-    """A sailing boat: hull and both sails in its colour."""
+    """Draw a sailboat: hull and both sails in its color."""
     pen.body(WOOD, mix(c.ink, DARK, 0.5), box(47.5, 6, 51.5, 74))
     pen.body(c.base, c.ink, poly((51, 6), (68, 11), (51, 16)))
     pen.body(
@@ -382,7 +382,7 @@ def boat(pen: Pen, c: Tones) -> None:
 
 
 def bicycle(pen: Pen, c: Tones) -> None:
-    """Frame and rims in its colour, tyres and saddle dark."""
+    """Draw frame and rims in the color, tires and saddle dark."""
     dark = mix(c.ink, TYRE, 0.6)
     for x in (22, 78):
         pen.fill(dark, *(limb(5, *_circle(x, 74, 19.5)),))
@@ -418,7 +418,7 @@ BEAK = (248, 170, 42)
 
 
 def dog(pen: Pen, c: Tones) -> None:
-    """Side view with a hanging ear, a raised tail and a collar."""
+    """Draw a side view with a hanging ear, a raised tail and a collar."""
     collar = (44, 120, 214) if c.name in ("red", "orange", "pink") else (224, 52, 48)
     pen.body(c.shade, c.ink, limb(9, (34, 66), (35, 91)), limb(9, (66, 66), (65, 91)))
     pen.body(
@@ -466,7 +466,7 @@ def dog(pen: Pen, c: Tones) -> None:
 
 
 def cat(pen: Pen, c: Tones) -> None:
-    """Sitting, seen from the front, its tail around the right side."""
+    """Draw a sitting cat from the front, its tail around the right side."""
     pen.body(c.shade, c.ink, limb(8, (66, 88), (86, 86), (91, 70), (84, 56)))
     pen.body(
         c.base,
@@ -504,7 +504,7 @@ def cat(pen: Pen, c: Tones) -> None:
 
 
 def horse(pen: Pen, c: Tones) -> None:
-    """Side view with a long neck, a mane and a full tail."""
+    """Draw a side view with a long neck, a mane and a full tail."""
     hoof = (62, 52, 48) if c.name != "black" else (112, 112, 120)
     for x in (36, 66):
         pen.body(c.shade, c.ink, limb(8, (x, 62), (x + 1, 90)))
@@ -569,7 +569,7 @@ def horse(pen: Pen, c: Tones) -> None:
 
 
 def bird(pen: Pen, c: Tones) -> None:
-    """Side view, standing, with a folded wing and a fanned tail."""
+    """Draw a side view, standing, with a folded wing and a fanned tail."""
     for x in (46, 57):
         pen.body(
             BEAK,
@@ -614,7 +614,7 @@ def bird(pen: Pen, c: Tones) -> None:
 
 
 def person(pen: Pen, c: Tones) -> None:
-    """Standing, seen from the front; the colour is that of the clothes."""
+    """Draw a standing person from the front; the color is that of the clothes."""
     edge = mix(c.ink, DARK, 0.3)
     for side in (-1, 1):
         pen.body(
@@ -679,15 +679,15 @@ _DRAW = {
 
 @functools.lru_cache(maxsize=6000)
 def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
-    """The thing in a square of `size` pixels, with a thin pale rim that lifts it off any
-    background.
-    """
+    """Return the thing in a square of `size` pixels, with a thin pale rim for contrast with any background."""
     if faces_left:
         return ImageOps.mirror(sprite(name, color, size, False))
     return _drawn(name, color, Pen(size), 1)
 
 
-@functools.lru_cache(maxsize=32)  # a scene shows a thing up to five times; they are large
+@functools.lru_cache(
+    maxsize=32
+)  # a scene shows a thing up to five times; large sprites take much memory
 def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int) -> Image.Image:
     """Return `sprite` in a square of `size * scale` pixels."""
     image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
@@ -695,7 +695,7 @@ def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int)
 
 
 def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
-    """The thing as the pen draws it, facing right, with a rim of `rim` pixels."""
+    """Return the thing as the pen draws it, facing right, with a rim of `rim` pixels."""
     _DRAW[name](pen, tones(color))
     drawn = pen.image
     widened = _widened(drawn.getchannel("A"), rim)
@@ -706,8 +706,8 @@ def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
 
 
 def _widened(alpha: Image.Image, rim: int) -> Image.Image:
-    """The largest value within `rim` pixels either way: Pillow's MaxFilter, by rows and then by
-    columns where it is wide, which takes a tenth of the time.
+    """Return the maximum within `rim` pixels in each direction: Pillow's MaxFilter, by rows and then by
+    columns for wide rims, which takes a tenth of the time.
     """
     if rim == 1:
         return alpha.filter(ImageFilter.MaxFilter(3))
