@@ -191,7 +191,7 @@ def test_a_frame_is_written_once_and_a_changed_frame_is_another_dataset(tmp_path
     [
         (np.zeros((2, 2), np.uint8), r"uint8 numbers of shape \(2, 2\)"),
         (np.zeros((2, 2, 3), np.float32), "float32 numbers"),
-        (np.array([{"a": 1}], dtype=object), "cannot|not an array"),
+        (np.array([{"a": 1}], dtype=object), "cannot|not a readable array"),
     ],
 )
 def test_an_array_that_is_no_frame_is_refused(tmp_path: Path, array: np.ndarray, said: str):

@@ -39,7 +39,7 @@ SHARED = (
 FOREIGN = (
     NOT_ENGLISH,
     "The caption is probably not in English, judging by its letters and words. Rules for English leave it "
-    "unedited, so it is only tested with edits from a file.",
+    "unedited: it is only tested with edits from a file.",
 )
 UNCHANGED = (
     "unchanged",

@@ -181,7 +181,7 @@ def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
 
 
 def _root(parents: list[int], index: int) -> int:
-    """The root of the tree that the item is in; halves the path to it."""
+    """Return the root of the tree that contains the item, and halve the path to it."""
     while parents[index] != index:
         parents[index] = parents[parents[index]]
         index = parents[index]
@@ -189,7 +189,7 @@ def _root(parents: list[int], index: int) -> int:
 
 
 def image_files(items: Sequence[Item]) -> list[Path]:
-    """The image files of all items that are here, each once, in the order of the items."""
+    """Return the existing image files of all items, each once, in the order of the items."""
     return list(dict.fromkeys(picture.path for picture in _pictures(items) if not picture.absent))
 
 
@@ -199,9 +199,9 @@ def _pictures(items: Sequence[Item]) -> Iterator[Picture]:
 
 
 def image_digests(items: Sequence[Item], cache: Path) -> dict[Path, str]:
-    """Image file to digest of its bytes, for all items; of one that is not here, what stands for it.
+    """Return the digest of the bytes of each image file; of a missing file, its substitute.
 
-    Raises InvalidInput where a file cannot be read.
+    Raises InvalidInput if a file cannot be read.
     """
     images = image_files(items)
     absent = {

@@ -204,7 +204,7 @@ class Store:
         return self.mirror.connection_error if self.mirror else ""
 
     def _refresh(self) -> None:
-        """Update the mirror. Raises InvalidInput if that fails and there is no local run to show instead."""
+        """Update the mirror. Raises InvalidInput if that fails and this machine lacks a run to show instead."""
         if not self.mirror:
             return
         try:

@@ -64,7 +64,7 @@ def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> Shape:
 
 
 def disc(x: float, y: float, r: float) -> Shape:
-    """A circle."""
+    """Return a circle."""
     return oval(x, y, r, r)
 
 
