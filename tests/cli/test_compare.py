@@ -229,8 +229,8 @@ def test_a_gate_closes_on_a_model_that_is_clearly_worse_and_says_so_in_a_line_a_
     [
         ("positive_rate", "is not a limit"),
         ("positive_rate=much", "is not a limit"),
-        ("positive_rate=-1", "is no limit"),
-        ("positive_rate=nan", "is no limit"),
+        ("positive_rate=-1", "is not a valid limit"),
+        ("positive_rate=nan", "is not a valid limit"),
         ("group_score=0", "No probe has all|did not answer"),
         ("nothing=1", "No metric named 'nothing'"),
         ("erased_share=1", "no value of it is better"),

@@ -175,7 +175,7 @@ def test_what_people_said_is_never_removed(copied):
     path.write_text("not JSON\n")
     code, lines = verify(copied, "--repair")
     assert code == 1
-    assert "what people said cannot be made anew" in lines[0]
+    assert "verdicts of people cannot be computed again" in lines[0]
     assert path.read_text() == "not JSON\n"
 
 

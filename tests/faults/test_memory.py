@@ -87,7 +87,7 @@ def test_whatever_words_a_device_has_for_it_the_batch_is_halved(kind):
 
 def test_a_model_for_which_one_at_a_time_is_too_much_is_said_so(shown):
     with pytest.raises(
-        InvalidInput, match="finds no memory on its device for images, not even one at a time"
+        InvalidInput, match="runs out of device memory for images even at batch size 1"
     ):
         CachedEncoder(Small("control:random", 0, ERRORS["CUDA"])).images(shown)
 

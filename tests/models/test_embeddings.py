@@ -269,7 +269,7 @@ def test_its_failures_are_shown_like_those_of_any_model(tiny, tmp_path, store):
 def test_other_words_and_another_question_set_are_refused_in_one_line(tiny, tmp_path, store):
     name = saved(tmp_path / "out", tiny, "prsm", store)
     model = embeddings.load(name)
-    with pytest.raises(InvalidInput, match="cannot be asked about new words"):
+    with pytest.raises(InvalidInput, match="cannot score new words"):
         Player(model)
     with pytest.raises(InvalidInput, match="reads no other text"):
         model.tokenize(["a dog"])

@@ -313,7 +313,7 @@ def test_the_doctor_says_what_a_file_leaves_unknown(tmp_path, store):
 
 def test_new_words_are_refused_in_one_line(tmp_path):
     model = scores.load(json_lines(tmp_path / "s.jsonl", labelled()))
-    with pytest.raises(InvalidInput, match="cannot be asked about new words"):
+    with pytest.raises(InvalidInput, match="cannot score new words"):
         Player(model)
     with pytest.raises(InvalidInput, match="reads no other text"):
         model.tokenize(["a dog"])

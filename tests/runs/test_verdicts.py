@@ -150,7 +150,7 @@ def test_verdicts_that_an_earlier_version_stored_count_where_no_sheet_is_named(
     edits: Path, tmp_path: Path
 ):
     cache, judged = tmp_path / "cache", open_edits(str(edits))
-    assert "no verdict on these" in call("--cache", cache, "verdicts", edits, code=1).stderr
+    assert "edits have no verdicts" in call("--cache", cache, "verdicts", edits, code=1).stderr
     ids = [edit.id for edit in judged.edits[:4]]
     path = mine.path(Store(cache).root, "verdicts") / f"{judged.digest}.jsonl"
     for edit, verdict in [*((edit, "same") for edit in ids), (ids[0], "broken"), (ids[2], "")]:

@@ -174,7 +174,7 @@ def test_a_file_beside_the_weights_that_is_not_of_the_training_is_not_overwritte
     file = request.path.with_suffix(suffix)
     file.write_text(content)
     with pytest.raises(
-        InvalidInput, match=f"other{suffix}' is there already and not of this training"
+        InvalidInput, match=f"other{suffix}' already exists, and this training run would"
     ):
         train(request, straight.folder)
     assert file.read_text() == content
@@ -271,7 +271,7 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
     ("wrong", "said"),
     [
         ({"model": "control:random"}, "cannot be trained"),
-        ({"datasets": ("demo",)}, "'demo' is no data to train on"),
+        ({"datasets": ("demo",)}, "'demo' is not training data"),
         ({"datasets": ("demo-train", "demo-pairs:val")}, "'demo-pairs:val' is no data"),
         ({"datasets": ()}, "no data to train on"),
         ({"output": "tuned.pt"}, "not a .safetensors file"),

@@ -97,7 +97,7 @@ def _make_chunk(
     for row, item in enumerate(items):
         cases_of_item, dropped_of_item = probe.cases(item, options, seed)
         if not all(isinstance(case, Case) for case in cases_of_item):
-            raise InvalidInput(f"Probe '{probe.name}' gives cases that are no vlprobe.types.Case.")
+            raise InvalidInput(f"Probe '{probe.name}' must yield vlprobe.types.Case objects.")
         cases += cases_of_item
         item_rows += [row] * len(cases_of_item)
         dropped.update(dropped_of_item)

@@ -173,7 +173,7 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
             f"The name '{name}' has no letter a to z and no digit. Give the dataset another name."
         )
     if not line:
-        raise InvalidInput("There is no caption to keep. Type what the picture shows.")
+        raise InvalidInput("The caption is empty. Type what the picture shows.")
     folder = cache / "kept" / safe  # results name this path, so what an older version kept stays
     if not folder.is_dir():
         folder = cache / mine.FOLDER / "kept" / safe

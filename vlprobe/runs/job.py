@@ -118,7 +118,7 @@ class JobReport(Progress):
     def update(self, label: str, done: float, total: float) -> None:
         """Write the progress from time to time; raises Cancelled after a stop request."""
         if (self.folder / "cancel").exists():
-            raise Cancelled("Cancelled; what was finished is kept.")
+            raise Cancelled("Cancelled; finished work is kept.")
         now = time.monotonic()  # a clock that is set back must not silence the job
         if label != self.label and done == 0:
             self.started = time.time()

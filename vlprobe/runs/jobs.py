@@ -157,11 +157,11 @@ def _status(folder: Path) -> dict:
     except FileNotFoundError:  # its maker was killed before it was started
         return {"state": "dead", "error": "It was never started. Resume it."}
     except InvalidInput:
-        return {"state": "dead", "error": "What it said of itself is damaged. Resume it."}
+        return {"state": "dead", "error": "The job's state file is damaged. Resume it."}
 
 
 def _gone(folder: Path) -> str:
-    """Why no process works at a job that has not ended, in one line; "" while one does."""
+    """Return why an unfinished job has no running process, in one line; "" while it has one."""
     gone = "Its process is gone: killed, or the machine restarted. Resume it."
     try:
         arguments = psutil.Process(job_files.pid(folder)).cmdline()
@@ -171,9 +171,7 @@ def _gone(folder: Path) -> str:
     except FileNotFoundError:  # written right after the process was started
         return "" if _is_new(folder) else gone
     except InvalidInput:
-        return (
-            "Which process is at it is damaged (process.json), so it counts as stopped. Resume it."
-        )
+        return "The record of its process is damaged (process.json), so it counts as stopped. Resume it."
     except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such, nor is another's
         return gone
 

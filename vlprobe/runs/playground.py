@@ -84,12 +84,12 @@ class Player:
     def __init__(self, model: Model) -> None:
         if model.capabilities.asks_server:
             raise InvalidInput(
-                f"'{model.name}' is asked in a run alone, since each request may cost money. Choose another model here."
+                f"'{model.name}' is only available in runs, since requests may cost money. Choose another model here."
             )
         if answers_cases(model) or looks_up(model):
             content = "scores of the cases" if answers_cases(model) else "answers to what is"
             raise InvalidInput(
-                f"'{model.name}' has {content} in its file alone and cannot be asked about new words. "
+                f"'{model.name}' only has {content} in its file and cannot score new words. "
                 "Choose a model."
             )
         self.model, self.name = model, model.name

@@ -21,9 +21,7 @@ from vlprobe.storage import containers, errata, memo
 from vlprobe.storage.store import Entry
 from vlprobe.types import Picture, Probe, Run
 
-_BRING_EDITS = (
-    "Edits from a file are asked about in any language: --option edits=FILE (docs/edits.md)."
-)
+_BRING_EDITS = "Edits from a file work in any language: --option edits=FILE (docs/edits.md)."
 FIRST_PART_CASES = 64
 # By the key of a question set without a case: dropped items, with the reason
 NO_CASES = "no-cases.json"

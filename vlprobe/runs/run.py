@@ -92,7 +92,7 @@ def execute_plan(
         ray_cluster.refuse_unnamed(settings.ray_address)
     if models and settings.executor != "local":
         raise InvalidInput(
-            f"'{next(iter(models))}' is in this process alone, and workers on Ray load models by name. "
+            f"'{next(iter(models))}' exists only in this process, and workers on Ray load models by name. "
             "Choose executor local, or name the model."
         )
     names = {
@@ -310,7 +310,7 @@ def _without_foreign(
 
 def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -> None:
     """Write the cases of a run to the store, unless they are there."""
-    waiting = f"{context.label}: another process is at it"
+    waiting = f"{context.label}: another process is working on it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     with files.lock(context.case_entry.folder / ".lock", wait):
         if not questions.stored(context):
@@ -328,7 +328,7 @@ def _run_stages(
     """Take one model through the stages of a run whose questions are written; another process at
     the same stage is waited for.
     """
-    waiting = f"{context.label}: another process is at it"
+    waiting = f"{context.label}: another process is working on it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     if not context.run_entry.complete:
         with files.lock(context.run_entry.folder / ".lock", wait):

@@ -144,7 +144,7 @@ def _closed(path: Path) -> list[Damage]:
 def _stays(path: Path, error: OSError) -> Damage:
     return Damage(
         path,
-        f"it cannot be read ({error.strerror}); whoever wrote it can let others read it, so it stays",
+        f"it cannot be read ({error.strerror}); its owner can grant access; not deleted",
         (),
     )
 
@@ -231,7 +231,7 @@ def _thumbnail(path: Path) -> Iterator[Damage]:
         except OSError:
             is_whole = False
         if not is_whole:
-            yield Damage(path, "it is no small picture", (path,))
+            yield Damage(path, "it is not a valid thumbnail", (path,))
 
 
 def _examination(path: Path) -> Iterator[Damage]:
@@ -273,14 +273,16 @@ def _annotations(store: Store, path: Path) -> Iterator[Damage]:
         damaged = (path.name,)
     for line in damaged:
         yield Damage(
-            path, f"{line}, cannot be read; what people said cannot be made anew, so it stays", ()
+            path,
+            f"{line}, cannot be read; verdicts of people cannot be computed again; not deleted",
+            (),
         )
 
 
 def _answers(folder: Path) -> Iterator[Damage]:
     lines = list(answer_log.AnswerLog(folder).lines())
     if n_damaged := lines.count(None):
-        why = f"{n_damaged} of {len(lines)} answers of a server are not what was written: they are asked for again"
+        why = f"{n_damaged} of {len(lines)} answers of a server are damaged: the next run requests them again"
         yield Damage(folder / answer_log.FILE, why, ())
 
 

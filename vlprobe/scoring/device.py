@@ -73,7 +73,7 @@ class DeviceBatches:
             size = min(cap, n_rows - start)
             if size == 1:
                 raise InvalidInput(
-                    f"Model '{self._model_name}' finds no memory on its device for {stage}, not even one at a time. "
+                    f"Model '{self._model_name}' runs out of device memory for {stage} even at batch size 1. "
                     "Close what else uses it, or choose --device cpu or --precision fp16."
                 )
             self._oom_batch_caps[stage] = size // 2

@@ -250,7 +250,7 @@ def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
 
 
 def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Similarity of every row of one with every row of the other; the best one if a row is several vectors.
+    """Compute the similarity of all pairs of rows; the best one if a row is several vectors.
 
     >>> two_in_a_row, one = np.array([[1.0, 0.0, 0.6, 0.8]]), np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> similarity_matrix(two_in_a_row, one).tolist(), similarity_matrix(one, two_in_a_row).tolist()

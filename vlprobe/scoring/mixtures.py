@@ -89,7 +89,7 @@ def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) ->
         InvalidInput: the model looks at pairs, or embeds no pictures.
     """
     if not embeds_images(model) or not can_ask(model):
-        raise InvalidInput(f"Model '{model.name}' is asked at the shares of its runs only.")
+        raise InvalidInput(f"Model '{model.name}' only has scores at the shares of its runs.")
     pixels = [model.preprocess(picture) for picture in pictures]
     batch = fill_up(pixels, BATCH_MULTIPLES["images"], len(pixels))
     vectors = model.encode_images(stacked(batch))[: len(pixels)]

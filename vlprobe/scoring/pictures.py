@@ -80,7 +80,7 @@ def _cropped(path: Path, box: tuple[int, int, int, int]) -> bytes:
     )
     if edges[0] >= edges[2] or edges[1] >= edges[3]:
         raise InvalidInput(
-            f"'{path}' is no part of that picture, which is {image.width} x {image.height}. "
+            f"'{path}' is outside the picture, which is {image.width} x {image.height}. "
             "Expected a box inside of it: left, top, width, height."
         )
     return encode(image.crop(edges), "BMP")

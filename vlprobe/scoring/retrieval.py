@@ -121,7 +121,7 @@ def retrieve(
     """
     if not altered.any():
         raise InvalidInput(
-            "Nothing in the gallery was altered, so nothing can be asked. Choose another policy."
+            "Nothing in the gallery was altered, so the probe has nothing to search for. Choose another policy."
         )
     return _retrieve(queries, query_item, gallery, owner, altered, match)
 
@@ -140,7 +140,7 @@ def retrieve_clean(
     """
     if (owner == owner[0]).all():
         raise InvalidInput(
-            "The gallery holds the captions and the picture of one item alone. Ask about two items or more."
+            "The gallery has the captions and the picture of only one item. Use two items or more."
         )
     altered = np.zeros(len(owner), dtype=bool)
     return _retrieve(queries, query_item, gallery, owner, altered, match)

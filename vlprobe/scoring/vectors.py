@@ -2,7 +2,7 @@
 
 A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the
 merged one is written before they are deleted, and a process that has them open can continue to read.
-In the mirror of an object store every file is uploaded as it is written, all are fetched when the
+In the mirror of an object store every file is uploaded when it is written, all are fetched when the
 folder is opened, and none are merged.
 """
 

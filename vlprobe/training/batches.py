@@ -35,7 +35,7 @@ _LIGHT = 0.15  # share by which a picture may get brighter or darker
 
 
 def vocabulary(captions: Iterable[str]) -> tuple[str, ...]:
-    """Every word of the captions, in lower case, sorted: what is put into a corrupted caption.
+    """Return every word of the captions, in lower case, sorted: the vocabulary of corrupted captions.
 
     The paper takes BERT's vocabulary; words of the data are words that the model can have met.
     """
@@ -124,7 +124,7 @@ def vary_picture(pixels: np.ndarray, mean: np.ndarray, std: np.ndarray, number: 
         number: Decides everything.
 
     Returns:
-        A new array like `pixels`; what the move uncovers is filled with the edge.
+        A new array like `pixels`; uncovered pixels are filled with the edge.
     """
     rng = random.Random(number)
     height, width = pixels.shape[1:]

@@ -24,12 +24,12 @@ ALL_FLIPS_AT = 0.5  # share of the training after which all count
 
 
 def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
-    """Each picture picks its text out of the batch, and each text its picture: mean of both
-    cross-entropies.
+    """Compute the mean cross-entropy of picking the text of each picture from the batch, and the
+    picture of each text.
 
     Args:
         logits: Shape (n, n), picture i beside text j: the model's scale times the cosine. Its own
-            are on the diagonal; two rows of one picture would be told that each is wrong for the
+            are on the diagonal; two rows of one picture would count as wrong for each
             other.
 
     Source: CLIP; in the papers, the retrieval objective ("ITC") that the other losses are added to.
@@ -198,8 +198,8 @@ def corrupted(
     """Compute the similarity of an altered caption (SC) or picture (VC) to the true picture and the true caption.
 
     (cos(altered, image) + cos(altered, text)) / 2, to be made small. It has no floor above -1: it
-    goes on pushing where the altered one is told apart already, and takes what fits the altered one
-    along, so a large weight costs retrieval.
+    continues to push where the altered one is already separated, and moves what fits the altered one
+    too, so a large weight costs retrieval.
 
     Args:
         altered: Embeddings of the altered captions or pictures, shape (m, dim). One that was left

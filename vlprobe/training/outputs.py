@@ -46,14 +46,14 @@ def finished_card(path: Path, pinned: str) -> dict | None:
         card = {}
     if card.get("pinned") != pinned:
         raise InvalidInput(
-            f"'{path}' is there already, from another training. Name another output, or delete it."
+            f"'{path}' already exists, from another training run. Name another output, or delete it."
         )
     return card
 
 
 def refuse_overwriting(path: Path, pinned: str) -> None:
-    """Raises InvalidInput where a card or a log of something else lies beside the weights that
-    are to be written.
+    """Raise InvalidInput if a card or a log of another training run is next to the weights to
+    write.
     """
     card, steps = path.with_suffix(".json"), path.with_suffix(".jsonl")
     texts = {card: _text(card)}
@@ -66,7 +66,7 @@ def refuse_overwriting(path: Path, pinned: str) -> None:
             content = None
         if not isinstance(content, dict) or content.get("pinned") != pinned:
             raise InvalidInput(
-                f"'{file}' is there already and not of this training, which would overwrite it. "
+                f"'{file}' already exists, and this training run would overwrite it. "
                 "Name another output, or move the file."
             )
 
@@ -84,8 +84,8 @@ def _text(file: Path) -> str:
 
 
 def read_log(path: Path) -> list[dict]:
-    """The lines of the log beside the file of weights, as far as they are whole; none where
-    there is no log yet.
+    """Return the complete lines of the log next to the file of weights; empty if the log does
+    not exist yet.
     """
     try:
         lines = path.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()

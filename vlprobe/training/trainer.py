@@ -1,8 +1,8 @@
-"""Fine-tunes an OpenCLIP model, resumably, and writes a checkpoint that can be probed like any
+"""Fine-tune an OpenCLIP model, resumably, and writes a checkpoint that can be probed like any
 other model.
 
-The model runs as it does when it is probed: no dropout, and the statistics of its BatchNorm stay as
-they are, so that altered pictures do not move them and a batch may be taken in pieces without
+The model runs as it does when it is probed: no dropout, and the statistics of its BatchNorm do not
+change, so that altered pictures do not move them and a batch may be taken in pieces without
 another result.
 """
 
@@ -107,7 +107,7 @@ def _sources(
     """Describe the data, and count captions that are not in English, which `consistency` and `flip` leave unedited.
 
     Raises:
-        InvalidInput: one of these losses is asked for, and no caption is in English.
+        InvalidInput: the request uses one of these losses, and no caption is in English.
     """
     sources: list[dict] = []
     foreign: frozenset[str] = frozenset()
@@ -138,8 +138,8 @@ def settings(request: TrainRequest) -> Settings:
 
 
 class _Training:
-    """From a model and items to tuned weights: what is held out, the steps, the log, and the
-    state after a stop.
+    """Fine-tuning of one model on items: the held-out split, the steps, the log, and the state
+    after a stop.
     """
 
     def __init__(
@@ -319,7 +319,7 @@ def _check(request: TrainRequest) -> None:
     ]
     if asked_about or not request.datasets:
         raise InvalidInput(
-            f"'{asked_about[0] if asked_about else 'nothing'}' is no data to train on: the probes ask about it, or it "
+            f"'{asked_about[0] if asked_about else 'nothing'}' is not training data: the probes use it, or it "
             "is kept to choose settings on. Expected demo-train, demo-train:pairs, or data of your own."
         )
     if request.path.suffix != ".safetensors":

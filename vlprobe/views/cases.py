@@ -91,7 +91,7 @@ def margins_of(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:
     margins = views_rows.margins(store, run_key)
     if len(numbers) and np.max(numbers) >= len(margins):
         raise StoredDamage(
-            f"Run {run_key} has answers to {len(margins):,} cases only, and more were asked."
+            f"Run {run_key} has answers to {len(margins):,} cases, fewer than its question set."
         )
     return margins[numbers]
 

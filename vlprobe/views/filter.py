@@ -341,7 +341,7 @@ def sort_keys(case_filter: Filter, matches: Matches) -> np.ndarray:
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return whether points lie in the polygon: a ray from the point crosses its sides an odd number of
+    """Return whether points are inside the polygon: a ray from the point crosses its sides an odd number of
     times.
     """
     sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))

@@ -86,7 +86,9 @@ def promises(
                 f"'{name}' cannot drop: no value of it is better. Name another metric."
             )
         if not (math.isfinite(limit) and limit >= 0):
-            raise InvalidInput(f"'{name}={limit}' is no limit. Expected a number of 0 or more.")
+            raise InvalidInput(
+                f"'{name}={limit}' is not a valid limit. Expected a number of 0 or more."
+            )
     table = compare_metrics(
         store, question_set, question_set.models, averaging, only=tuple(max_drops)
     )

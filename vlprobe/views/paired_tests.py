@@ -790,7 +790,7 @@ def pareto_front(
 ) -> pd.Series:
     """Find the models whose trade-off no other model here beats for certain.
 
-    Such a model is fit, above chance on y, and better than every other fit model on x or
+    Such a model passes the checks, is above chance on y, and better than every other fit model on x or
     on y in the paired test: no other beats it on both.
 
     Args:

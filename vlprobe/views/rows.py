@@ -86,7 +86,7 @@ def margins(store: Store, run_key: str) -> np.ndarray:
         with pq.ParquetFile(path, metadata=_footer(version)[0]) as file:
             table = file.read(["case", "margin"], use_threads=False)
         if not np.array_equal(table["case"].to_numpy(), np.arange(len(table))):
-            raise StoredDamage(f"'{path}' has its cases in another order than they were asked.")
+            raise StoredDamage(f"'{path}' has its cases in another order than the question set.")
         return table["margin"].to_numpy()
 
     return remember(("margin", version), read)

@@ -386,7 +386,7 @@ def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
     """Sentences on versions: that these runs are of an older one, and which runs are not shown with them."""
     notes = [
-        f"{run.model} was asked by an {run.older}. Ask it again for the numbers of today."
+        f"{run.model} was asked by an {run.older}. Run it again for current numbers."
         for run in question_set.runs
         if run.older
     ]

@@ -83,7 +83,7 @@ def test_a_dataset_and_a_model_that_are_loaded_make_the_same_run(asked: Results,
     assert {run.key for run in again.question_set.runs} == {
         run.key for run in asked.question_set.runs
     }
-    with pytest.raises(InvalidInput, match="in this process alone"):
+    with pytest.raises(InvalidInput, match="exists only in this process"):
         vlprobe.run(models, data, cache=tmp_path / "cache", executor="ray")
 
 

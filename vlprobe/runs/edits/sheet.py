@@ -90,7 +90,7 @@ def open_edits(name: str) -> JudgedFile:
         ) from None
     if edits_file.is_lgip_form(content):
         raise InvalidInput(
-            f"Edits '{path}' are in LGIP's form. Expected an edit a line: vlprobe perturb --format edits."
+            f"Edits '{path}' are in LGIP's format. Expected one edit per line: vlprobe perturb --format edits."
         )
     edits = edits_of(edits_file.read(content, str(path)))
     return JudgedFile(str(path), pictures.digest(content), content, edits)
@@ -254,10 +254,10 @@ def report(edits: Sequence[SheetEdit], verdicts: Sequence[EditVerdict]) -> Agree
     """Compute counts, intervals over captions, and disputes in the order of the file.
 
     Raises:
-        InvalidInput: there is no verdict, or one on an unknown edit.
+        InvalidInput: `verdicts` is empty or names an unknown edit.
     """
     if not verdicts:
-        raise InvalidInput("There is no verdict on these edits. Fill in a sheet (vlprobe sheet).")
+        raise InvalidInput("These edits have no verdicts. Fill in a sheet (vlprobe sheet).")
     labels, judges = _labels(edits, verdicts)
     groups = _groups(edits)
     voices = [(judge, row) for judge, row in zip(judges, labels, strict=True)]

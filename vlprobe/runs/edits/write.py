@@ -339,7 +339,7 @@ def _refuse_foreign_file(output: Path, maker: str) -> None:
         is_ours = False
     if not is_ours:
         raise InvalidInput(
-            f"'{output}' is there, and not all of it was written by {maker}. Name a new file, or remove this one."
+            f"'{output}' already exists, and {maker} did not write all of it. Name a new file, or remove this one."
         )
 
 

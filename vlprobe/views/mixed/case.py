@@ -123,7 +123,7 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
     """
     row = views_cases.questions(store, question_set, [case]).iloc[0]
     if row["kind"] != KIND:
-        raise InvalidInput(f"Case '{row['id']}' is no search for a picture. Open it in Explore.")
+        raise InvalidInput(f"Case '{row['id']}' is not a search for a picture. Open it in Explore.")
     gallery = _gallery(store, question_set)
     answers = views_cases.answers(store, question_set, [case]).set_index("model")
     front = _front_row(store, question_set.run(model).key, case)
