@@ -38,7 +38,7 @@ def test_photographs_go_from_the_form_to_a_failure_that_is_still_tagged_after_a_
             idle(page)
         page.locator(".st-key-run_own input").fill(f"coco:{shared_data / 'coco_real'}")
         page.keyboard.press("Enter")
-        page.get_by_text("2 models × 2 questions").wait_for()
+        page.get_by_text("2 models × 2 tests").wait_for()
         page.get_by_role("button", name="Start").click()
         cancel = page.get_by_role("button", name="Cancel")
         cancel.wait_for()

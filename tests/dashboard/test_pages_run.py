@@ -313,7 +313,7 @@ def test_all_questions_are_asked_of_every_model_by_one_press_in_one_plan(
     at.checkbox(key="run_model_demo:softmax").set_value(True)
     at.multiselect(key="run_models").set_value(["control:random", "demo:softmax"])
     at.button(key="all_probes").click().run()
-    assert not at.error and "6 of 6 questions" in words(at) and "2 models" in words(at)
+    assert not at.error and "8 of 8 tests" in words(at) and "2 models" in words(at)
     at.button(key="start").click().run()
     (job,) = jobs.jobs(store)
     assert set(job.probes) == set(PROBES)

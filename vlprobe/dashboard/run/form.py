@@ -169,7 +169,7 @@ def _pick_probes() -> tuple[str, ...]:
             on_click=_choose_all,
             args=(tuple(every),),
         )
-        _report(below, f"{len(names)} of {len(every)} questions")
+        _report(below, f"{len(names)} of {len(every)} tests")
         return names
 
 
@@ -504,8 +504,8 @@ def _expectation(requests: Sequence[Request]) -> None:
         ),
         NOTHING,
     )
-    models, questions = len(requests[0].models), len(requests)
-    work = f"{models} model{'s' * (models > 1)} × {questions} question{'s' * (questions > 1)}"
+    models, tests = len(requests[0].models), len(requests)
+    work = f"{models} model{'s' * (models > 1)} × {tests} test{'s' * (tests > 1)}"
     pictures = _pictures(runs, requests)
     work += f" × {pictures:,} pictures." if pictures else "."
     evidence = " ".join(filter(None, [work, _evidence(total), _servers(requests)]))
