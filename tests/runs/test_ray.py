@@ -167,7 +167,9 @@ def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, drawn, monkeypatch
     monkeypatch.setattr(answers, "PART_CASES", 120)
     sent: list[ray_executor.RayJob] = []
     job = ray_executor.RayJob
-    monkeypatch.setattr(ray_executor, "Job", lambda *fields: sent.append(job(*fields)) or sent[-1])
+    monkeypatch.setattr(
+        ray_executor, "RayJob", lambda *fields: sent.append(job(*fields)) or sent[-1]
+    )
     local = run_locally(asked(None), drawn)
     progress = Half(
         "demo:softmax on demo", nodes.kill_one, drawn.run(local["key"]).folder / "parts"
