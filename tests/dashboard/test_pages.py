@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from tests.conftest import make_tiny
-from tests.dashboard.walls import card_ids, component_values, wall
+from tests.dashboard.walls import card_ids, component_values, figure_of, wall
 from vlprobe import registry, views
 from vlprobe.dashboard.folds import BETWEEN
 from vlprobe.dashboard.navigation import page_file
@@ -145,7 +145,7 @@ def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(
     at.run()
     assert not at.exception
     assert {"", "overview", "tradeoff"} <= set(pages)
-    assert component_values(at, "tradeoff")
+    assert figure_of(at, "tradeoff")
     assert at.query_params["average"] in ("micro", ["micro"])
     assert "The numbers" in [expander.label for expander in at.expander]
 
