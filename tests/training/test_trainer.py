@@ -261,7 +261,7 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
         f"demo:softmax@{tmp_path / 'x.safetensors'}",
         f"demo:softmax@{tmp_path / 'gone.safetensors'}",
     ):
-        with pytest.raises(InvalidInput, match="no checkpoint of a demo model"):
+        with pytest.raises(InvalidInput, match="is not a checkpoint of a demo model"):
             registry.load_model(name)
     with pytest.raises(NotFound):
         registry.load_model(f"demo:other@{tmp_path / 'x.safetensors'}")
@@ -272,8 +272,8 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
     [
         ({"model": "control:random"}, "cannot be trained"),
         ({"datasets": ("demo",)}, "'demo' is not training data"),
-        ({"datasets": ("demo-train", "demo-pairs:val")}, "'demo-pairs:val' is no data"),
-        ({"datasets": ()}, "no data to train on"),
+        ({"datasets": ("demo-train", "demo-pairs:val")}, "'demo-pairs:val' is not training data"),
+        ({"datasets": ()}, "is not training data"),
         ({"output": "tuned.pt"}, "not a .safetensors file"),
         ({"loss": "eqsim"}, "needs clip or sigmoid"),
         ({"loss": "sigmoid"}, "no logit bias"),
