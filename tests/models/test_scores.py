@@ -247,7 +247,7 @@ def test_a_file_of_other_data_is_told_from_one_with_gaps(tmp_path, store):
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])
 def test_a_gallery_says_what_it_would_take(probe, tmp_path, store):
     name = json_lines(tmp_path / "s.jsonl", labelled())
-    with pytest.raises(InvalidInput, match="the score of every picture with every caption"):
+    with pytest.raises(InvalidInput, match="a score of every picture with every caption"):
         answered(name, make_tiny(tmp_path / "data"), store, probe)
 
 
