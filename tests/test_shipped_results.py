@@ -64,7 +64,7 @@ def sample(probe: str, kind: str) -> list[tuple[dict, dict]]:
 
 
 def test_all_probes_and_demo_models_are_there_in_at_most_ten_megabytes():
-    expected = {(probe, name) for probe in registry.names("probes") for name in ship.models()}
+    expected = {(probe, name) for probe in ship.PROBES for name in ship.models()}
     assert len(expected) == 36
     assert set(manifests()) == expected
     assert all(manifest["run"]["limit"] == 0 for manifest in manifests().values())
@@ -172,7 +172,7 @@ assert not loaded, loaded
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("probe", registry.names("probes"))
+@pytest.mark.parametrize("probe", ship.PROBES)
 def test_a_whole_run_says_the_same_again(probe, tmp_path_factory):
     """Scores to CLOSE and the same verdict but at the edge, of every case; every estimate as near."""
     folder = tmp_path_factory.getbasetemp() / "asked-again"

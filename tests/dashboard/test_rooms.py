@@ -218,9 +218,9 @@ def test_there_are_twenty_rooms_and_one_that_nobody_uses_makes_way(rooms: Rooms,
 def test_there_are_two_hundred_people_in_all_rooms(rooms: Rooms):
     codes = [rooms.open(quiz(), new_secret()) for _ in range(2)]
     known = joined(rooms, codes[0], play_rooms.MAX_PEOPLE - 2)
-    with pytest.raises(InvalidInput, match="no room for more"):
+    with pytest.raises(InvalidInput, match="All rooms are full"):
         rooms.join(codes[1], new_secret())
-    with pytest.raises(InvalidInput, match="no room for more"):
+    with pytest.raises(InvalidInput, match="All rooms are full"):
         rooms.open(quiz(), new_secret())
     rooms.join(codes[0], known[0])  # who is in stays in
     assert rooms.tally(codes[0], known[0]).n_people == play_rooms.MAX_PEOPLE - 1
@@ -233,7 +233,7 @@ def test_places_of_closed_pages_are_free_for_others_and_votes_stay(rooms: Rooms,
     rooms.vote(code, voter, 0, 0, 1)
     clock.now = play_rooms.AWAY
     rooms.tally(code, watcher)  # as an open page does every moment
-    with pytest.raises(InvalidInput, match="no room for more"):
+    with pytest.raises(InvalidInput, match="All rooms are full"):
         rooms.join(code, new_secret())
     clock.now += 1
     rooms.join(code, new_secret())

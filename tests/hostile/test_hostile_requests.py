@@ -38,6 +38,7 @@ OPTIONS = {
     ("rococo", "caption_seeds"): "",
     **dict.fromkeys([("lgip", name) for name in ("rules", "kinds", "k_same", "k_diff", "tag")], ""),
     **dict.fromkeys([("prsm", name) for name in ("group", "sampled")], ""),
+    **dict.fromkeys([("pictures", name) for name in ("changes", "severities")], ""),
     **dict.fromkeys(
         [("rococo", name) for name in ("policies", "pictures", "picture_seeds", "normalise")],
         "",
@@ -232,7 +233,7 @@ def test_no_parameter_of_a_link_opens_a_file_elsewhere(
     for button in at.button:
         if button.key and button.key.startswith("load_"):
             is_at_hand = button.label.startswith(
-                "Ask "
+                "Run "
             )  # a stored model without files, or its name
             assert not is_at_hand or not any(name in button.label for name in names)
             button.click().run()

@@ -155,7 +155,13 @@ def test_the_command_asks_several_probes_with_options_of_one_or_all(tiny, tmp_pa
 def test_all_probes_are_those_that_the_data_has_questions_for(tiny, tmp_path):
     words = ["--model", "control:constant", "--dataset", tiny, "--no-doctor", "--format", "json"]
     ended = call(tmp_path, *words, "--probe", "all", "--option", "pictures=")
-    assert {row["probe"] for row in json.loads(ended.stdout)} == {"lgip", "prsm", "rococo"}
+    assert {row["probe"] for row in json.loads(ended.stdout)} == {
+        "halftruths",
+        "lgip",
+        "pictures",
+        "prsm",
+        "rococo",
+    }
     assert "Left out eqben: " in ended.stderr
     assert "Left out visla: " in ended.stderr
 

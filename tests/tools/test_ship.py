@@ -37,7 +37,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict]]:
         )
         manifests = [
             manifest
-            for probe in registry.names("probes")
+            for probe in ship.PROBES
             for manifest in execute(Request((RANDOM,), "", probe), store)
         ]
     return store, manifests
@@ -179,7 +179,7 @@ def test_what_is_shipped_is_every_probe_of_every_demo_model(monkeypatch):
         ship, "execute", lambda request, store, progress: asked.append(request) or []
     )
     assert ship.runs(Store("unused")) == []
-    assert {request.probe for request in asked} == set(registry.names("probes"))
+    assert {request.probe for request in asked} == set(ship.PROBES)
     for request in asked:
         assert not any(map(registry.is_control, request.models))
         assert request.models == tuple(registry.families("models")["demo"].names())

@@ -151,7 +151,7 @@ def test_a_run_of_an_older_version_can_still_be_looked_at(mixed: Store):
         said = CliRunner().invoke(main, ["--cache", str(mixed.root), "show", run])
         assert said.exit_code == 0
         assert not any(name in said.stdout for name in others)
-        assert ("veteran was asked by an older version: invariance_error@0" in said.stderr) == (
+        assert ("veteran was run by an older version: invariance_error@0" in said.stderr) == (
             run == "00" * 8
         )
 
