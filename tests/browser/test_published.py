@@ -37,8 +37,8 @@ def swaps_that_fool_gpt4v_only() -> set[str]:
 
 def show_row(page: Page, key: str, name: str) -> None:
     """Choose the row of Compare's plot whose pictures are shown, as a click on its mark does."""
-    page.locator(f".st-key-{key} input").click()
-    page.get_by_role("option", name=name).first.click()
+    page.locator(f".st-key-{key} input").fill(name)
+    page.keyboard.press("Enter")
     idle(page)
 
 
