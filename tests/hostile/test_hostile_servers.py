@@ -95,7 +95,7 @@ def test_a_link_asks_no_server(
         at = open_page(monkeypatch, every_probe, page, **query)
         for button in [button for button in at.button if button.key == f"load_{strange}"]:
             button.click().run()
-            assert REFUSED in said(at) or "in a run" in said(at)
+            assert REFUSED in said(at) or "only available in runs" in said(at)
         assert not at.exception
     assert Bell.rung == 0
 

@@ -238,7 +238,7 @@ def test_answers_of_another_length_are_damage_and_no_other_cases(
         "margins",
         lambda store, key: true_margins(store, key)[: 3 if key == short else None],
     )
-    with pytest.raises(StoredDamage, match="answers to 3 cases only"):
+    with pytest.raises(StoredDamage, match="answers to 3 cases, fewer than its question set"):
         views.wall.wall(filled, question_set, Filter(MODELS[0], outcome="all", sort="best"))
 
 
