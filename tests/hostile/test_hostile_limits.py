@@ -57,7 +57,7 @@ def test_files_that_may_not_grow_are_one_line(tmp_path: Path):
 
 def test_too_little_memory_to_load_a_library_is_one_line(tmp_path: Path):
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (150 * MEBIBYTE, 150 * MEBIBYTE))
+        resource.setrlimit(resource.RLIMIT_AS, (175 * MEBIBYTE, 175 * MEBIBYTE))
 
     line = ended("--cache", str(tmp_path), *LISTS, out=str(tmp_path / "out"), limit=limit)
     assert line == f"Error: {errors.NO_MEMORY}"
