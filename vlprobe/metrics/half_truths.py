@@ -7,7 +7,7 @@ caption's score minus that of the caption with a wrong detail).
 import numpy as np
 import pandas as pd
 
-from vlprobe.metrics.pairwise import positive_rate
+from vlprobe.metrics.pairwise import positive_rate, scores_higher
 from vlprobe.perturb.half_truths import KIND
 from vlprobe.types import Metric
 
@@ -27,9 +27,7 @@ def true_detail_preferred(rows: pd.DataFrame) -> np.ndarray:
     >>> true_detail_preferred(pd.DataFrame({"score_0": [0.2, 0.2], "score_2": [0.3, 0.2]})).tolist()
     [1.0, 0.0]
     """
-    known = rows[["score_0", "score_2"]].notna().all(axis=1)
-    higher = (rows["score_2"] > rows["score_0"]).to_numpy(np.float64)
-    return np.where(known, higher, np.nan)
+    return scores_higher(rows, "score_2", "score_0")
 
 
 METRICS = (

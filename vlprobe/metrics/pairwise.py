@@ -61,6 +61,18 @@ def positive_rate(rows: pd.DataFrame) -> np.ndarray:
     return (rows["margin"].to_numpy() > 0).astype(np.float64)
 
 
+def scores_higher(rows: pd.DataFrame, column: str, other: str) -> np.ndarray:
+    """Return 1 if the score in one column is strictly higher than in the other, NaN if either is unknown.
+
+    >>> rows = pd.DataFrame({"a": [0.5, 0.5, 0.5], "b": [0.25, 0.5, math.nan]})
+    >>> scores_higher(rows, "a", "b").tolist()
+    [1.0, 0.0, nan]
+    """
+    known = rows[[column, other]].notna().all(axis=1)
+    higher = (rows[column] > rows[other]).to_numpy(np.float64)
+    return np.where(known, higher, np.nan)
+
+
 def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
     """Compute how strongly a flip contradicts its caption, 0 to 1: half a prior of its type, half the distance of the
     two captions to the model.

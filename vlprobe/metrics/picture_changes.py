@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from vlprobe.metrics.pairwise import positive_rate, scores_higher, sensitivity_gap
 from vlprobe.types import Metric
 
 CHANGED = "picture-change"  # the kind of cases whose picture is changed
@@ -28,26 +29,13 @@ def invariance_error(rows: pd.DataFrame) -> np.ndarray:
     return np.abs(scores[:, 0] - scores[:, 1])
 
 
-def positive_rate(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the changed picture scores higher with the true caption; a tie is a failure.
-
-    Source: LGIP, equation 5, on changed pictures.
-
-    >>> positive_rate(pd.DataFrame({"margin": [0.1, 0.0, -0.1]})).tolist()
-    [1.0, 0.0, 0.0]
-    """
-    return (rows["margin"].to_numpy() > 0).astype(np.float64)
-
-
 def unchanged_positive_rate(rows: pd.DataFrame) -> np.ndarray:
     """Return 1 if the picture itself scores higher with the true caption; a tie is a failure.
 
     >>> unchanged_positive_rate(pd.DataFrame({"score_0": [0.5, 0.5], "score_1": [0.25, 0.5]})).tolist()
     [1.0, 0.0]
     """
-    known = rows[["score_0", "score_1"]].notna().all(axis=1)
-    better = (rows["score_0"] > rows["score_1"]).to_numpy(np.float64)
-    return np.where(known, better, np.nan)
+    return scores_higher(rows, "score_0", "score_1")
 
 
 def decision_flips(rows: pd.DataFrame) -> np.ndarray:
@@ -59,14 +47,6 @@ def decision_flips(rows: pd.DataFrame) -> np.ndarray:
     """
     before = unchanged_positive_rate(rows)
     return np.where(np.isnan(before), np.nan, before != positive_rate(rows))
-
-
-def sensitivity_gap(rows: pd.DataFrame) -> np.ndarray:
-    """Return the score of the true caption minus that of the wrong one, both with the changed picture.
-
-    Source: LGIP, equation 4, on changed pictures.
-    """
-    return rows["margin"].to_numpy(np.float64)
 
 
 METRICS = (

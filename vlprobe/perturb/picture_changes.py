@@ -22,6 +22,8 @@ from vlprobe.perturb import flips, mix
 from vlprobe.types import PictureChange
 
 SEVERITIES = (1, 2, 3, 4, 5)
+BIN = "severity-"  # begins the stored name of a severity
+BINS = {severity: f"{BIN}{severity}" for severity in SEVERITIES}
 UNIT_SIDE = 224  # pixels of the shorter side at which a length of 1 is one pixel
 COLORS = frozenset(flips.VOCABULARY["color"]) | {"grey", "colorful", "colourful", "dark", "bright"}
 SIDES = frozenset({"left", "right"})
@@ -110,17 +112,14 @@ def _clipped(pixels: np.ndarray) -> Image.Image:
     return Image.fromarray(np.clip(np.rint(pixels), 0, 255).astype(np.uint8))
 
 
-def _noisy(
-    image: Image.Image, noise: Callable[[np.ndarray], np.ndarray], cell: int | None = None
-) -> Image.Image:
+def _noisy(image: Image.Image, noise: Callable[[np.ndarray], np.ndarray]) -> Image.Image:
     """Add noise whose grains are squares of one unit.
 
     Args:
         image: RGB.
         noise: From values 0 to 1 of shape (rows, columns, 3) to values that are added.
-        cell: Pixels of a side of a grain; None: one unit.
     """
-    cell = cell or max(1, round(_unit(image)))
+    cell = max(1, round(_unit(image)))
     size = (max(1, -(-image.width // cell)), max(1, -(-image.height // cell)))
     small = image if cell == 1 else image.resize(size, Image.Resampling.BOX)
     grains = np.rint(255 * noise(np.asarray(small) / 255))

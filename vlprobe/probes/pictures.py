@@ -50,10 +50,7 @@ PRESENTATION = Presentation(
             for name, label in LABELS.items()
             for severity in picture_changes.SEVERITIES
         },
-        **{
-            f"severity-{severity}": f"Severity {severity}"
-            for severity in picture_changes.SEVERITIES
-        },
+        **{name: f"Severity {severity}" for severity, name in picture_changes.BINS.items()},
     },
     value_order=tuple(LABELS),
     kinds={
@@ -140,8 +137,8 @@ class ChangedPictures(Probe):
             if any(picture_changes.contradicted(name, text) for text in texts):
                 dropped[f"{name}: may contradict the caption"] += 1
                 continue
+            number = draw(seed, item.id, 0, f"change:{name}") % 2**31
             for severity in settings["severities"]:
-                number = draw(seed, item.id, 0, f"change:{name}") % 2**31
                 change = PictureChange(name, severity, number, word)
                 if sample is not None and picture_changes.apply(sample, change) == sample:
                     dropped[f"{name}: changes no pixel"] += 1
@@ -177,7 +174,7 @@ class ChangedPictures(Probe):
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
         """Add the severity as the bin that curves are drawn by."""
-        return rows.assign(strength_bin="severity-" + rows["rule"].str.rpartition(":")[2])
+        return rows.assign(strength_bin=picture_changes.BIN + rows["rule"].str.rpartition(":")[2])
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:

@@ -33,7 +33,7 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
 # Bins of the cases by the model's answers, named as a filter and a link name them
 STRENGTH, LURE = "strength_bin", "lure"
 STRENGTHS = ("weak", "medium", "strong")  # of wrong captions, to the model itself (lgip)
-SEVERITIES = tuple(f"severity-{severity}" for severity in picture_changes.SEVERITIES)  # (pictures)
+SEVERITIES = tuple(picture_changes.BINS.values())  # (pictures)
 LURE_EDGES = np.linspace(-1, 1, 9)  # of differences of two Jaccard indices (visla)
 LURE_VALUE = "greatest(scores.overlap_02, scores.overlap_12) - scores.overlap_01"
 CORNERS = 500  # of a polygon

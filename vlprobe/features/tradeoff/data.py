@@ -205,7 +205,7 @@ def trade_offs_by_type(
     unit: str = "cosine",
     shows_published: bool = True,
 ) -> dict[str, TradeOffData]:
-    """Read LGIP's trade-off once for each type of wrong caption, all on the same axes.
+    """Read the trade-off once for each type of case, all on the same axes.
 
     The arguments are those of `trade_off_data`. A type without known models is left out.
     """
