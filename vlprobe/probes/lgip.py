@@ -28,7 +28,7 @@ from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
-from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation, TradeOff
+from vlprobe.types.presentation import KindPresentation, Presentation, TradeOff
 
 PRESENTATION = Presentation(
     title="Edits of captions (LGIP)",
@@ -83,7 +83,6 @@ PRESENTATION = Presentation(
             edit_label="Reworded",
             edit_column="reworded",
             is_movement=True,
-            verdict_words=MOVEMENT_WORDS,
             summary="**{n_cases:,}** rewordings keep the meaning of a caption, so the score of {model} should stay. "
             "The cards show how far it moved; it stayed exactly the same **{n_tied:,}** times.",
         ),

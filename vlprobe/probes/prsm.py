@@ -21,7 +21,7 @@ from vlprobe.probes.fit import check_fit
 from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer, group_of
 from vlprobe.types import Case, Edit, Encoder, Item, Metric, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
-from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation
+from vlprobe.types.presentation import KindPresentation, Presentation
 
 SETTINGS = ("P1", "P2", "P3")
 MIN_SAMPLED = 100  # candidates: a standard error of at most .13 a query
@@ -60,7 +60,6 @@ PRESENTATION = Presentation(
             body="rankings",
             is_movement=True,
             is_share=True,
-            verdict_words=MOVEMENT_WORDS,
             legend="Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed: not among the first five "
             "of the first wording.",
             summary="**{n_cases:,}** queries have several wordings, so {model} should rank the same pictures first. "

@@ -5,7 +5,6 @@ and names. Pages draw from these, so no page names a probe or a kind.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal
 
 # Contents of a card below its verdict:
@@ -30,34 +29,6 @@ CardBody = Literal[
     "series",
 ]
 
-ROLE_LABELS: Mapping[str, str] = MappingProxyType(
-    {"original": "True caption", "same": "Means the same", "different": "Does not fit"}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictWords:
-    """Names of a case by the sign of its margin."""
-
-    positive: str = "Held"
-    negative: str = "Fooled"
-    zero: str = "Tied"
-    zero_margin: str = "equal scores"  # in place of the size of a margin of 0
-
-
-MOVEMENT_WORDS = VerdictWords(
-    positive="Moved", negative="Moved", zero="Stayed", zero_margin="not at all"
-)
-
-
-# Of answers that are right or wrong only; 0: the answer changes with the order of the captions
-CHOICE_WORDS = VerdictWords(
-    positive="Chose the true caption",
-    negative="Chose the wrong caption",
-    zero="Right in one order only",
-    zero_margin="",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindPresentation:
@@ -77,7 +48,6 @@ class KindPresentation:
     question: str = ""  # a sentence that names the right winner
     body: CardBody = "captions"
     is_movement: bool = False  # the margin is minus the size of a change
-    verdict_words: VerdictWords = VerdictWords()
     edit_label: str = ""  # above the edited caption, of an `edit`
     edit_column: str = "wrong"  # heading of the edited caption's score
     legend: str = ""  # instructions for reading a card, where it needs them
@@ -120,7 +90,6 @@ class Presentation:
     # Stored names of subtypes and strengths, in words
     value_labels: Mapping[str, str] = field(default_factory=dict)
     value_order: tuple[str, ...] = ()  # stored names that have an order of their own
-    role_labels: Mapping[str, str] = field(default_factory=lambda: ROLE_LABELS)
 
     @property
     def main_metrics(self) -> tuple[str, ...]:
