@@ -12,6 +12,7 @@ from tests.conftest import make_tiny, store_again
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send, wall
 from tests.views.test_leaders import examine
+from tools.ship import PROBES
 from vlprobe import views
 from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.runs import jobs
@@ -171,7 +172,7 @@ def test_the_next_failures_are_there_before_they_are_asked_for(shown, come_along
     assert then[0] == first[2]
 
 
-@pytest.mark.parametrize("probe", ("lgip", "rococo", "eqben", "visla", "prsm", "series"))
+@pytest.mark.parametrize("probe", PROBES)
 def test_every_shipped_probe_has_its_home(shown, come_along, probe):
     sets = views.runs.question_sets(come_along).set_index("probe")
     at = shown(come_along, set=sets.loc[probe, "case_key"])

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.render.scenes import TRAINS
+from tools.ship import PROBES
 from vlprobe.case.card import ROLES, CaseText, case_card
 from vlprobe.datasets.world.captions import NUMBERS as WORLD_NUMBERS
 from vlprobe.datasets.world.captions import SYNONYMS
@@ -259,7 +260,7 @@ SENTENCES = "|".join(
 )
 
 
-@pytest.mark.parametrize("probe", ("lgip", "rococo", "eqben", "visla", "prsm", "series"))
+@pytest.mark.parametrize("probe", PROBES)
 def test_what_the_shipped_failures_say_is_a_sentence_of_each_kind_and_type(probe):
     store = Store(shipped.FOLDER)
     (key,) = runs.question_sets(store).set_index("probe").loc[[probe], "case_key"]
