@@ -13,9 +13,9 @@ from vlprobe import views
 from vlprobe.dashboard.cases import choices
 from vlprobe.dashboard.chart import inked
 from vlprobe.dashboard.compare import columns
-from vlprobe.dashboard.compare.sentence import BETWEEN, CARDS
+from vlprobe.dashboard.compare.sentence import CARDS
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.folds import fold
+from vlprobe.dashboard.folds import BETWEEN, fold
 from vlprobe.dashboard.state import (
     PageSubject,
     choose,

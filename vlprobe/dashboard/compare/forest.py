@@ -7,11 +7,10 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.chart import selectable_chart, selected
+from vlprobe.dashboard.folds import BETWEEN
 from vlprobe.dashboard.state import PageSubject, mark_picked, model_name, quiet, view
 from vlprobe.render import forest
 from vlprobe.views.paired_tests import PairedTest, PairedTests
-
-BETWEEN = "|"  # names in a key
 
 
 @dataclass(frozen=True)

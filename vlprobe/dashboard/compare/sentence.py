@@ -11,6 +11,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.cases import sentence
+from vlprobe.dashboard.folds import BETWEEN
 from vlprobe.dashboard.state import (
     PageSubject,
     carry,
@@ -24,7 +25,6 @@ from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
 
 MOST = 3  # models beside the baseline
-BETWEEN = "|"  # names in the URL
 # Pixels of a letter, of the rest of a tag, of the elements at the right of the picker.
 LETTER, TAG, ARROW = 7.6, 58, 84
 NARROWEST, WIDEST = 150, 440

@@ -9,6 +9,7 @@ from vlprobe import views
 from vlprobe.dashboard.cases.choices import TIES, draw_order, pick_bucket, with_order
 from vlprobe.dashboard.cases.sentence import pick_dataset, shortened, stored_kinds
 from vlprobe.dashboard.explore.patterns import chosen_pairs
+from vlprobe.dashboard.folds import BETWEEN
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.state import (
     PageSubject,
@@ -34,7 +35,6 @@ from vlprobe.views.paired_outcomes import bucket
 
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
 PICTURES = {"": "All cases", "here": "Only with a picture here"}
-BETWEEN_MODELS = "|"  # in the URL, of Compare
 STRONG_KIND, LURED_KIND = "flip", "t2t"
 OTHER_SIDE = {crossed.TEXTS: crossed.PICTURES, crossed.PICTURES: crossed.TEXTS}  # by the kind
 SIDES = {  # by the kind of the other side, what its answer was
@@ -210,7 +210,7 @@ def _read_with(about: PageSubject) -> None:
         return
     carry("with", linked)  # Compare has all of them again
     del st.query_params["with"]
-    rivals = [name for name in linked.split(BETWEEN_MODELS) if name in about.models]
+    rivals = [name for name in linked.split(BETWEEN) if name in about.models]
     rivals = [name for name in rivals if name != about.model]
     if rivals and "other" not in st.query_params:
         st.query_params["other"] = rivals[0]

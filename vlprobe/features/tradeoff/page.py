@@ -16,7 +16,7 @@ from vlprobe.case import html
 from vlprobe.case.card import case_card
 from vlprobe.dashboard import case_links, cases, export, frame, tables
 from vlprobe.dashboard.chart import ARMS, chart, selectable_chart, selected
-from vlprobe.dashboard.folds import fold
+from vlprobe.dashboard.folds import BETWEEN, fold
 from vlprobe.dashboard.lab import papers
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.pictures import large_picture
@@ -58,7 +58,6 @@ from vlprobe.views.filter import SEVERITIES, STRENGTH, STRENGTHS, Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_values
 
 STYLE = Path(__file__).with_name("page.css")
-BETWEEN = "|"  # names in the URL
 NUMBERS = "pages/breakdown.py"
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of the parts of a picker other than text
 LARGE = 680  # pixels of the longer side of the picture, twice its size on the page

@@ -15,11 +15,8 @@ LEADER = 16  # pixels of a gap from which on a line leads from the mark to its n
 WAYS = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 LETTER, LINE = 7.4, 18  # pixels of a letter and of a line of text
 MARK = 11  # pixels: half of a mark with the space around it
-ON_MARK_OR_NAME, ON_ARM, OUTSIDE = (
-    10.0,
-    1.2,
-    400.0,
-)  # cost of a covered square pixel, of a pixel outside
+ON_MARK_OR_NAME, ON_ARM = 10.0, 1.2  # costs of a covered square pixel
+OUTSIDE = 400.0  # cost of a pixel outside
 PASSES = 4
 
 
