@@ -37,8 +37,11 @@ def swaps_that_fool_gpt4v_only() -> set[str]:
 
 def show_row(page: Page, key: str, name: str) -> None:
     """Choose the row of Compare's plot whose pictures are shown, as a click on its mark does."""
-    page.locator(f".st-key-{key} input").fill(name)
-    page.keyboard.press("Enter")
+    field = page.locator(f".st-key-{key} input")
+    field.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)  # a list closes when the page scrolls
+    field.click()
+    page.get_by_role("option", name=name, exact=True).click()
     idle(page)
 
 
