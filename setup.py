@@ -8,7 +8,8 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-APPLICATION = ("app.py", "pages/*.py", ".streamlit/config.toml", "docs/**/*.md")
+DOCUMENTATION = ("docs/**/*.md", "docs/pictures/*.webp")
+APPLICATION = ("app.py", "pages/*.py", ".streamlit/config.toml", *DOCUMENTATION)
 BELOW = Path("vlprobe", "dashboard", "app")
 
 

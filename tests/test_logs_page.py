@@ -1,4 +1,4 @@
-"""Every example of docs/logs.md, run as a reader would run it: save the files, then type the commands."""
+"""Every log of docs/import.md, read as a reader would: save the files, then type the commands."""
 
 import csv
 import io
@@ -15,7 +15,8 @@ from vlprobe.cli.main import main
 from vlprobe.storage.store import Store
 from vlprobe.views.runs import run_rows
 
-PAGE = (Path(__file__).parents[1] / "docs/logs.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[1] / "docs/import.md").read_text(encoding="utf-8")
+PAGE = GUIDE.partition("\n## Logs of other tools\n")[2].partition("\n## ")[0]
 SAVED = re.compile(r"[Ss]ave\b[^`]*?\bas\s+`([^`]+)`:\n\n```\w+\n(.*?)\n```", re.DOTALL)
 COMMANDS = re.findall(r"^vlprobe (.+)$", PAGE, re.MULTILINE)
 

@@ -157,7 +157,8 @@ def test_the_wheel_holds_the_application_below_the_package_and_nothing_beside_it
     app = "vlprobe/dashboard/app/"
     pages = {path.name for path in (ROOT / "pages").glob("*.py")}
     below = {name.removeprefix(app) for name in names if name.startswith(app)}
-    docs = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    documentation = (*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs/pictures").iterdir())
+    docs = {path.relative_to(ROOT).as_posix() for path in documentation}
     assert below == {
         "app.py",
         ".streamlit/config.toml",
@@ -183,19 +184,30 @@ def test_the_wheel_names_what_each_extra_brings(wheel):
     assert (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[2] in lines
 
 
-def test_help_names_the_folder_of_the_documentation_that_errors_speak_of(installed, home):
+def test_help_and_errors_name_pages_that_are_installed(installed, home):
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
-    command = [installed / "bin" / "vlprobe", "--help"]
-    shown = subprocess.run(
-        command, cwd=home, env=environment, capture_output=True, text=True, check=True
-    )
-    (folder,) = (Path(word) for word in shown.stdout.split() if word.endswith("docs"))
-    assert installed in folder.parents
-    spoken = set()
+
+    def output(*words: str) -> str:
+        command = [installed / "bin" / "vlprobe", *words]
+        done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    (folder,) = (Path(word) for word in output("--help").split() if word.endswith("docs"))
+    assert installed in folder.parents and str(folder) in output("run", "--help")
+    named = set()
     for path in (ROOT / "vlprobe").rglob("*.py"):
-        spoken |= set(re.findall(r"docs/([\w/-]+\.md)", path.read_text(encoding="utf-8")))
-    assert {"edits.md", "security.md"} <= spoken
-    assert all((folder / name).is_file() for name in spoken), folder
+        named |= set(re.findall(r"docs/([\w/-]+\.md)", path.read_text(encoding="utf-8")))
+    assert {"edits.md", "security.md"} <= named
+    assert all((folder / name).is_file() for name in named), folder
+    (home / "answers.json").write_text("{}")
+    error = output("run", "--probe", "eqben", "--model", f"scores:{home}/answers.json")
+    assert f" {folder}/import.md " in error
+    links = {
+        (page.parent / link.partition("#")[0]).resolve()
+        for page in folder.rglob("*.md")
+        for link in re.findall(r"\]\(([^)\s#:]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert len(links) > 40 and all(link.is_file() for link in links)
 
 
 def test_the_files_of_requirements_name_every_extra_once():

@@ -18,6 +18,7 @@ import yaml
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
+from tools import reference
 from vlprobe import __version__, registry, views
 from vlprobe.cli import main
 from vlprobe.dashboard import navigation
@@ -33,6 +34,7 @@ LAYOUT = (DOCS / "layout.md").read_text(encoding="utf-8")
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PLACEHOLDERS = {"COMMAND", "NAME"}  # that a sentence has where a command's name goes
 OF_OTHERS = {"ray", "export", "docker"}  # programs whose words are not ours
@@ -40,6 +42,9 @@ OF_OTHERS = {"ray", "export", "docker"}  # programs whose words are not ours
 
 def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
+
+
+SESSIONS = [page for page in PAGES if SESSION.search(text_of(page))]
 
 
 def page_id(page: Path) -> str:
@@ -228,16 +233,19 @@ def test_the_readme_is_short():
     assert len(README.splitlines()) <= 130
 
 
-def test_the_readme_shows_what_its_commands_print(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", SESSIONS, ids=page_id)
+def test_a_page_shows_what_its_commands_print(page: Path, tmp_path, monkeypatch):
     monkeypatch.delenv("VLPROBE_SHIPPED", raising=False)
-    sessions = re.findall(r"^```console\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    commands = [part for text in sessions for part in text.split("$ vlprobe ")[1:]]
-    assert len(commands) == 2
-    for part in commands:
-        line, _, printed = part.partition("\n")
-        outcome = CliRunner().invoke(main.main, ["--cache", str(tmp_path), *shlex.split(line)])
-        assert outcome.exit_code == 0, outcome.output
-        assert outcome.stdout.startswith(printed), (line, outcome.stdout)
+    for session in SESSION.findall(text_of(page)):
+        for part in session.split("$ vlprobe ")[1:]:
+            line, _, printed = part.partition("\n")
+            outcome = CliRunner().invoke(main.main, ["--cache", str(tmp_path), *shlex.split(line)])
+            assert outcome.exit_code == 0, outcome.output
+            assert printed and outcome.stdout.startswith(printed), (line, outcome.stdout)
+
+
+def test_readme_and_the_guides_show_output():
+    assert {page.name for page in SESSIONS} >= {"README.md", "explore.md", "compare.md"}
 
 
 def test_every_path_of_the_tree_exists():
@@ -257,18 +265,22 @@ def test_every_module_of_the_package_is_in_the_tree():
         assert name in LAYOUT, name
 
 
-def test_every_command_of_the_command_line_is_shown():
-    page = text_of(DOCS / "cli.md")
-    shown_names = set(re.findall(r"\bvlprobe(?: --cache \S+)? ([a-z][\w-]+)", page))
-    assert set(main.main.commands) <= shown_names
+def test_every_command_of_the_command_line_is_shown_in_an_example():
+    named = {
+        word
+        for page in PAGES
+        for block in SHELL.findall(text_of(page))
+        for word in re.findall(r"\bvlprobe(?: --cache \S+)? ([a-z][\w-]+)", block)
+    }
+    assert set(main.main.commands) <= named
 
 
-def test_every_family_of_data_and_of_models_is_told():
-    page = text_of(DOCS / "data.md")
+def test_every_family_of_data_and_of_models_is_named():
+    page = text_of(DOCS / "data.md") + text_of(DOCS / "model.md")
     names = [*registry.names("datasets"), *registry.names("models")]
     assert len({name.partition(":")[0] for name in names}) > 15
-    told = set(re.findall(r"[`|]([a-z][\w-]*)[:`]", page))
-    assert {name.partition(":")[0] for name in names} - told - set(presets()) == set()
+    named = set(re.findall(r"[`|]([a-z][\w-]*)[:`]", page))
+    assert {name.partition(":")[0] for name in names} - named - set(presets()) == set()
 
 
 def presets() -> set[str]:
@@ -278,7 +290,7 @@ def presets() -> set[str]:
 
 
 def test_every_variable_that_is_told_is_read():
-    told = set(re.findall(r"`(VLPROBE_\w+)`", text_of(DOCS / "cli.md")))
+    told = set(re.findall(r"`(VLPROBE_\w+)`", text_of(DOCS / "start.md")))
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "vlprobe").rglob("*.py"))
     assert len(told) >= 4
     assert [name for name in told if f'"{name}"' not in sources] == []
@@ -319,21 +331,27 @@ def test_the_tables_of_probes_are_complete():
         assert f"| `{name}` |" in text_of(DOCS / "index.md")
 
 
-@pytest.mark.parametrize("page", sorted((DOCS / "numbers").glob("[!i]*.md")), ids=page_id)
-def test_a_page_of_numbers_has_every_metric_of_its_probe_with_unit_direction_and_chance(page: Path):
+def test_the_reference_pages_are_written_from_the_code_as_it_is():
+    folder = DOCS / "reference"
+    written = {path.name: text_of(path) for path in folder.iterdir()}
+    assert written == reference.pages(), "run: python -m tools.reference"
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+def test_the_reference_has_every_metric_of_a_probe_with_unit_direction_and_chance(probe: str):
+    section = text_of(DOCS / "reference" / "metrics.md").partition(f"\n## {probe}\n")[2]
     rows = re.findall(
         r"^\| `(\w[\w.]*)` \| .+ \| (\w+) \| (higher|lower|-) \| (\S+) \| .+ \|$",
-        text_of(page),
+        section.partition("\n## ")[0],
         re.MULTILINE,
     )
     better = {"up": "higher", "down": "lower", "none": "-"}
-    metrics = views.runs.metrics(page.stem)
+    metrics = views.runs.metrics(probe)
     assert [name for name, *_ in rows] == list(metrics)
     for name, unit, direction, chance in rows:
         metric = metrics[name]
         assert (unit, direction) == (metric.unit, better[metric.direction]), name
-        over = [float(number) for number in chance.split("/")] if chance != "-" else []
-        value = over[0] / over[1] if len(over) == 2 else over[0] if over else float("nan")
+        value = float("nan") if chance == "-" else float(chance)
         assert value == pytest.approx(metric.chance, abs=5e-4, nan_ok=True), name
 
 

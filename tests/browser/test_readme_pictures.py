@@ -1,6 +1,6 @@
 """The pictures of README and of the tour match the pages of a fresh installation, with all bundled results.
 
-With VLPROBE_SCREENSHOTS=FOLDER the tests write them there; README and docs/tour.md use those in `docs/pictures`.
+With VLPROBE_SCREENSHOTS=FOLDER the tests write them there; docs/tour.md shows all of `docs/pictures`, README some.
 """
 
 import io
@@ -24,8 +24,6 @@ PICTURES = {
     "mixed": SCREENS["mixed"],
     "compare": "/compare",
     "present": "/present",
-}
-TOUR = {
     "drawer": "/explore",
     "quiz": "/play?round=3",
     "repair": "/repair",
@@ -73,32 +71,16 @@ def screenshot(page, name: str) -> Image.Image:
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
-def written(page: str) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_of_the_readme_is_of_the_page_as_it_is(fresh, name: str):
+def test_a_picture_matches_its_page(fresh, name: str):
     page, url = fresh
     visit(page, url + PICTURES[name])
-    shot = screenshot(page, name)
-    kept = f"docs/pictures/{name}-light.png"
-    if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
-        colours = shot.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        colours.save(Path(folder) / f"{name}-light.png", optimize=True)
-    assert re.search(rf"!\[[^\]]{{20,}}\]\({kept}\)", written("README.md"))
-    compare(shot, kept)
-
-
-@pytest.mark.parametrize("name", TOUR)
-def test_a_picture_of_the_tour_is_of_the_page_as_it_is(fresh, name: str):
-    page, url = fresh
-    visit(page, url + TOUR[name])
     shot = screenshot(page, name)
     file = f"{name.replace(' ', '-')}-light.webp"
     if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
         shot.save(Path(folder) / file, quality=70, method=6)
-    assert re.search(rf"!\[[^\]]{{20,}}\]\(pictures/{file}\)", written("docs/tour.md"))
+    tour = (ROOT / "docs/tour.md").read_text(encoding="utf-8")
+    assert re.search(rf"!\[[^\]]{{20,}}\]\(pictures/{file}\)", tour)
     compare(shot, f"docs/pictures/{file}")
 
 

@@ -1,4 +1,4 @@
-"""The table of docs/elsewhere.md: each cell is what a run with such a file gives."""
+"""The table of docs/import.md: each cell is what a run with such a file gives."""
 
 import functools
 import json
@@ -22,7 +22,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
-PAGE = Path(__file__).parents[2] / "docs" / "elsewhere.md"
+PAGE = Path(__file__).parents[2] / "docs" / "import.md"
 OPTIONS = {"rococo": {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}}
 ALSO = {"series": "demo-series"}  # has boundaries, which the other data has not
 SAMPLE = 12  # items of that

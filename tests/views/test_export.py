@@ -22,7 +22,8 @@ from vlprobe.storage.store import Store
 from vlprobe.views.export_schema import SCHEMA_VERSION, TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS = (ROOT / "docs" / "export.md").read_text("utf-8")
+DOCS = (ROOT / "docs" / "publish.md").read_text("utf-8")
+COLUMNS = (ROOT / "docs" / "reference" / "columns.md").read_text("utf-8")
 OLD = ROOT / "tests" / "old_cache"
 NAMES = {"runs", "cases", "scores", "estimates", "fronts", "comparisons", "annotations"}
 ANNOTATIONS = (
@@ -100,7 +101,7 @@ def test_every_column_of_an_export_is_in_its_schema_and_in_the_docs(exports):
     assert all(row[3] for row in listed)
     documented = {
         (table, column)
-        for table, text in re.findall(r"### `(\w+)`\n(.*?)(?=\n### |\Z)", DOCS, re.DOTALL)
+        for table, text in re.findall(r"### `(\w+)`\n(.*?)(?=\n### |\Z)", COLUMNS, re.DOTALL)
         for column in re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     }
     assert documented == {(table, column) for table, names in TABLES.items() for column in names}
@@ -129,7 +130,7 @@ def test_every_query_of_the_docs_runs(exports, every_probe, tmp_path, monkeypatc
             assert connection.execute(query).fetchall(), query
     for block in re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL):
         scope: dict[str, object] = {}
-        exec(compile(block, "docs/export.md", "exec"), scope)
+        exec(compile(block, "docs/publish.md", "exec"), scope)
         groups = scope["groups"]
         assert isinstance(groups, pd.DataFrame)
         for key, n_groups in groups.itertuples(index=False):

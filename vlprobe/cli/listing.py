@@ -206,10 +206,16 @@ def jobs(
 @FORMAT
 def options(probe: str, how: str) -> None:
     """List the options of PROBE, for `--option NAME=VALUE`."""
+    typed(probe)
+    empty = f"Probe '{probe}' has no options."
+    print_rows("option type default values meaning", option_rows(probe), how, empty)
+
+
+def option_rows(probe: str) -> list[tuple[str, str, str, str, str]]:
+    """Return name, type, default, values and meaning of each option of a probe."""
     from vlprobe import registry
 
-    typed(probe)
-    rows = [
+    return [
         (
             option.name,
             option.type,
@@ -219,8 +225,6 @@ def options(probe: str, how: str) -> None:
         )
         for option in registry.load_probe(probe).options
     ]
-    empty = f"Probe '{probe}' has no options."
-    print_rows("option type default values meaning", rows, how, empty)
 
 
 def _typed_text(value: object) -> str:

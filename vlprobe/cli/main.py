@@ -4,6 +4,7 @@ stderr.
 Heavy modules are imported inside the commands, so that `vlprobe --help` answers at once.
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -32,6 +33,12 @@ from vlprobe.storage.application import docs_folder
 SHORTAGES = (MemoryError, OSError, ImportError, RuntimeError)
 # Commands that exit with 1 to report a regression, a failed check or damage: a mistake is 2 there.
 FINDING = ("gate", "doctor", "verify")
+PAGE = re.compile(
+    r"(?<![\w/])docs/(?=[\w/-]+\.md)"
+)  # begins the name of a page of the documentation
+EPILOG = (
+    f"\b\nDocumentation: {docs_folder()}"  # \b: one line at any width, so that a path is not broken
+)
 
 
 class _Commands(click.Group):
@@ -59,18 +66,19 @@ class _Commands(click.Group):
             ctx.exit(130)
 
     def _report(self, error: Exception) -> None:
-        """Print the one line of an error. Raises the error if it has none."""
+        """Print the one line of an error, with the paths of the pages it names. Raises the error if it has none."""
         line = str(error) if isinstance(error, VlprobeError) else describe_shortage(error)
         if not line:
             raise error
-        inform(f"Error: {line}")
+        inform(f"Error: {PAGE.sub(f'{docs_folder()}/', line)}")
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the location of the documentation on one line at any width, so that a path is not broken."""
-        formatter.write(f"\nDocumentation: {docs_folder()}\n")
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, with the location of the documentation below its help."""
+        cmd.epilog = EPILOG
+        super().add_command(cmd, name)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 @click.option(
     "--cache",

@@ -136,7 +136,7 @@ def site(
 @click.option("--no-bundled", is_flag=True, help="Leave out bundled results.")
 @click.pass_context
 def export(ctx: click.Context, output: Path, form: "Form", no_bundled: bool) -> None:
-    """Write all results into OUTPUT for other programs, with a schema (docs/export.md). The column `bundled` of `runs`
+    """Write all results into OUTPUT for other programs, with a schema (docs/publish.md). The column `bundled` of `runs`
     marks bundled results.
     """
     from vlprobe import views

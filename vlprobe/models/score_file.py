@@ -184,7 +184,7 @@ def _by_place(file: Path, value: object) -> ScoreTable:
     ):
         raise InvalidInput(
             f"'{file}' fits no layout of scores. Expected an array of objects ({EXPECTED}), an array with a "
-            "number per caption of each item, such as [[0.31, 0.27], ...], or a log that docs/elsewhere.md lists."
+            "number per caption of each item, such as [[0.31, 0.27], ...], or a log that docs/import.md lists."
         )
     return ScoreTable({}, np.array(rows, dtype=np.float64)[:, :, None], by_place=True)
 

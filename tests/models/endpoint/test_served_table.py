@@ -1,4 +1,4 @@
-"""The columns `http:` of docs/elsewhere.md: each cell is what a run gives."""
+"""The columns `http:` of docs/import.md: each cell is what a run gives."""
 
 import math
 
