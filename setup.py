@@ -24,7 +24,7 @@ class BuildWithApplication(build_py):
                 self.mkpath(str(target.parent))
                 self.copy_file(str(source), str(target))
 
-    def get_outputs(self, include_bytecode: int = 1) -> list[str]:
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         """Their files in the wheel, too."""
         return [
             *super().get_outputs(include_bytecode),

@@ -19,11 +19,13 @@ import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
 from tests.cli.test_served import drawn
 from tests.conftest import free_port
@@ -239,7 +241,7 @@ def home(installed: Path) -> Path:
 
 
 @contextlib.contextmanager
-def serving(installed: Path, home: Path, *options: str) -> Iterator[tuple[int, Path]]:
+def serving(installed: Path, home: Path, *options: str) -> Iterator[tuple[int, int]]:
     """The installed command's dashboard, started in the home by the user whose it is: its port and log."""
     port, log = free_port(), installed.parent / "log.txt"
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -303,7 +305,7 @@ def listening(port: int) -> set[str]:
     }
 
 
-def status(url: str, **request: object) -> int:
+def status(url: str, **request: Any) -> int:
     """Of the answer."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, **request), timeout=300) as answer:
@@ -320,8 +322,8 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
         url = f"http://127.0.0.1:{port}"
         with connect(
             f"ws://127.0.0.1:{port}/_stcore/stream",
-            origin=url,
-            subprotocols=["streamlit"],
+            origin=Origin(url),
+            subprotocols=[Subprotocol("streamlit")],
             max_size=None,
         ) as visitor:
             assert drawn(visitor)
@@ -353,8 +355,8 @@ def test_the_installed_dashboard_is_as_closed_as_the_checkout_whatever_a_setting
         check=True,
     )
     effective = json.loads(looked.stdout.splitlines()[-1])
-    own = {"server.address": "127.0.0.1", "browser.serverAddress": "127.0.0.1"}
-    own["server.allowedHosts"] = ["localhost", "127.0.0.1", "::1"]
+    own: dict[str, object] = {"server.allowedHosts": ["localhost", "127.0.0.1", "::1"]}
+    own |= {"server.address": "127.0.0.1", "browser.serverAddress": "127.0.0.1"}
     assert effective == expected | own
     assert not effective["global.e2eTest"] and effective["client.allowedOrigins"] == []
     assert "Traceback" not in (installed.parent / "log.txt").read_text()
@@ -409,8 +411,8 @@ def test_the_entry_command_of_the_public_demo_serves_everybody_and_writes_nothin
         assert "VLPROBE_READ_ONLY=1" in Path(f"/proc/{pid}/environ").read_text().split("\0")
         with connect(
             f"ws://127.0.0.1:{port}/_stcore/stream",
-            origin=f"http://127.0.0.1:{port}",
-            subprotocols=["streamlit"],
+            origin=Origin(f"http://127.0.0.1:{port}"),
+            subprotocols=[Subprotocol("streamlit")],
             max_size=None,
         ) as visitor:
             assert drawn(visitor)

@@ -19,6 +19,7 @@ from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.spreadsheets import defused
 from vlprobe.storage.store import Store
+from vlprobe.views.export import Form
 from vlprobe.views.export_schema import SCHEMA_VERSION, TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,10 +34,11 @@ ANNOTATIONS = (
 
 
 @pytest.fixture(scope="module")
-def exports(every_probe: Store, tmp_path_factory) -> dict[str, Path]:
+def exports(every_probe: Store, tmp_path_factory) -> dict[Form, Path]:
     """All forms of an export of every probe's answers, in a folder with a quote in its name."""
     folder = tmp_path_factory.mktemp("an 'export'")
-    places = {form: folder / form for form in ("duckdb", "parquet", "csv")}
+    forms: tuple[Form, ...] = ("duckdb", "parquet", "csv")
+    places: dict[Form, Path] = {form: folder / form for form in forms}
     key = every_probe.runs()[0]["case_key"]
     for annotation in ANNOTATIONS:
         annotations.write(every_probe, key, annotation)
@@ -110,6 +112,7 @@ def test_every_column_of_an_export_is_in_its_schema_and_in_the_docs(exports):
 
 def test_the_query_of_the_docs_counts_who_is_fooled(exports, every_probe):
     query = re.search(r"```sql\n(.*?)```", DOCS, re.DOTALL)
+    assert query
     with duckdb.connect(str(exports["duckdb"]), read_only=True) as connection:
         rows = connection.execute(query[1]).fetchall()
     key = next(run["key"] for run in every_probe.runs() if run["run"]["probe"] == "lgip")
@@ -250,7 +253,7 @@ def test_results_of_an_earlier_version_are_exported_whole(tmp_path, monkeypatch,
     assert older.str.startswith("older version").any()
     for key in counts:
         expected = store.run(key).table("scores").to_pandas().set_index("case")["margin"]
-        margins = table[table["run"] == key].set_index("case")["margin"]
+        margins = table.loc[table["run"] == key].set_index("case")["margin"]
         pd.testing.assert_series_equal(
             margins.sort_index(), expected.sort_index(), check_dtype=False, rtol=1e-6
         )

@@ -424,7 +424,7 @@ def test_two_parts_of_one_picture_are_one_cluster(tmp_path: Path):
     file.write_text(json.dumps(rows))
     items = table.load(f"table:{file}", tmp_path / "cache").items
     assert [item.cluster for item in items] == ["relation/0", "relation/0", ""]
-    assert len({item.image.path for item in items}) == 3
+    assert len({item.image and item.image.path for item in items}) == 3
 
 
 @pytest.mark.parametrize(
