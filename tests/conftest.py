@@ -9,7 +9,7 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -138,8 +138,12 @@ def free_port() -> int:
             return port
 
 
-def make_tiny(folder: Path) -> str:
-    """Six drawn pictures with two captions each; returns the dataset's name."""
+def make_tiny(folder: Path, replaced: Sequence[Mapping[str, str]] = ()) -> str:
+    """Draw six pictures with two captions each; return the dataset's name.
+
+    Where `replaced` is given, the dataset has one row for each of it, with these fields in place of the
+    drawn ones.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for number, (color, thing, *captions) in enumerate(CAPTIONS):
@@ -149,6 +153,8 @@ def make_tiny(folder: Path) -> str:
         rows += [
             {"image": f"{number}.png", "caption": caption, "thing": thing} for caption in captions
         ]
+    if replaced:
+        rows = [row | fields for row, fields in zip(rows, replaced, strict=False)]
     with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as handle:
         writer = csv.DictWriter(handle, ["image", "caption", "thing"])
         writer.writeheader()

@@ -5,8 +5,6 @@ Without Debian's chromium the tests skip and say so; where the environment says 
 
 import base64
 import contextlib
-import csv
-import io
 import os
 import shutil
 import signal
@@ -128,13 +126,8 @@ def chromium() -> str:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the server has its log and its cache; that has answers about hostile captions."""
     folder = tmp_path_factory.mktemp("dashboard")
-    dataset = make_tiny(folder / "hostile")
-    file = folder / "hostile" / "captions.csv"
-    images = [row["image"] for row in csv.DictReader(io.StringIO(file.read_text("utf-8")))]
-    with file.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle)
-        writer.writerow(["image", "caption"])
-        writer.writerows(zip(images, HOSTILE_CAPTIONS, strict=False))
+    captions = [{"caption": caption} for caption in HOSTILE_CAPTIONS]
+    dataset = make_tiny(folder / "hostile", captions)
     execute(Request(("control:constant",), dataset, "lgip", examine=False), Store(folder / "cache"))
     return folder
 
@@ -336,6 +329,16 @@ def visit(page, address: str):
     idle(page)
     assert page.locator("[data-testid=stException]").count() == 0
     return page
+
+
+def choose(page, field: str, text: str) -> None:
+    """Choose an option of the select box with this key by its name."""
+    box = page.locator(f".st-key-{field} input")
+    box.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)  # a list closes when the page scrolls
+    box.click()
+    page.get_by_role("option", name=text, exact=True).click()
+    idle(page)
 
 
 def begin_demo(page, url: str) -> None:

@@ -1,13 +1,12 @@
 """The dashboard in a real browser, as people use it: one server and one browser, on the results that come with it."""
 
 import csv
-import io
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import idle, severe_violations, visit
+from tests.browser.conftest import choose, idle, severe_violations, visit
 from tests.browser.test_walk import SETS
 from tests.conftest import make_tiny
 from vlprobe import views
@@ -68,11 +67,10 @@ def test_a_filtered_page_reopens_from_its_link(page, url: str):
 @pytest.mark.full  # a process of its own
 def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str):
     visit(page, url + "/run")
-    for field, name in (("run_models", "control:random"), ("run_own", "demo")):
-        page.locator(f".st-key-{field} input").fill(name)
-        page.keyboard.press("Enter")
-        idle(page)
-        page.keyboard.press("Escape")
+    choose(page, "run_models", "control:random")
+    page.locator(".st-key-run_own input").fill("demo")  # a text field
+    page.keyboard.press("Enter")
+    idle(page)
     page.get_by_role("button", name="Start").click()
     page.locator("[class*=st-key-job_]").get_by_text("Running").wait_for()
     page.wait_for_url("**job=*")
@@ -227,17 +225,9 @@ def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, name: str
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("offline")
-    make_tiny(folder / "tiny")
-    path = folder / "tiny" / "captions.csv"
-    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-    with path.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, ["image", "caption", "thing"])
-        writer.writeheader()
-        writer.writerows({**row, "caption": NASTY} for row in rows[:3])
-    execute(
-        Request(("control:constant", "control:random"), f"csv:{path}", "lgip"),
-        there := Store(folder / "cache"),
-    )
+    dataset = make_tiny(folder / "tiny", [{"caption": NASTY}] * 3)
+    there = Store(folder / "cache")
+    execute(Request(("control:constant", "control:random"), dataset, "lgip"), there)
     key = views.runs.question_sets(there)["case_key"].iloc[0]
     asked = views.runs.question_set(there, key)
     made = {

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
 
-from tests.browser.conftest import browsing, idle, serving, visit
+from tests.browser.conftest import browsing, choose, idle, serving, visit
 from vlprobe import views
 from vlprobe.render.words import presentations
 from vlprobe.storage import shipped
@@ -35,16 +34,6 @@ def swaps_that_fool_gpt4v_only() -> set[str]:
     return set(views.cases.failures(store, question_set, chosen, 1, 1000)[0]["id"])
 
 
-def show_row(page: Page, key: str, name: str) -> None:
-    """Choose the row of Compare's plot whose pictures are shown, as a click on its mark does."""
-    field = page.locator(f".st-key-{key} input")
-    field.scroll_into_view_if_needed()
-    page.wait_for_timeout(200)  # a list closes when the page scrolls
-    field.click()
-    page.get_by_role("option", name=name, exact=True).click()
-    idle(page)
-
-
 def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_home(fresh):
     expected = swaps_that_fool_gpt4v_only()
     assert len(expected) > 10
@@ -56,8 +45,8 @@ def test_swaps_that_fool_gpt4v_and_not_the_tuned_clip_are_three_presses_from_hom
     assert fresh.get_by_text("CC BY 2.0").count() == 1
     fresh.get_by_role("link", name=re.compile("^Compare.*Who is better")).click()
     idle(fresh)
-    show_row(fresh, "row_type", "Swapped things")
-    show_row(fresh, "row_model", "CLIP_TROHN-Img")
+    choose(fresh, "row_type", "Swapped things")
+    choose(fresh, "row_model", "CLIP_TROHN-Img")
     side = fresh.locator(".st-key-left_head")
     words = " ".join(side.inner_text().split())
     assert f"{len(expected)} fooled GPT-4V, not CLIP_TROHN-Img" in words

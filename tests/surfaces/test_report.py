@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import make_tiny
 from tests.surfaces.test_site import unpacked
 from vlprobe import views
 from vlprobe.cli.main import main
@@ -94,17 +95,9 @@ def noted(compared: Store, key: str, tmp_path: Path) -> Store:
 
 @pytest.fixture(scope="module")
 def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    from tests.conftest import make_tiny
-
     folder = tmp_path_factory.mktemp("nasty")
-    make_tiny(folder / "tiny")
-    path = folder / "tiny" / "captions.csv"
-    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-    with path.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, ["image", "caption", "thing"])
-        writer.writeheader()
-        writer.writerows({**row, "caption": NASTY, "thing": "=HYPERLINK(0)"} for row in rows[:2])
-    execute(Request(("control:constant",), f"csv:{path}", "lgip"), there := Store(folder / "cache"))
+    dataset = make_tiny(folder / "tiny", [{"caption": NASTY, "thing": "=HYPERLINK(0)"}] * 2)
+    execute(Request(("control:constant",), dataset, "lgip"), there := Store(folder / "cache"))
     return there
 
 
@@ -283,8 +276,6 @@ def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, key: str):
 
 
 def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
-    from tests.conftest import make_tiny
-
     there = Store(tmp_path / "cache")
     manifest = execute(
         Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1), there
