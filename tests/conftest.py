@@ -28,6 +28,7 @@ os.environ["VLPROBE_SHIPPED"] = ""
 import pytest
 from PIL import Image, ImageDraw
 from streamlit.components.v2 import manifest_scanner
+from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from vlprobe.storage.store import Store
@@ -100,7 +101,7 @@ class Files(LoadFileScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist nothing is dealt out
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Files | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer | None) -> Files | None:
     return Files(config, log) if config.getvalue("dist") == "loadfile" else None
 
 

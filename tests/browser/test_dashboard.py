@@ -105,8 +105,9 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, stored: Store)
     page.wait_for_url("**area=*")
     idle(page)
     inside = int(page.locator(".vp-marked strong").inner_text().replace(",", ""))
-    area = re.search("area=([^&]*)", page.evaluate("() => decodeURIComponent(location.search)"))[1]
-    corners = tuple(tuple(map(float, pair.split(","))) for pair in area.split(";"))
+    (area,) = re.findall("area=([^&]*)", page.evaluate("decodeURIComponent(location.search)"))
+    pairs = [pair.split(",") for pair in area.split(";")]
+    corners = tuple((float(x), float(y)) for x, y in pairs)
     both = views.filter.Filter(
         "demo:sigmoid", "flip", outcome="all", other="demo:softmax", within=corners
     )

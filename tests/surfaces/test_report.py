@@ -107,13 +107,13 @@ def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: s
     text = report.report(every_probe, views.runs.question_set(every_probe, asked))
     stands_alone(text, runs=True)
     words = "".join(Page(static(text)).words)
-    for row in views.estimates.estimates(
-        every_probe, views.runs.question_set(every_probe, asked)
-    ).itertuples():
-        unit = numbers.unit_of(views.runs.metrics(probe)[row.metric], "cosine")
-        if row.n_items:
-            told = numbers.number(row.value, unit) + numbers.interval(row.low, row.high, unit)
-            assert told + f"n = {row.n_items:,}" in words
+    estimates = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, asked))
+    for row in estimates.to_dict("records"):
+        unit = numbers.unit_of(views.runs.metrics(probe)[row["metric"]], "cosine")
+        if row["n_items"]:
+            interval = numbers.interval(row["low"], row["high"], unit)
+            value = numbers.number(row["value"], unit) + interval
+            assert value + f"n = {row['n_items']:,}" in words
     for run in views.runs.question_set(every_probe, asked).runs:
         assert run.key in words
         assert run.note in words
@@ -305,16 +305,17 @@ def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: s
         views.cases.answers(noted, views.runs.question_set(noted, key), table["case"].tolist())
         .query("model == @OTHER")
         .set_index("case")["margin"]
+        .to_dict()
     )
-    for own, row, case in zip(table.itertuples(), rows, found["cases"], strict=True):
-        assert row["id"] == case["id"] == own.id
-        assert float(row["margin"]) == case["margin"] == pytest.approx(float(own.margin), rel=1e-6)
+    for own, row, case in zip(table.to_dict("records"), rows, found["cases"], strict=True):
+        assert row["id"] == case["id"] == own["id"]
+        assert float(row["margin"]) == case["margin"] == pytest.approx(own["margin"], rel=1e-6)
         assert (
             float(row[f"margin {OTHER}"])
             == case["margins"][OTHER]
-            == pytest.approx(float(other[own.case]), rel=1e-6)
+            == pytest.approx(other[own["case"]], rel=1e-6)
         )
-        assert case["texts"] == list(own.texts) == [row["text 1"], row["text 2"]]
+        assert case["texts"] == list(own["texts"]) == [row["text 1"], row["text 2"]]
         assert case["pictures"] == [row["picture 1"]]
     said = [(case["tags"], case["note"]) for case in found["cases"] if case["tags"]]
     assert said in ([], [(["<i>", "=odd"], "Because <b>I</b> say so.")])
