@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import htpy
 import pytest
@@ -59,6 +60,12 @@ def pictured() -> WallCard:
 
 
 @cache
+def whole_report() -> str:
+    """The report of `question_set`, which takes long to write."""
+    return report(STORE, question_set())
+
+
+@cache
 def absent() -> WallCard:
     """A case without its photograph."""
     cards, _, _ = views.wall.wall(STORE, question_set(), Filter(GPT4V, "foil"), 1, 60)
@@ -81,15 +88,20 @@ def not_bundled() -> dict[str, str]:
 KIND = presentations()["eqben"].kind("foil")
 
 
+def wall_values(card: WallCard) -> dict[str, Any]:
+    """What the wall's component draws of a card."""
+    return json.wall_card(case_card(card, KIND), str)
+
+
 def test_a_card_of_the_wall_has_the_credit_of_its_picture_and_only_of_that():
-    (frame,) = json.wall_card(case_card(pictured(), KIND), str)["frames"]
+    (frame,) = wall_values(pictured())["frames"]
     assert frame["credit"] == {
         "label": "Photo",
         "page": credit().page,
         "license": credit().license,
         "licenseUrl": credit().license_url,
     }
-    (frame,) = json.wall_card(case_card(absent(), KIND), str)["frames"]
+    (frame,) = wall_values(absent())["frames"]
     assert frame["credit"] == not_bundled()
 
 
@@ -109,12 +121,14 @@ def test_home_and_slides_have_the_credit():
     assert all(views.cases.are_here(showcase.card.images) for showcase in showcases)
     looks = styles(views.runs.models(STORE))
     names = {model: model for model in question_set().models}
-    drawn = home.failure(showcases[0], KIND, GPT4V, names, names, looks, str, "")
+    drawn: dict[str, Any] = home.failure(showcases[0], KIND, GPT4V, names, names, looks, str, "")
     assert drawn["pictures"][0]["credit"]["page"].startswith("https://www.flickr.com/photo.gne?id=")
     case_id = pictured().id
     told = views.story.story(STORE, question_set(), "foil", case_id)
     slides = deck.slides(told)
-    talk = values.talk_values(slides, looks, {}, {name: name for name in names}, "", "")
+    talk: dict[str, Any] = values.talk_values(
+        slides, looks, {}, {name: name for name in names}, "", ""
+    )
     shown = [picture for slide in talk["slides"] for picture in slide["pictures"]]
     assert shown and all(picture["credit"]["page"] == credit().page for picture in shown)
     assert NOTE in slides[0].note and "github.com/RAIVNLab" in slides[0].note
@@ -124,7 +138,7 @@ def test_a_report_and_a_page_of_a_case_have_credits_and_sources():
     page = case_page(STORE, question_set(), GPT4V, pictured().case)
     assert credit().page in page and credit().license_url in page
     assert NOTE in page and "https://github.com/RAIVNLab/sugar-crepe" in page
-    whole = report(STORE, question_set())
+    whole = whole_report()
     assert NOTE in whole and "https://github.com/IMirandaM/BiVLC" in whole
     n_pictures = whole.count('<img src="data:image/webp')
     assert n_pictures and whole.count("vp-credit") >= 1
@@ -135,7 +149,8 @@ def test_a_site_has_the_bundled_photographs_with_their_credit_and_without_being_
     shelf = Shelf(tmp_path, may_publish=False)
     about = subject(STORE, question_set(), shelf, Limits())
     numbers = [pictured().case, absent().case]
-    with_picture, without = case_entries(about, "foil", numbers)
+    entries: list[dict[str, Any]] = [*case_entries(about, "foil", numbers)]
+    with_picture, without = entries
     shown = with_picture["case"]["pictures"]
     assert f'data-src="{shelf.key(pictured().images[0])}"' in shown and credit().page in shown
     assert credit().page not in with_picture["case"]["rest"]  # not twice
@@ -207,7 +222,8 @@ def test_strips_of_rankings_have_the_credits_of_their_photographs(photographed, 
     about = subject(
         store, views.runs.question_set(store, keys["prsm"]), Shelf(tmp_path, False), Limits()
     )
-    (entry,) = case_entries(about, kind, [card.case])
+    entries: list[dict[str, Any]] = [*case_entries(about, kind, [card.case])]
+    (entry,) = entries
     shown = entry["case"]["captions"]
     assert {page for page in pages if page in shown} == pages
     whole = report(store, views.runs.question_set(store, keys["prsm"]))
@@ -271,7 +287,7 @@ def test_what_the_order_of_captions_does_is_told_with_its_interval():
         "right in both orders in 87.6 %, in one in 9.2 %, in neither in 3.2 %."
     )
     assert order_sentences(table, {}, ["published:CLIP_COCO"]) == []
-    assert sentence in report(STORE, question_set())
+    assert sentence in whole_report()
 
 
 def test_a_talk_begins_with_a_photograph_that_is_here():

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import importlib.util
+import multiprocessing
 import os
 import shutil
 import sys
@@ -46,6 +47,7 @@ class TwoNodes:
 
         head = NODE | {"include_dashboard": False, "temp_dir": folder, "_system_config": SETTINGS}
         self.all = Cluster(initialize_head=True, head_node_args=head)
+        self.address = str(self.all.address)
         self.other: Any = None
         self.n_killed = 0  # workers that died with a node
 
@@ -82,12 +84,19 @@ def started() -> Iterator[TwoNodes]:
             patch.setenv(name, value)
         torch.set_num_threads(1)
         nodes = TwoNodes(folder)
-        patch.setenv(access.RAY, nodes.all.address)
+        patch.setenv(access.RAY, nodes.address)
         yield nodes
         nodes.all.shutdown()
         torch.set_num_threads(threads)
         shutil.rmtree(folder, ignore_errors=True)
         gc.collect()  # what Ray leaves open is told here, and not in a test of somebody else
+
+
+@pytest.fixture(scope="module")
+def joined(started: TwoNodes) -> Iterator[TwoNodes]:
+    """The cluster, which this process joins once: Ray's driver is not made to be left and joined many times."""
+    with ray_cluster.joined(started.address):
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -99,14 +108,14 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture
-def nodes(started: TwoNodes) -> TwoNodes:
-    return started.complete()
+def nodes(joined: TwoNodes) -> TwoNodes:
+    return joined.complete()
 
 
 def workers(of: psutil.Process | None = None) -> list[psutil.Process]:
-    """The processes of workers of Ray Data on this machine, or those that a raylet started."""
+    """The processes of workers of Ray Data that this process, or a raylet, started."""
     found = []
-    for process in of.children(recursive=True) if of else psutil.process_iter():
+    for process in (of or psutil.Process()).children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if "MapWorker" in process.name() or "MapWorker" in " ".join(process.cmdline()):
                 found.append(process)
@@ -136,7 +145,7 @@ class Half(Progress):
             self.after = self._written()
 
     def remade(self) -> list[str]:
-        return [name for name, number in self.before.items() if self.after[name] != number]
+        return [name for name, number in (self.before or {}).items() if self.after[name] != number]
 
     def _written(self) -> dict[str, int]:
         return {path.name: path.stat().st_ino for path in self.parts.glob("0*.json")}
@@ -146,7 +155,7 @@ def asked(nodes: TwoNodes | None, **changes) -> Request:
     request = Request(("demo:softmax",), "", "lgip", limit=16, examine=False)
     return replace(
         request,
-        **({"executor": "ray", "ray_address": nodes.all.address} if nodes else {}),
+        **({"executor": "ray", "ray_address": nodes.address} if nodes else {}),
         **changes,
     )
 
@@ -177,7 +186,7 @@ def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, drawn, monkeypatch
     spread = execute(asked(nodes), drawn, progress)[0]
     assert sums(spread) == sums(local)
     assert spread["spread"] == local["spread"]
-    assert len(progress.before) >= 4
+    assert progress.before and len(progress.before) >= 4
     assert nodes.n_killed == 1, "no worker was lost with the node"
     assert sent[0].request.workers == 1, "each worker reads pictures for all machines"
     assert len(progress.remade()) <= 1, "more was done again than the part that the node was at"
@@ -202,9 +211,9 @@ def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_en
     progress = Half(
         "demo:softmax on demo: embeddings", nodes.kill_one, drawn.run(local["key"]).folder / "parts"
     )
-    spread = execute(
-        replace(request, executor="ray", ray_address=nodes.all.address), drawn, progress
-    )[0]
+    spread = execute(replace(request, executor="ray", ray_address=nodes.address), drawn, progress)[
+        0
+    ]
     assert sums(spread) == sums(local)
     assert progress.before == {}, "a part was scored before the gallery was encoded"
     assert nodes.n_killed == 1, "no worker was lost with the node"
@@ -218,15 +227,13 @@ class Stop(Progress):
             raise KeyboardInterrupt
 
 
-def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts(
-    started, tmp_path, monkeypatch
-):
+def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts(joined, tmp_path, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 8)
     local = asked(None, models=("control:random",), dataset=make_tiny(tmp_path / "tiny"), limit=0)
-    request = replace(local, executor="ray", ray_address=started.all.address)
+    request = replace(local, executor="ray", ray_address=joined.address)
     store = Store(tmp_path / "cache")
     expected = run_locally(local, store)
-    with ray_cluster.joined(started.all.address):
+    with ray_cluster.joined(joined.address):
         with pytest.raises(KeyboardInterrupt):
             execute(request, store, Stop())
         wait_until_no_worker_is_left()
@@ -249,26 +256,40 @@ class Waiting:
 
 
 class StopWaiting(Progress):
-    """Cancels once a worker is at a task."""
+    """Cancels once a worker of the process that started this one is at a task."""
 
     def update(self, label, done, total):
-        if label.startswith("control:random on") and workers():
+        if label.startswith("control:random on") and workers(psutil.Process().parent()):
             raise KeyboardInterrupt
 
 
-def test_a_run_is_cancelled_while_a_worker_is_at_a_long_task(started, tiny, store, by_value):
+def cancel_at_a_long_task(address: str, dataset: str, cache: Path) -> None:
+    """Cancel a run whose worker never ends; fail unless this process then has left the cluster."""
     import ray
+    from ray import cloudpickle
 
-    by_value(Waiting)
-    request = asked(started, models=("control:random",), dataset=tiny, limit=0)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    ray_executor.Worker = Waiting
+    request = Request(("control:random",), dataset, "lgip", executor="ray", ray_address=address)
     with pytest.raises(KeyboardInterrupt):
-        execute(request, store, StopWaiting())
-    wait_until_no_worker_is_left()
-    deadline = time.monotonic() + 60
+        execute(replace(request, examine=False), Store(cache), StopWaiting())
+    deadline = time.monotonic() + 120
     while any("ThreadPool" in thread.name for thread in threading.enumerate()):
         assert time.monotonic() < deadline, "a thread still waits for the cluster"
         time.sleep(0.05)
     assert not ray.is_initialized(), "a thread joined the cluster again"
+
+
+def test_a_run_is_cancelled_while_a_worker_is_at_a_long_task(started, tiny, tmp_path):
+    """In a process of its own, which a thread of Ray that is still at work may end."""
+    arguments = (started.address, tiny, tmp_path / "cache")
+    process = multiprocessing.get_context("spawn").Process(
+        target=cancel_at_a_long_task, args=arguments
+    )
+    process.start()
+    process.join(300)
+    assert process.exitcode == 0
+    wait_until_no_worker_is_left()
 
 
 def refused(request: Request, store: Store, kind: type[VlprobeError] = InvalidInput) -> str:
@@ -279,16 +300,16 @@ def refused(request: Request, store: Store, kind: type[VlprobeError] = InvalidIn
     return str(raised.value)
 
 
-def test_an_error_of_a_worker_is_one_line_here(started, tiny, store):
-    request = asked(started, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
+def test_an_error_of_a_worker_is_one_line_here(joined, tiny, store):
+    request = asked(joined, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
     assert "has the tag 'year' to group by" in refused(
         replace(request, options={"group": "year"}), store
     )
 
 
-def test_what_no_machine_has_is_said_before_anything_is_asked(started, tiny, store):
-    request = asked(started, models=("control:random",), dataset=tiny, limit=0)
-    with ray_cluster.joined(started.all.address):
+def test_what_no_machine_has_is_said_before_anything_is_asked(joined, tiny, store):
+    request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
+    with ray_cluster.joined(joined.address):
         assert "No machine of the Ray cluster has a GPU" in refused(
             replace(request, device="cuda"), store
         )
@@ -321,22 +342,22 @@ def by_value(monkeypatch) -> Iterator[Callable[[type], None]]:
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
-def test_work_that_takes_every_worker_with_it_is_given_up(started, tiny, store, by_value):
+def test_work_that_takes_every_worker_with_it_is_given_up(joined, tiny, store, by_value):
     by_value(Deadly)
-    request = asked(started, models=("control:random",), dataset=tiny, limit=0)
+    request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
     said = refused(request, store, JobFailed)
     assert said.startswith("3 workers of the Ray cluster were lost at the same task (")
     assert len(said) < 240, "all the advice that Ray has"
 
 
-def test_a_cluster_that_has_no_room_for_long_is_told(started, tiny, store, monkeypatch):
+def test_a_cluster_that_has_no_room_for_long_is_told(joined, tiny, store, monkeypatch):
     import ray
 
     monkeypatch.setattr(ray_executor, "PATIENCE", 1)
-    request = asked(started, models=("control:random",), dataset=tiny, limit=0)
-    with ray_cluster.joined(started.all.address):
+    request = asked(joined, models=("control:random",), dataset=tiny, limit=0)
+    with ray_cluster.joined(joined.address):
         others = [ray.remote(lambda: time.sleep(1000)).remote() for _ in ray.nodes()]
-        deadline = time.monotonic() + 120  # they are started a moment later
+        deadline = time.monotonic() + 120  # they are joined a moment later
         while ray.available_resources().get("CPU"):
             assert time.monotonic() < deadline, "they do not take what there is"
             time.sleep(0.05)
