@@ -97,7 +97,7 @@ def test_no_caption_becomes_markup_on_the_wall_or_in_the_drawer(page, url: str, 
 
 def test_the_first_press_after_a_link_moves_nothing_above_the_wall(page, url: str):
     visit(page, url + EXPLORE)
-    slot = page.locator(".st-key-patterns_slot")
+    slot = page.locator(".st-key-chips")
     height = slot.bounding_box()["height"]
     slot.evaluate("""slot => { window.tallest = 0;
       new ResizeObserver(() => { window.tallest = Math.max(window.tallest, slot.offsetHeight); }).observe(slot); }""")

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -13,14 +14,14 @@ from tests.dashboard.walls import card_ids, component_values, send, wall
 from vlprobe import views
 from vlprobe.dashboard import state
 from vlprobe.dashboard.navigation import PAGE_SIZE
+from vlprobe.render.html.elements import ordered
 from vlprobe.storage import annotations, bookmarks, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views.paired_outcomes import bucket
-from vlprobe.views.pattern_groups import pattern_groups, words_of
-from vlprobe.views.patterns import Pattern, Patterns
+from vlprobe.views.pattern_groups import pattern_groups
 
 SHIPPED_LGIP = "caca69741f742f8b"
 
@@ -259,53 +260,60 @@ def test_exports_are_offered_with_what_they_hold(shown, compared: Store, key: st
     }
 
 
-def pattern(key: str, n_believed: int) -> Pattern:
-    source, target = words_of(key)
-    return Pattern(
-        key,
-        *(source, target, 20, n_believed, 9, n_believed / 20, 0.25),
-        *(5.0, 3.0, 2.0, 4.0, 0.001, 0.01),
-    )
+def chips(at: AppTest) -> list[str]:
+    """Labels of the active filters above the wall."""
+    return [button.label for button in at.button if str(button.key).startswith("chip_")]
 
 
-@pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Patterns:
-    """Two patterns, whatever the models said: the figures are tested with the views."""
-    known = Patterns((pattern("dog>cat", 19), pattern("type:color", 12)), 7, 0.2, 100, 100)
-    monkeypatch.setattr(views.patterns, "patterns", lambda *_: known)
-    return known
+def test_rows_of_a_facet_are_switches_and_two_of_them_are_or(shown, compared: Store, key: str):
+    at = shown(compared, "explore", model=ONE, cards="every")
+    file = compared.files([key], "cases")[0]
+    answers = compared.files([views.runs.question_set(compared, key).run(ONE).key], "scores")[0]
+    margins = duckdb.execute(f'SELECT "case", margin FROM \'{answers}\' ORDER BY "case"').df()
+    ids = duckdb.execute(f'SELECT "case", id, subtype, kind FROM \'{file}\' ORDER BY "case"').df()
+    is_fooled = (margins["margin"] <= 0) & (ids["kind"] == "flip")
+    first, second = at.button_group(key="facet_subtype").proto.options[:2]
+    values = [name for name in sorted(set(ids["subtype"][ids["kind"] == "flip"])) if name]
+    for chosen in (values[:1], values[:2], []):
+        at.button_group(key="facet_subtype").set_value(chosen).run()
+        assert not at.exception
+        is_chosen = ids["subtype"].isin(chosen) if chosen else True
+        assert sorted(card_ids(at)) == sorted(ids["id"][is_fooled & is_chosen])
+        assert len(chips(at)) == len(chosen)
+    assert " / " in first.content and " / " in second.content
+    assert "type" not in at.query_params
 
 
-def test_patterns_are_switches_and_two_of_them_are_or(shown, compared: Store, found: Patterns):
-    at = shown(compared, "explore", model=ONE)
-    ((_, values),) = component_values(at, "patterns")
-    chips = values["patterns"]
-    assert [(chip["source"], chip["target"], chip["counts"]) for chip in chips] == [
-        ("dog", "cat", "19 of 20"),
-        ("Color", "", "12 of 20"),
-    ]
-    assert "3.0 times as often as edits of the same type (25.0 %)" in chips[0]["tip"]
-    assert "3.0 times as often as the average (25.0 %)" in chips[1]["tip"]
-    assert "2.0 to 4.0" in chips[0]["tip"]
-    assert not any(chip["on"] for chip in chips)
-    at = send(at, "patterns", "toggle", "dog>cat")
-    assert at.query_params["pair"] == "dog>cat"
-    at = send(at, "patterns", "toggle", "type:color")
-    assert at.query_params["pair"] == ["dog>cat", "type:color"]
-    assert "dog → cat or Color" in wall(at)["note"]
-    at = send(at, "patterns", "toggle", "dog>cat")
-    assert at.query_params["pair"] == "type:color"
-    at = send(at, "patterns", "toggle", "type:color")
-    assert "pair" not in at.query_params
+def test_each_model_must_or_must_not_be_fooled(shown, compared: Store, key: str):
+    question_set = views.runs.question_set(compared, key)
+    models = ordered(question_set.models)
+    at = shown(compared, "explore", model=ONE, cards="every")
+    keys = {button.key for button in at.get("button_group")}
+    assert {f"who_{place}" for place in range(len(models))} <= keys
+    for verdict, chosen in (
+        ("held", views.filter.Filter(ONE, "flip", held=(OTHER,))),
+        ("fooled", views.filter.Filter(ONE, "flip", fooled=(OTHER,))),
+        ("any", views.filter.Filter(ONE, "flip")),
+    ):
+        index = models.index(OTHER)
+        at.button_group(key=f"who_{index}").set_value(verdict).run()
+        assert not at.exception
+        assert sorted(card_ids(at)) == sorted(ids_of(compared, question_set, chosen))
+    index = models.index(ONE)
+    for verdict, outcome in (("held", "held"), ("any", "all"), ("fooled", "fooled")):
+        at.button_group(key=f"who_{index}").set_value(verdict).run()
+        chosen = views.filter.Filter(ONE, "flip", outcome=outcome)
+        assert len(card_ids(at)) == len(ids_of(compared, question_set, chosen)[:60])
 
 
-def test_where_no_words_stand_out_that_is_said(shown, compared: Store):
-    at = shown(compared, "explore", model=ONE)
-    ((_, values),) = component_values(at, "patterns")
-    assert values["patterns"] == [] and values["nothing"].startswith("none")
+def ids_of(store: Store, question_set, chosen) -> list[str]:
+    """Ids of the cases that pass."""
+    return views.cases.failures(store, question_set, chosen, 1, 10_000)[0]["id"].tolist()
+
+
+def test_rewordings_have_no_fooled_models(shown, compared: Store):
     at = shown(compared, "explore", kind="paraphrase")
-    ((_, values),) = component_values(at, "patterns")
-    assert values["patterns"] == [] and "a rewording fools none" in values["nothing"]
+    assert not [group for group in at.get("button_group") if str(group.key).startswith("who_")]
 
 
 def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared: Store, key: str):
@@ -318,8 +326,7 @@ def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared
             break
     at = shown(compared, "explore", model=ONE, pair=pair, cards="every")
     assert card_ids(at) == [card.id for card in expected]
-    ((_, values),) = component_values(at, "patterns")
-    assert [chip["on"] for chip in values["patterns"]] == [True]
+    assert len(chips(at)) == 1
     at = shown(compared, "explore", model=ONE, pair="no>such</script>")
     assert "No wrong caption fools the model here." in words(at)
     at.button(key="drop_nearest").click().run()
@@ -372,16 +379,16 @@ def test_every_filter_goes_into_the_address_and_is_cleared_at_once(
     at = shown(compared, "explore", model=ONE)
     table = views.estimates.choices(compared, views.runs.question_set(compared, key))
     flips = table[table["kind"] == "flip"].iloc[0]
-    at.selectbox(key="type").set_value(flips["subtype"]).run()
-    at.selectbox(key="rule").set_value(flips["rule"]).run()
+    at.button_group(key="facet_subtype").set_value([flips["subtype"]]).run()
     at.selectbox(key="sort").set_value("closest").run()
     at.text_input(key="words").set_value("a").run()
     at.selectbox(key="other").set_value(OTHER).run()
     assert not at.exception
     shown_now = dict(at.query_params)
-    assert {"type", "rule", "words", "other", "sort"} <= set(shown_now)
+    assert {"type", "words", "other", "sort"} <= set(shown_now)
+    assert len(chips(at)) >= 2
     at.button(key="clear_filters").click().run()
-    assert not {"type", "rule", "words", "other"} & set(at.query_params)
+    assert not {"type", "words", "other"} & set(at.query_params) and not chips(at)
     assert at.query_params["kind"] == "flip"
 
 

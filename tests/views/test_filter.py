@@ -252,7 +252,7 @@ def test_a_filter_is_read_back_from_its_own_words():
         **{"caption": "caption_length=8 to 10 words", "pictured": "here", "crossed": "i2t=held"},
     }
     chosen = views.filter.Filter.parse(ONE, **words)
-    assert chosen.tag == ("background", "a=b") and chosen.pictured and not chosen.lost_to
+    assert chosen.tag == (("background", "a=b"),) and chosen.pictured and not chosen.lost_to
     assert views.filter.Filter.parse(**chosen.words()) == chosen
     assert {name: chosen.words()[name] for name in words} == words
 

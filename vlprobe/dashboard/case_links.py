@@ -19,10 +19,13 @@ from vlprobe.views.unit_counts import BUCKETS
 
 MOST_LINKS = 40  # rows that are links; a table has the rest
 # Fields of a filter that are parameters of Explore's address; the address names the subtype "type"
-PARAMETERS = ("model", "kind", "subtype", "rule", "tag", "bin", "caption", "crossed", "other")
+PARAMETERS = (
+    *("model", "kind", "subtype", "rule", "tag", "bin", "caption", "crossed", "other"),
+    *("fooled", "held", "agreement"),
+)
 BUCKET_NAMES = {outcomes: name for name, outcomes in BUCKETS.items()}
 Query = dict[
-    str, str | tuple[str, ...]
+    str, str | tuple[str, ...] | list[str]
 ]  # an address's parameters; several values: one several times
 Target = Callable[[str, str], Filter | None]  # of a model and the key of a mark
 
@@ -59,11 +62,12 @@ def slice_filter(
     if slicing in ("subtype", "rule"):
         return Filter.parse(model, kind, outcome=outcome, **{slicing: value})
     if slicing in (STRENGTH, LURE):
-        return Filter(model, kind, bin=Slice(slicing, value), outcome=outcome)
+        return Filter(model, kind, bin=(Slice(slicing, value),), outcome=outcome)
     if slicing in caption_bins.VALUES:
-        return Filter(model, kind, caption=Slice(slicing, value), outcome=outcome)
+        return Filter(model, kind, caption=(Slice(slicing, value),), outcome=outcome)
     if slicing.startswith("tag:"):
-        return Filter(model, kind, tag=Slice(slicing.removeprefix("tag:"), value), outcome=outcome)
+        tag = Slice(slicing.removeprefix("tag:"), value)
+        return Filter(model, kind, tag=(tag,), outcome=outcome)
     return None
 
 

@@ -16,7 +16,7 @@ MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
 
 def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
     """Return the cases that fool only `model`; of movements, those that move it more."""
-    beside = Filter(model, kind, subtype, other=rival, sort="difference")
+    beside = Filter.parse(model, kind, subtype=subtype, other=rival, sort="difference")
     if kind in movement_kinds():
         return replace(beside, outcome="all", within=MOVED_MORE)
     return replace(beside, outcome="fooled", other_outcome="held")

@@ -12,7 +12,7 @@ general English would say of a word how rare it is elsewhere, not how often thes
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -49,10 +49,11 @@ def names() -> dict[str, str]:
     }
 
 
-def members(store: Store, case_key: str, binned_by: str, value: str) -> np.ndarray:
-    """Return the numbers of the cases whose caption is in a bin, rising."""
+def members(store: Store, case_key: str, binned_by: str, values: Sequence[str]) -> np.ndarray:
+    """Return the numbers of the cases whose caption is in one of these bins, rising."""
     codes = bin_codes(store, case_key, binned_by)
-    return np.flatnonzero(codes == VALUES[binned_by].index(value)).astype(np.int32)
+    chosen = [VALUES[binned_by].index(value) for value in values]
+    return np.flatnonzero(np.isin(codes, chosen)).astype(np.int32)
 
 
 def bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:

@@ -27,9 +27,29 @@ INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
 
 def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
-    """Return the cases whose questions pass a filter, whatever the answers."""
-    run = question_set.run(case_filter.model)
+    """Return the cases whose questions pass a filter, whatever the answers of its own models, and what sorts them."""
+    matches = answers_matching(store, question_set, case_filter)
+    n_fooled = None
+    if case_filter.sort == "models":
+        n_fooled = count_fooled(store, question_set, matches.numbers)
+    is_pictured = are_pictured(store, question_set, case_filter.kind, matches.numbers)
+    return matches._replace(n_fooled=n_fooled, is_pictured=is_pictured)
+
+
+def answers_matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
+    """Return the cases of `matching` with the margins only: looking for pictures takes .3 s of SugarCrepe."""
+    numbers = numbers_matching(store, question_set, case_filter)
     second_run = question_set.run(case_filter.other) if case_filter.other else None
+    second_margins = None
+    if case_filter.paired and second_run is not None:
+        second_margins = margins_of(store, second_run.key, numbers)
+    margins = margins_of(store, question_set.run(case_filter.model).key, numbers)
+    return Matches(numbers, margins, second_margins)
+
+
+def numbers_matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> np.ndarray:
+    """Return the numbers of the cases of `matching`: int32 of shape (n,), rising."""
+    run = question_set.run(case_filter.model)
     annotated = annotations.read(store, question_set.key).current if case_filter.tagged else ()
     where = case_filter.where(
         [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags],
@@ -44,13 +64,17 @@ def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Ma
     )
     for members in _members(store, question_set, case_filter, run.key):
         numbers = np.intersect1d(numbers, members, assume_unique=True)
-    margins, second_margins, n_fooled = margins_of(store, run.key, numbers), None, None
-    if case_filter.paired and second_run is not None:
-        second_margins = margins_of(store, second_run.key, numbers)
-    if case_filter.sort == "models":
+    for models, outcome in ((case_filter.fooled, "fooled"), (case_filter.held, "held")):
+        for model in models:
+            margins = margins_of(store, question_set.run(model).key, numbers)
+            numbers = numbers[views_filter.OUTCOMES[outcome](margins)]
+    if case_filter.agreement:
         n_fooled = count_fooled(store, question_set, numbers)
-    is_pictured = are_pictured(store, question_set, case_filter.kind, numbers)
-    return Matches(numbers, margins, second_margins, n_fooled, is_pictured)
+        is_passing = n_fooled == 1
+        if case_filter.agreement == "split":
+            is_passing = (n_fooled > 0) & (count_held(store, question_set, numbers) > 0)
+        numbers = numbers[is_passing]
+    return numbers
 
 
 def _members(
@@ -64,8 +88,8 @@ def _members(
     if case_filter.lost_to:
         searches = search_outcomes(store, question_set, case_filter.model)
         yield searches.numbers[searches.is_own]
-    if case_filter.caption:
-        yield caption_bins.members(store, key, *case_filter.caption)
+    for binned_by, values in views_filter.values_by_name(case_filter.caption).items():
+        yield caption_bins.members(store, key, binned_by, values)
     if case_filter.pictured:
         yield pictured(store, question_set, kind)
 
@@ -84,6 +108,12 @@ def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -
     """Count how many models each case fools, ties included and controls not: int64 of shape (n,)."""
     run_keys = [question_set.run(model).key for model in question_set.rated_models]
     return np.sum([margins_of(store, key, numbers) <= 0 for key in run_keys], axis=0)
+
+
+def count_held(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
+    """Count how many models each case does not fool, controls not counted: int64 of shape (n,)."""
+    run_keys = [question_set.run(model).key for model in question_set.rated_models]
+    return np.sum([margins_of(store, key, numbers) > 0 for key in run_keys], axis=0)
 
 
 def margins_of(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:

@@ -80,12 +80,11 @@ def check_values(store: Store, question_set: QuestionSet, case_filter: Filter) -
     counts = estimates.choices(store, question_set)
     counts = counts.loc[counts["kind"] == case_filter.kind]
     for name in ("subtype", "rule"):
-        value = getattr(case_filter, name)
         values = sorted(set(counts[name].dropna()) - {""})
-        if value and value not in values:
-            raise NotFound(f"{name} of {case_filter.kind}", value, values)
-    if case_filter.tag:
-        name, value = case_filter.tag
+        for value in getattr(case_filter, name):
+            if value not in values:
+                raise NotFound(f"{name} of {case_filter.kind}", value, values)
+    for name, value in case_filter.tag:
         values_by_tag = estimates.tag_values_by_name(store, question_set, case_filter.kind)
         if name not in values_by_tag:
             raise NotFound("tag", name, sorted(values_by_tag))

@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,11 +66,15 @@ SLICES: dict[str, tuple[Mapping[str, Collection[str]], str]] = {
     "crossed": (dict.fromkeys((crossed.TEXTS, crossed.PICTURES), crossed.OUTCOMES), "t2t=fooled"),
 }
 SWITCHES = {"lost_to": "own", "pictured": "here"}  # fields that are on or off: the word for "on"
+SEVERAL = ("subtype", "rule", "tag", "bin", "caption")  # fields with any number of values
+AGREEMENTS = ("", "one", "split")
 
 
 @dataclass(frozen=True)
 class Filter:
     """A filter for the cases of one model, valid by construction. Empty means any.
+
+    A case passes a field with several values if it has one of them; of slices, one of each name.
 
     Raises:
         NotFound: A field has a value that does not exist.
@@ -79,9 +83,9 @@ class Filter:
     Attributes:
         model: Whose answers decide.
         kind: Kind of the cases.
-        subtype: Type of the edit.
-        rule: Rule of the edit.
-        tag: Tag of the dataset.
+        subtype: Types of the edit.
+        rule: Rules of the edit.
+        tag: Tags of the dataset.
         contains: Words in a text of the case.
         outcome: One of OUTCOMES.
         sort: One of SORTS.
@@ -91,17 +95,21 @@ class Filter:
         tagged: Tag that people gave the case.
         pair: Keys of patterns (`views.pattern_groups`); the case is a member of at least one.
         lost_to: Only searches for a picture that are found, and lost to the picture's own mixture.
-        bin: Bin of the model's answer: STRENGTH or LURE.
-        caption: Bin of the caption (`views.caption_bins`).
+        bin: Bins of the model's answer: STRENGTH or LURE.
+        caption: Bins of the caption (`views.caption_bins`).
         pictured: Only cases with all their pictures on this machine.
         crossed: Kind and outcome of the model's answer to the same triplet on its other side.
+        fooled: Other models that are fooled.
+        held: Other models that are not fooled.
+        agreement: Of all models that are not controls, "one": exactly one is fooled; "split": some are and some are
+            not.
     """
 
     model: str
     kind: str = "flip"
-    subtype: str = ""
-    rule: str = ""
-    tag: Slice | None = None
+    subtype: tuple[str, ...] = ()
+    rule: tuple[str, ...] = ()
+    tag: tuple[Slice, ...] = ()
     contains: str = ""
     outcome: str = "fooled"
     sort: str = "worst"
@@ -111,28 +119,30 @@ class Filter:
     tagged: str = ""
     pair: tuple[str, ...] = ()
     lost_to: bool = False
-    bin: Slice | None = None
-    caption: Slice | None = None
+    bin: tuple[Slice, ...] = ()
+    caption: tuple[Slice, ...] = ()
     pictured: bool = False
     crossed: Slice | None = None
+    fooled: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    agreement: str = ""
 
     def __post_init__(self) -> None:
         for name, names in (
             ("outcome", OUTCOMES),
             ("other_outcome", OTHER_OUTCOMES),
             ("sort", SORTS),
+            ("agreement", AGREEMENTS),
         ):
             if getattr(self, name) not in names:
                 raise NotFound(name.replace("_", " "), getattr(self, name), names)
-        for name, (values, example) in SLICES.items():
-            chosen: Slice | None = getattr(self, name)
-            if chosen is None or not values:
-                continue
-            if chosen.name not in values:
+        for name, chosen in self._slices():
+            values, example = SLICES[name]
+            if values and chosen.name not in values:
                 raise InvalidInput(
                     f"'{str(chosen)[:80]}' is not a valid {name}. Expected a form such as {example}."
                 )
-            if chosen.value not in values[chosen.name]:
+            if values and chosen.value not in values[chosen.name]:
                 raise NotFound(chosen.name, chosen.value, values[chosen.name])
         if self.paired and not self.other:
             raise InvalidInput("Only one model is named. Name the other one to compare it with.")
@@ -145,6 +155,13 @@ class Filter:
                 f"{len(self.pair)} patterns are chosen. Expected at most {MOST_PAIRS}."
             )
 
+    def _slices(self) -> Iterator[tuple[str, Slice]]:
+        """Yield each slice with the name of its field."""
+        for name in SLICES:
+            value = getattr(self, name)
+            chosen = value if name in SEVERAL else filter(None, [value])
+            yield from ((name, each) for each in chosen)
+
     @classmethod
     def parse(cls, model: str, kind: str = "flip", **words: Any) -> "Filter":
         """Return the filter that users describe, as in links and options.
@@ -152,20 +169,20 @@ class Filter:
         Args:
             model: Whose answers decide.
             kind: Kind of the cases.
-            words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", "" for any.
+            words: The other fields by name: slices as NAME=VALUE, switches as "own" and "here", "" for any; of SEVERAL
+                one text or a sequence of them.
 
         Raises:
             NotFound, InvalidInput: See `Filter`.
         """
         values = dict(words)
-        for name in SLICES.keys() & words:
-            slice_name, equals, value = str(words[name]).partition("=")
-            if words[name] and not equals:
-                example = SLICES[name][1]
-                raise InvalidInput(
-                    f"{name.capitalize()} '{slice_name[:80]}' is not NAME=VALUE, such as {example}."
-                )
-            values[name] = Slice(slice_name, value) if words[name] else None
+        for name in (*SEVERAL, *SLICES):
+            if name in words:
+                texts = [words[name]] if isinstance(words[name], str) else words[name]
+                chosen = tuple(dict.fromkeys(filter(None, texts)))
+                if name in SLICES:
+                    chosen = tuple(_parse_slice(name, text) for text in chosen)
+                values[name] = chosen if name in SEVERAL else next(iter(chosen), None)
         for name in SWITCHES.keys() & words:
             if words[name] not in ("", SWITCHES[name]):
                 raise NotFound(name.replace("_", " "), words[name], ["", SWITCHES[name]])
@@ -173,10 +190,12 @@ class Filter:
         return cls(model, kind, **values)
 
     def words(self) -> dict[str, Any]:
-        """Return the fields as `parse` reads them, in order."""
+        """Return the fields as `parse` reads them, in order; several values as a list."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in SLICES:
-            values[name] = str(values[name] or "")
+        for name in (*SEVERAL, *SLICES):
+            texts = [str(slice_) for field, slice_ in self._slices() if field == name]
+            texts = texts or list(getattr(self, name) or ())
+            values[name] = texts if len(texts) > 1 else "".join(texts)
         for name, word in SWITCHES.items():
             values[name] = word if values[name] else ""
         return values
@@ -186,6 +205,12 @@ class Filter:
         """Return whether the other model's margins decide which cases pass, or in which order."""
         return bool(self.other_outcome or self.within or self.sort == "difference")
 
+    def any_outcome(self) -> "Filter":
+        """Return the filter of the same questions, whatever any model answered."""
+        return replace(
+            self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
+        )
+
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
         """Return the SQL condition on `cases`, and for `bin` and `crossed` on `scores`, of all fields but those that
         are computed from texts and files: `pair`, `lost_to`, `caption` and `pictured`.
@@ -194,28 +219,49 @@ class Filter:
             tagged_cases: Numbers of the cases that people tagged with `tagged`.
             answer_columns: Columns that the model's run stores of each answer.
         """
-        terms: list[tuple[str, list[object]]] = [
-            (f"cases.{column} = ?", [value])
-            for column in ("kind", "subtype", "rule")
-            if (value := getattr(self, column))
-        ]
-        if self.tag:
-            terms.append(("cases.tags[?] = ?", list(self.tag)))
+        terms: list[tuple[str, list[object]]] = []
+        if self.kind:
+            terms.append(("cases.kind = ?", [self.kind]))
+        for column in ("subtype", "rule"):
+            if values := getattr(self, column):
+                terms.append((f"cases.{column} IN (SELECT unnest(?))", [values]))
+        for name, values in values_by_name(self.tag).items():
+            terms.append(("cases.tags[?] IN (SELECT unnest(?))", [name, values]))
         if self.contains:
             text = "lower(array_to_string(cases.texts, chr(10)))"
             terms.append((f"contains({text}, lower(?))", [self.contains]))
         if self.tagged:
             terms.append(('cases."case" IN (SELECT unnest(?::BIGINT[]))', [tuple(tagged_cases)]))
-        if self.bin and self.bin.name == STRENGTH:
-            terms.append(("scores.strength_bin = ?", [self.bin.value]))
-        elif self.bin:
-            terms.append(_in_lure_bin(self.bin.value))
-        if self.bin and not BIN_COLUMNS[self.bin.name] <= set(answer_columns):
-            terms = [("false", [])]
+        for name, values in values_by_name(self.bin).items():
+            if not BIN_COLUMNS[name] <= set(answer_columns):
+                terms.append(("false", []))
+            elif name == STRENGTH:
+                terms.append(("scores.strength_bin IN (SELECT unnest(?))", [values]))
+            else:
+                conditions, edges = zip(*map(_in_lure_bin, values), strict=True)
+                terms.append((f"(({') OR ('.join(conditions)}))", [*itertools.chain(*edges)]))
         if self.crossed:
             terms.append(_answered_on_other_side(self.crossed))
         condition = " AND ".join(["true", *(term for term, _ in terms)])
         return Where(condition, tuple(value for _, values in terms for value in values))
+
+
+def values_by_name(slices: Iterable[Slice]) -> dict[str, tuple[str, ...]]:
+    """Return the values of slices by their name."""
+    by_name: dict[str, tuple[str, ...]] = {}
+    for name, value in slices:
+        by_name[name] = (*by_name.get(name, ()), value)
+    return by_name
+
+
+def _parse_slice(field: str, text: str) -> Slice:
+    name, equals, value = text.partition("=")
+    if not equals:
+        example = SLICES[field][1]
+        raise InvalidInput(
+            f"{field.capitalize()} '{name[:80]}' is not NAME=VALUE, such as {example}."
+        )
+    return Slice(name, value)
 
 
 BIN_COLUMNS = {STRENGTH: {"strength_bin"}, LURE: {"overlap_01", "overlap_02", "overlap_12"}}

@@ -122,9 +122,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
         np.bincount(type_of_lie, minlength=n_types), 1
     )
     question_filter = replace(
-        case_filter,
-        **{"outcome": "all", "other": "", "other_outcome": "", "within": (), "sort": "worst"},
-        **{"pair": (), "lost_to": False},
+        case_filter.any_outcome(), other="", sort="worst", pair=(), lost_to=False
     )
     is_chosen = is_of_kind
     if question_filter != kind_filter:

@@ -193,7 +193,7 @@ def unit_codes(store: Store, case_key: str) -> np.ndarray:
 
     def read() -> np.ndarray:
         if unit == "cluster":
-            return _dictionary_codes(files[0], unit)[0]
+            return dictionary_codes(files[0], unit)[0]
         with store.cursor() as cursor:
             statement = f'SELECT {unit} AS unit FROM read_parquet(?) ORDER BY "case"'
             units = cursor.execute(statement, [files]).df()["unit"]
@@ -275,7 +275,7 @@ def unit_ranks(store: Store, case_key: str, by_item: bool) -> np.ndarray:
 
     def read() -> np.ndarray:
         if unit in ("item", "cluster"):
-            codes, names = _dictionary_codes(files[0], unit)
+            codes, names = dictionary_codes(files[0], unit)
         else:
             with store.cursor() as cursor:
                 statement = f'SELECT {unit} AS unit FROM read_parquet(?) ORDER BY "case"'
@@ -291,13 +291,13 @@ def subtype_codes(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
     """The subtype of each case of a question set: codes, int32 of shape (n_cases,), and the names
     that these stand for.
     """
-    return _dictionary_codes(store.files([case_key], "cases")[0], "subtype")
+    return dictionary_codes(store.files([case_key], "cases")[0], "subtype")
 
 
 @readable()
 def group_codes(store: Store, case_key: str) -> np.ndarray:
     """Return the group of each case that counts once in a macro mean: int32 of shape (n_cases,), by number."""
-    return _dictionary_codes(store.files([case_key], "cases")[0], "group")[0]
+    return dictionary_codes(store.files([case_key], "cases")[0], "group")[0]
 
 
 @readable()
@@ -308,10 +308,10 @@ def words_changed(
     of shape (n_cases,), and the words that these stand for.
     """
     path = store.files([case_key], "cases")[0]
-    return (*_dictionary_codes(path, "source"), *_dictionary_codes(path, "target"))
+    return (*dictionary_codes(path, "source"), *dictionary_codes(path, "target"))
 
 
-def _dictionary_codes(path: str, column: str) -> tuple[np.ndarray, list[str]]:
+def dictionary_codes(path: str, column: str) -> tuple[np.ndarray, list[str]]:
     """A column of texts: codes, int32 of shape (n,), and what they stand for."""
     with pq.ParquetFile(path, read_dictionary=[column]) as file:
         texts = file.read([column], use_threads=False).unify_dictionaries()[column]

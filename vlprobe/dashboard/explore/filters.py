@@ -1,14 +1,14 @@
-"""The controls of *Filters*: every field of `views.filter.Filter`, each with a URL parameter."""
+"""The filter of the URL, and the controls of *Filters*: what the rail (`explore.rail`) has no rows for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.cases.choices import TIES, draw_order, pick_bucket, with_order
 from vlprobe.dashboard.cases.sentence import pick_dataset, shortened, stored_kinds
-from vlprobe.dashboard.explore.patterns import chosen_pairs
 from vlprobe.dashboard.folds import BETWEEN
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.state import (
@@ -21,7 +21,7 @@ from vlprobe.dashboard.state import (
     model_name,
     n_passing,
     quiet,
-    search,
+    report_missing,
     set_labels,
     store,
     view,
@@ -30,9 +30,20 @@ from vlprobe.render.wall import pattern_words
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
 from vlprobe.views import caption_bins, crossed
-from vlprobe.views.filter import LURE, STRENGTH, STRENGTHS, Filter, Slice, lure_bins, parse_corners
+from vlprobe.views.filter import (
+    LURE,
+    MOST_PAIRS,
+    STRENGTH,
+    STRENGTHS,
+    Filter,
+    Slice,
+    lure_bins,
+    parse_corners,
+)
 from vlprobe.views.paired_outcomes import bucket
 
+AGREEMENTS = {"one": "exactly one model fooled", "split": "models disagree"}
+WORDS_LENGTH = 200  # characters of a search in captions
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
 PICTURES = {"": "All cases", "here": "Only with a picture here"}
 STRONG_KIND, LURED_KIND = "flip", "t2t"
@@ -52,6 +63,7 @@ class ActiveFilter:
     parameter: str  # of the URL
     label: str
     without: Filter
+    value: str = ""  # of several in the URL
 
 
 def draw_filters(about: PageSubject) -> Filter:
@@ -65,7 +77,7 @@ def draw_filters(about: PageSubject) -> Filter:
         with st.container(key="phone_filters"):
             pick_dataset(about, "_phone")
         outcomes = st.container()
-        case_filter = _words_and_tags(about)
+        case_filter = _questions(about)
         with outcomes:
             case_filter = _outcomes(about, case_filter)
         case_filter = with_order(about, case_filter)
@@ -75,14 +87,12 @@ def draw_filters(about: PageSubject) -> Filter:
         asked_sets = set_labels(view(views.runs.question_sets))
         if len(asked_sets) > 1:
             choose("Question set", "set", asked_sets, about.key, always=True)
-        if n_active:
-            st.button("Clear all filters", key="clear_filters", on_click=clear_filters)
     return case_filter
 
 
 PARAMETERS = (  # what the button "Clear all filters" takes from the URL
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
-    *("pair", "lost", "bin", "caption", "pictured", "crossed"),
+    *("pair", "lost", "bin", "caption", "pictured", "crossed", "fooled", "held", "agreement"),
 )
 
 
@@ -100,32 +110,17 @@ def _keep_wall() -> None:
         st.query_params[WALL] = "1"
 
 
-def _words_and_tags(about: PageSubject) -> Filter:
-    """Draw the filters of the question: its type and rule, its words, its tags."""
+def _questions(about: PageSubject) -> Filter:
+    """Read the filters of the question from the URL, and draw those without a facet."""
     of_kind = about.question_set, about.kind
-    left, right = st.columns(2)
-    with left:
-        types = view(views.estimates.subtype_counts, *of_kind)
-        subtype = _any("Type", "type", types, "The changed part: a colour, a number, an object …")
-    with right:
-        rules = view(views.estimates.rule_counts, *of_kind, subtype)
-        rule = _any("Rule", "rule", rules, "The rule that changed the caption, by its stored name.")
-    tags = {
-        value: value.replace("=", ": ", 1)
-        for value in view(views.estimates.tag_values, about.question_set)
-    }
-    with left:
-        tag = choose(
-            "Tag of the dataset",
-            "tag",
-            {"": "Any", **tags},
-            disabled=not tags,
-            help_="Tags of a picture from a column of the dataset.",
-        )
-    with right:
-        contains = search("Caption contains", "words", "such as: bench")
+    types = linked("Type", "type", view(views.estimates.subtype_counts, *of_kind))
+    rules = linked("Rule", "rule", view(views.estimates.rule_counts, *of_kind))
+    tags = linked("Tag of the dataset", "tag", view(views.estimates.tag_values, about.question_set))
+    captions = linked("Caption length and rarity", "caption", caption_bins.names())
+    others = [name for name in about.models if name != about.model]
     counted = annotations.read(store(), about.key).tags
     people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
+    left, right = st.columns(2)
     with left:
         options = {"": "Any", **people_tags}
         tagged = choose(
@@ -139,26 +134,51 @@ def _words_and_tags(about: PageSubject) -> Filter:
         second = _second_model(about)
     lost_to = choose("Searches", "lost", SEARCHES) if about.kind == KIND else ""
     chosen_bin = _bin(about)
-    names = caption_bins.names()
-    caption = choose("Caption length and rarity", "caption", {"": "Any", **names})
     pictured = _pictured(about)
     return Filter.parse(
         about.model,
         about.kind,
-        subtype=subtype,
-        rule=rule,
-        tag=tag,
-        contains=contains,
+        subtype=types,
+        rule=rules,
+        tag=tags,
+        contains=st.query_params.get("words", "").strip()[:WORDS_LENGTH],
         outcome="all",
         other=second,
         tagged=tagged,
         pair=() if about.kind in movement_kinds() else chosen_pairs(),
         lost_to=lost_to,
         bin=chosen_bin,
-        caption=caption,
+        caption=captions,
         pictured=pictured,
         crossed=_crossed(about),
+        fooled=linked("Model", "fooled", others),
+        held=linked("Model", "held", others),
+        agreement="".join(linked("Agreement", "agreement", AGREEMENTS)[:1]),
     )
+
+
+def linked(label: str, name: str, options: Container[str]) -> tuple[str, ...]:
+    """Return the values of a parameter of the URL; those that are not among the options are reported and removed."""
+    values = tuple(dict.fromkeys(filter(None, st.query_params.get_all(name))))
+    known = tuple(value for value in values if value in options)
+    for value in values:
+        if value not in known:
+            report_missing(label, name, value)
+    if known != values:
+        set_values(name, known)
+    return known
+
+
+def set_values(name: str, values: Sequence[str]) -> None:
+    """Write all values of a parameter into the URL."""
+    st.query_params.pop(name, None)
+    if values:
+        st.query_params[name] = list(values)
+
+
+def chosen_pairs() -> tuple[str, ...]:
+    """Return the patterns that the URL names."""
+    return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
 
 
 def _bin(about: PageSubject) -> str:
@@ -230,14 +250,6 @@ def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
     return replace(case_filter, outcome=_outcome(about, case_filter))
 
 
-def _any(label: str, name: str, n_cases: dict[str, int], help_: str) -> str:
-    """A picker with "any" first; each choice says how many cases it has."""
-    options = {
-        value: f"{value_label(value)} ({count:,})" for value, count in n_cases.items() if value
-    }
-    return choose(label, name, {"": "Any", **options}, help_=help_)
-
-
 def _outcome(stored: PageSubject, case_filter: Filter) -> str:
     counted = counts(stored, case_filter)
     options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
@@ -258,36 +270,42 @@ def _outcome(stored: PageSubject, case_filter: Filter) -> str:
 
 
 def active_filters(case_filter: Filter) -> list[ActiveFilter]:
-    """Return the filters of the wall other than the model, the kind and the outcome "fooled", in the order of the
-    popover.
-    """
+    """Return the filters of the wall other than the model, the kind and the outcome "fooled"."""
     narrowed = (
-        ("type", case_filter.subtype and value_label(case_filter.subtype), {"subtype": ""}),
-        ("rule", case_filter.rule and value_label(case_filter.rule), {"rule": ""}),
-        ("tag", case_filter.tag and ": ".join(case_filter.tag), {"tag": None}),
         (
             "words",
             case_filter.contains and f"caption contains “{case_filter.contains}”",
             {"contains": ""},
         ),
         ("tagged", case_filter.tagged and f"tagged {case_filter.tagged}", {"tagged": ""}),
-        ("pair", _pattern_label(case_filter), {"pair": ()}),
-        ("bin", case_filter.bin and _bin_label(case_filter.bin), {"bin": None}),
-        ("caption", case_filter.caption and case_filter.caption.value, {"caption": None}),
         ("pictured", case_filter.pictured and "with a picture here", {"pictured": False}),
-        (
-            "crossed",
-            _crossed_label(case_filter.crossed),
-            {"crossed": None},
-        ),
+        ("crossed", _crossed_label(case_filter.crossed), {"crossed": None}),
         ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": False}),
         ("area", case_filter.within and "in the marked area", {"within": ()}),
         ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
+        ("agreement", AGREEMENTS.get(case_filter.agreement), {"agreement": ""}),
     )
+    several = [
+        (
+            name,
+            str(value),
+            label(value),
+            {field: tuple(other for other in values if other != value)},
+        )
+        for name, field, label in SEVERAL
+        for values in [getattr(case_filter, field)]
+        for value in values
+    ]
     return [
-        ActiveFilter(parameter, str(label), replace(case_filter, **changes))
-        for parameter, label, changes in narrowed
-        if label
+        *(
+            ActiveFilter(name, label, replace(case_filter, **changes), value)
+            for name, value, label, changes in several
+        ),
+        *(
+            ActiveFilter(name, str(label), replace(case_filter, **changes))
+            for name, label, changes in narrowed
+            if label
+        ),
     ]
 
 
@@ -299,10 +317,21 @@ def _bin_label(chosen: Slice) -> str:
     return value_label(chosen.value) if chosen.name == STRENGTH else f"lure {chosen.value}"
 
 
-def _pattern_label(case_filter: Filter) -> str:
-    """The patterns that are switched on."""
-    words = [" → ".join(filter(None, pattern_words(key))) for key in case_filter.pair]
-    return shortened(" or ".join(words))
+def _pattern_label(key: str) -> str:
+    return shortened(" → ".join(filter(None, pattern_words(key))))
+
+
+# Parameters of the URL with several values, their fields of a filter, and what a value is called
+SEVERAL: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("fooled", "fooled", lambda model: f"{model_name(model)} fooled"),
+    ("held", "held", lambda model: f"{model_name(model)} not fooled"),
+    ("type", "subtype", value_label),
+    ("rule", "rule", value_label),
+    ("tag", "tag", ": ".join),
+    ("pair", "pair", _pattern_label),
+    ("bin", "bin", _bin_label),
+    ("caption", "caption", lambda chosen: chosen.value),
+)
 
 
 def _pair_label(case_filter: Filter) -> str:
@@ -320,11 +349,13 @@ def _pair_label(case_filter: Filter) -> str:
     return f"{model} {words[case_filter.outcome]}, {rival} {words[case_filter.other_outcome]}"
 
 
-def drop(parameter: str) -> None:
-    """Take one filter from the URL."""
+def drop(parameter: str, value: str = "") -> None:
+    """Remove a filter, or one of its values, from the URL."""
     mark_picked()
-    for name in (parameter, "page", "case"):
+    for name in ("page", "case"):
         st.query_params.pop(name, None)
+    kept = [other for other in st.query_params.get_all(parameter) if value and other != value]
+    set_values(parameter, kept)
     _keep_wall()
     if parameter == "bucket":
         st.query_params["bucket"] = "all"

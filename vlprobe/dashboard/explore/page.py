@@ -1,6 +1,6 @@
-"""Explore, top to bottom: the sentence, the patterns, the wall, the drawer.
+"""Explore, top to bottom: the sentence, the active filters, the rail of facets next to the wall, the drawer.
 
-The wall is drawn before the patterns above it, whose tests take longer, and before *Share*.
+The wall is drawn before the rail, whose counts take longer, and before *Share*.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ import streamlit as st
 
 from vlprobe.dashboard import cases, frame, mixed, tables
 from vlprobe.dashboard.cases import choices, drawer, sentence, share
-from vlprobe.dashboard.explore import filters, patterns, wall
+from vlprobe.dashboard.explore import filters, rail, wall
 from vlprobe.dashboard.state import PageSubject, n_passing
 
 STYLE = Path(__file__).with_name("style.css")
@@ -32,10 +32,13 @@ def draw_page() -> None:
             choices.draw_order(about, case_filter)
         share_slot = st.container(key="explore_share", width="content")
     frame.say_strangers(about)
-    patterns_slot = st.container(key="patterns_slot")
-    wall.draw_wall(about, case_filter)
-    with patterns_slot:
-        patterns.draw_patterns(about, case_filter)
+    rail.draw_chips(case_filter)
+    with st.container(horizontal=True, gap="medium", key="explore_body"):
+        rail_slot = st.container(key=rail.container_key(), width=rail.WIDTH, gap="xsmall")
+        with st.container(key="explore_wall", width="stretch"):
+            wall.draw_wall(about, case_filter)
+    with rail_slot:
+        rail.draw_rail(about, case_filter)
     with share_slot:
         n_cases = n_passing(about, case_filter)
         share.draw_share(about, case_filter, n_cases)

@@ -86,8 +86,9 @@ def _note(stored: PageSubject, case_filter: Filter) -> str:
 def _rate(stored: PageSubject, case_filter: Filter) -> str:
     """Count the wrong captions of the question set that fool the model; empty if no model can be fooled."""
     counted = dict(counts(stored, case_filter))
-    if case_filter.lost_to:  # it names an outcome: the searches that are not lost count as asked
-        counted["all"] = counts(stored, replace(case_filter, lost_to=False))["all"]
+    # Filters that name an outcome: other cases count as asked
+    asked = replace(case_filter, lost_to=False, fooled=(), held=(), agreement="")
+    counted["all"] = counts(stored, asked)["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
     rate = f"{100 * counted['fooled'] / counted['all']:.1f} %"
@@ -176,7 +177,7 @@ def _draw_nothing(stored: PageSubject, case_filter: Filter) -> None:
             key="drop_nearest",
             icon=":material/filter_list_off:",
             on_click=filters.drop,
-            args=(active.parameter,),
+            args=(active.parameter, active.value),
         )
         return
     everything = Filter(case_filter.model, case_filter.kind, outcome="all")

@@ -231,7 +231,7 @@ def trade_offs_by_type(
 
 def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
     """Return the filter of the cases of a metric that fool a model, of one type or of all."""
-    return Filter(model, metric.kinds[0], subtype)
+    return Filter.parse(model, metric.kinds[0], subtype=subtype)
 
 
 def trade_off_figure(

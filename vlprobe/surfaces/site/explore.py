@@ -6,6 +6,7 @@ whole question set.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -105,11 +106,10 @@ def _lines(subject: Subject, model: str, kind_name: str, types: Sequence[str]) -
     outcomes = ["all"] if kind.is_movement else list(OUTCOMES)
     lines: Values = {}
     for number, subtype in (("", ""), *enumerate(types)):
-        counts = views.cases.outcomes(
-            subject.store, subject.question_set, Filter(model, kind_name, subtype, outcome="all")
-        )
+        every = Filter.parse(model, kind_name, subtype=subtype, outcome="all")
+        counts = views.cases.outcomes(subject.store, subject.question_set, every)
         for outcome in outcomes:
-            case_filter = Filter(model, kind_name, subtype, outcome=outcome)
+            case_filter = replace(every, outcome=outcome)
             lines[f"{number}:{outcome}"] = _line(subject, kind, case_filter, counts)
     return lines
 

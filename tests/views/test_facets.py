@@ -1,0 +1,145 @@
+"""Facets count and filter what a plain join of the Parquet files in DuckDB gives."""
+
+from dataclasses import replace
+
+import duckdb
+import pandas as pd
+import pytest
+
+from vlprobe import views
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
+from vlprobe.views.facets import LEAST_ASKED
+from vlprobe.views.filter import Filter
+
+CLIP, TUNED = "published:CLIP ViT-B/32", "published:CLIP_TROHN-Text"
+SETS = {
+    "bundled:SugarCrepe": (CLIP, "foil"),
+    "bundled:VALSE": (None, "foil"),
+    "demo": (None, "flip"),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return StoreAboveShipped(
+        tmp_path_factory.mktemp("facets"), shipped.PUBLISHED_FOLDER, shipped.FOLDER
+    )
+
+
+def opened(store: Store, dataset: str):
+    rows = [row for row in views.runs.question_set_rows(store) if row.dataset == dataset]
+    row = next(row for row in rows if row.probe in ("eqben", "lgip"))
+    question_set = views.runs.question_set(store, row.case_key)
+    model, kind = SETS[dataset]
+    return question_set, Filter(model or question_set.rated_models[0], kind)
+
+
+def joined(store: Store, question_set, case_filter: Filter) -> pd.DataFrame:
+    """Every case of the kind with the margin of each model, by an outer route: DuckDB over the files."""
+    cases = store.files([question_set.key], "cases")[0]
+    table = duckdb.execute(f"SELECT * FROM '{cases}' WHERE kind = '{case_filter.kind}'").df()
+    for run in question_set.runs:
+        file = store.files([run.key], "scores")[0]
+        margins = duckdb.execute(f'SELECT "case", margin AS "{run.model}" FROM \'{file}\'').df()
+        table = table.merge(margins, on="case")
+    return table
+
+
+def numbers_of(store: Store, question_set, chosen: Filter) -> list[int]:
+    matches = views.cases.answers_matching(store, question_set, chosen)
+    return matches.numbers[views.filter.passing(chosen, matches)].tolist()
+
+
+def values_of(table: pd.DataFrame, name: str) -> pd.Series:
+    if name.startswith("tag:"):
+        return table["tags"].map(lambda tags: dict(tags).get(name.removeprefix("tag:"), ""))
+    if name == "pair" and table["source"].any():
+        return table["source"].str.lower() + ">" + table["target"].str.lower()
+    return table[name]
+
+
+@pytest.mark.parametrize("dataset", SETS)
+def test_rows_count_what_a_join_counts_and_each_filters_to_the_same_cases(store, dataset):
+    question_set, case_filter = opened(store, dataset)
+    table = joined(store, question_set, case_filter)
+    margins = table[case_filter.model]
+    names = []
+    for facet in views.facets.facets(store, question_set, case_filter):
+        names.append(facet.name)
+        for row in facet.rows[:6]:
+            chosen = views.facets.choose(case_filter, facet.name, [row.value])
+            numbers = numbers_of(store, question_set, chosen)
+            assert len(numbers) == row.n_fooled
+            if facet.name in ("caption_length", "word_frequency"):
+                continue
+            if facet.name == "pair" and not table["source"].any():
+                assert row.n_asked >= LEAST_ASKED
+                continue
+            is_row = values_of(table, facet.name) == row.value
+            assert row.n_asked == (is_row & margins.notna()).sum()
+            assert set(numbers) == set(table["case"][is_row & (margins <= 0)])
+    assert "subtype" in names and "caption_length" in names
+
+
+def test_lengths_are_counted_in_words_of_the_true_caption(store):
+    question_set, case_filter = opened(store, "demo")
+    table = joined(store, question_set, case_filter)
+    n_words = table["texts"].map(lambda texts: len(texts[0].split()))
+    facets = {one.name: one for one in views.facets.facets(store, question_set, case_filter)}
+    counts = {row.value: row.n_asked for row in facets["caption_length"].rows}
+    assert counts["11 to 14 words"] == n_words.between(11, 14).sum()
+    assert sum(counts.values()) == len(table)
+
+
+def test_models_that_must_and_must_not_be_fooled_narrow_the_cases_and_no_denominator(store):
+    question_set, case_filter = opened(store, "bundled:SugarCrepe")
+    table = joined(store, question_set, case_filter)
+    is_passing = (table[CLIP] <= 0) & (table[TUNED] > 0)
+    beside = replace(case_filter, held=(TUNED,))
+    assert views.cases.outcomes(store, question_set, beside)["fooled"] == is_passing.sum() == 1446
+    (facet,) = (
+        one for one in views.facets.facets(store, question_set, beside) if one.name == "subtype"
+    )
+    for row in facet.rows:
+        is_row = table["subtype"] == row.value
+        assert (row.n_fooled, row.n_asked) == ((is_row & is_passing).sum(), is_row.sum())
+    swapped = Filter(TUNED, "foil", outcome="held", fooled=(CLIP,))
+    assert views.cases.outcomes(store, question_set, swapped)["held"] == is_passing.sum()
+
+
+@pytest.mark.parametrize("agreement", ["one", "split"])
+def test_agreement_counts_models(store, agreement):
+    question_set, case_filter = opened(store, "bundled:SugarCrepe")
+    table = joined(store, question_set, case_filter)
+    models = list(question_set.rated_models)
+    n_fooled = (table[models] <= 0).sum(axis=1)
+    is_passing = n_fooled == 1 if agreement == "one" else n_fooled.between(1, len(models) - 1)
+    chosen = Filter(CLIP, "foil", outcome="all", agreement=agreement)
+    assert views.cases.outcomes(store, question_set, chosen)["all"] == is_passing.sum()
+
+
+def test_a_second_value_of_a_facet_is_or_and_another_facet_is_and(store):
+    question_set, case_filter = opened(store, "demo")
+    table = joined(store, question_set, case_filter)
+    chosen = views.facets.choose(case_filter, "subtype", ["color", "number"])
+    scene = values_of(table, "tag:background")
+    chosen = views.facets.choose(chosen, "tag:background", ["sea", "beach"])
+    is_passing = table["subtype"].isin(["color", "number"]) & scene.isin(["sea", "beach"])
+    is_passing &= table[case_filter.model] <= 0
+    numbers = numbers_of(store, question_set, chosen)
+    assert set(numbers) == set(table["case"][is_passing]) and len(numbers)
+    facets = {one.name: one for one in views.facets.facets(store, question_set, chosen)}
+    shown = {row.value: row.n_asked for row in facets["tag:background"].rows}
+    is_type = table["subtype"].isin(["color", "number"])
+    assert shown == scene[is_type].value_counts().to_dict()
+
+
+def test_models_rates_count_answers_and_ties(store):
+    question_set, case_filter = opened(store, "bundled:SugarCrepe")
+    table = joined(store, question_set, case_filter)
+    for model, (n_fooled, n_asked) in views.facets.model_rates(
+        store, question_set, case_filter
+    ).items():
+        assert n_fooled == (table[model] <= 0).sum() and n_asked == table[model].notna().sum()

@@ -1,0 +1,182 @@
+"""Facets of the cases that pass a filter: how many cases each value has, and how many of them fool the model."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vlprobe import registry
+from vlprobe.storage.store import Store
+from vlprobe.views import caption_bins, cases, estimates, pattern_groups, rows
+from vlprobe.views import filter as views_filter
+from vlprobe.views.filter import Filter, Slice
+from vlprobe.views.runs import QuestionSet
+
+LEAST_ASKED = 15  # cases of a pair of words
+UNLISTED_TAGS = ("subset", "picture")  # the type again, and the unit of resampling
+
+
+@dataclass(frozen=True, slots=True)
+class FacetRow:
+    """A value of a facet.
+
+    Attributes:
+        value: The value, as the filter's field names it.
+        n_asked: Cases with the value that the model answered, whatever the outcomes in the filter.
+        n_fooled: Those of them that pass the outcomes of the filter; if it has none, those that fool the model. Of
+            rewordings, which fool no model, all.
+    """
+
+    value: str
+    n_asked: int
+    n_fooled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """The values of one property, highest rate first. Other values of the same facet do not narrow them.
+
+    Attributes:
+        name: "subtype", "rule", "pair", or the name of slices: "tag:NAME", "caption_length", "word_frequency".
+        rows: At least two, or one that the filter names.
+    """
+
+    name: str
+    rows: tuple[FacetRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """Values of cases; a case may have several."""
+
+    names: Sequence[str]
+    cases: np.ndarray  # numbers of cases, shape (n,)
+    codes: np.ndarray  # index in `names`, shape (n,)
+
+
+def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
+    """Return the facets of a kind of cases; see `Facet`. One whose values all have a rate of 100 % is left out, unless
+    the filter names one of them.
+    """
+    is_movement = (
+        registry.load_probe(question_set.probe).presentation.kind(case_filter.kind).is_movement
+    )
+    selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
+    found = []
+    for name, members in _facet_members(store, question_set, case_filter):
+        chosen, others = without(case_filter, name)
+        if others not in selections:
+            selections[others] = _selected(store, question_set, others, is_movement)
+        is_asked, is_fooled = (mask[members.cases] for mask in selections[others])
+        n_asked = np.bincount(members.codes[is_asked], minlength=len(members.names))
+        n_fooled = np.bincount(members.codes[is_fooled], minlength=len(members.names))
+        least = LEAST_ASKED if name == "pair" else 1
+        listed = [
+            FacetRow(value, int(asked), int(fooled))
+            for value, asked, fooled in zip(members.names, n_asked, n_fooled, strict=True)
+            if value and (asked >= least or value in chosen)
+        ]
+        has_rates = is_movement or any(row.n_fooled < row.n_asked for row in listed)
+        if chosen or (len(listed) > 1 and has_rates):
+            listed.sort(key=lambda row: (-row.n_fooled / max(row.n_asked, 1), -row.n_asked))
+            found.append(Facet(name, tuple(listed)))
+    return tuple(found)
+
+
+def model_rates(
+    store: Store, question_set: QuestionSet, case_filter: Filter
+) -> dict[str, tuple[int, int]]:
+    """Count for each model the cases of the filter, whatever its outcomes, that fool the model, and those that the
+    model answered.
+    """
+    numbers = cases.numbers_matching(store, question_set, case_filter.any_outcome())
+    counts = {}
+    for run in question_set.runs:
+        margins = cases.margins_of(store, run.key, numbers)
+        counts[run.model] = (
+            int(np.count_nonzero(margins <= 0)),
+            int(np.count_nonzero(~np.isnan(margins))),
+        )
+    return counts
+
+
+def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:
+    """Return the values of a facet that a filter names, and the filter without them."""
+    if name in ("subtype", "rule", "pair"):
+        return getattr(case_filter, name), replace(case_filter, **{name: ()})
+    field, slice_name = field_of(name)
+    slices: tuple[Slice, ...] = getattr(case_filter, field)
+    chosen = tuple(each.value for each in slices if each.name == slice_name)
+    others = tuple(each for each in slices if each.name != slice_name)
+    return chosen, replace(case_filter, **{field: others})
+
+
+def choose(case_filter: Filter, name: str, values: Sequence[str]) -> Filter:
+    """Return the filter with these values of a facet."""
+    _, others = without(case_filter, name)
+    if name in ("subtype", "rule", "pair"):
+        return replace(others, **{name: tuple(values)})
+    field, slice_name = field_of(name)
+    slices = (*getattr(others, field), *(Slice(slice_name, value) for value in values))
+    return replace(others, **{field: slices})
+
+
+def field_of(name: str) -> tuple[str, str]:
+    """Return the field of a filter that a facet of slices narrows, and the name of the slices.
+
+    >>> field_of("tag:scene"), field_of("caption_length")
+    (('tag', 'scene'), ('caption', 'caption_length'))
+    """
+    prefix, colon, tag = name.partition(":")
+    return (prefix, tag) if colon else ("caption", name)
+
+
+def _selected(
+    store: Store, question_set: QuestionSet, case_filter: Filter, is_movement: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether each case counts as asked, and as fooled: bool of shape (n_cases,)."""
+    margins = rows.margins(store, question_set.run(case_filter.model).key)
+    is_asked, is_fooled = np.zeros(len(margins), dtype=bool), np.zeros(len(margins), dtype=bool)
+    is_asked[cases.numbers_matching(store, question_set, case_filter.any_outcome())] = True
+    if case_filter == case_filter.any_outcome() and not is_movement:
+        case_filter = replace(case_filter, outcome="fooled")
+    matches = cases.answers_matching(store, question_set, case_filter)
+    is_fooled[matches.numbers[views_filter.passing(case_filter, matches)]] = True
+    is_asked &= ~np.isnan(margins)
+    return is_asked, is_asked & is_fooled
+
+
+def _facet_members(
+    store: Store, question_set: QuestionSet, case_filter: Filter
+) -> Iterator[tuple[str, _Members]]:
+    key, kind = question_set.key, case_filter.kind
+    path, version = store.files([key], "cases")[0], rows.cases_version(store, key)
+    for name in ("subtype", "rule"):
+        codes, names = rows.dictionary_codes(path, name)
+        yield name, _Members(names, np.arange(len(codes)), codes)
+    groups = pattern_groups.pattern_groups(store, key, question_set.probe, kind)
+    is_member = np.array([all(pattern_groups.words_of(each)) for each in groups.keys], dtype=bool)
+    if is_member.any():
+        run_key = question_set.run(case_filter.model).key
+        listed = is_member[groups.codes] & pattern_groups.answers(store, groups, run_key)[0]
+        yield "pair", _Members(groups.keys, groups.cases[listed], groups.codes[listed])
+    tags = rows.remember(("tags", version), lambda: _tags(store, question_set, path))
+    yield from tags.items()
+    for binned_by, values in caption_bins.VALUES.items():
+        codes = caption_bins.bin_codes(store, key, binned_by)
+        yield binned_by, _Members(values, np.arange(len(codes)), codes)
+
+
+def _tags(store: Store, question_set: QuestionSet, path: str) -> dict[str, _Members]:
+    """The dataset's tags with at most 60 values, by the name of their facet."""
+    names = {text.partition("=")[0] for text in estimates.tag_values(store, question_set)}
+    found = {}
+    for name in sorted(names.difference(UNLISTED_TAGS)):
+        with store.cursor() as cursor:
+            table = cursor.execute(
+                'SELECT "case", tags[?] AS value FROM read_parquet(?) WHERE tags[?] IS NOT NULL',
+                [name, [path], name],
+            ).fetchnumpy()
+        values, codes = np.unique(np.asarray(table["value"], dtype=str), return_inverse=True)
+        found[f"tag:{name}"] = _Members(values.tolist(), np.asarray(table["case"]), codes)
+    return found
