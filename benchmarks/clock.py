@@ -416,7 +416,7 @@ def extras(browser: Any, empty: Path, chosen: Sequence[str]) -> None:
 def main() -> None:
     """Prints a table for each store."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that its server ends, too
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="a quick try: 15,000 cases a model")
     parser.add_argument("--kept", type=Path, help="a folder to fill once and keep")
     parts = [*PAGES, "facets", "mixtures"]

@@ -164,7 +164,7 @@ def tables(root: Path, key: str) -> None:
 
     store = Store(root)
     question_set = views.runs.question_set(store, key)
-    color = Filter("made-up:3", "flip", ("color",))
+    color = Filter("made-up:3", "flip", "color")
     shown = views.cases.failures(store, question_set, color, 2, 24)[0]["case"].tolist()
     keys = [manifest["key"] for manifest in store.runs()]
 

@@ -173,7 +173,7 @@ def test_the_cases_that_are_shown_are_downloaded(page, url: str, stored: Store):
         page.get_by_role("button", name="CSV").click()
     with open(waiting.value.path(), newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
-    chosen = views.filter.Filter("demo:weak", "flip", subtype=("number",))
+    chosen = views.filter.Filter("demo:weak", "flip", subtype="number")
     assert (
         len(rows)
         == views.cases.outcomes(stored, views.runs.question_set(stored, SETS["lgip"]), chosen)[

@@ -29,7 +29,7 @@ def swaps_that_fool_gpt4v_only() -> set[str]:
     store = Store(shipped.PUBLISHED_FOLDER)
     rows = views.runs.question_set_rows(store)
     key = next(row.case_key for row in rows if row.dataset == "bundled:SugarCrepe")
-    chosen = Filter(GPT4V, "foil", ("swap_obj",), other=TUNED, other_outcome="held")
+    chosen = Filter(GPT4V, "foil", "swap_obj", other=TUNED, other_outcome="held")
     question_set = views.runs.question_set(store, key)
     return set(views.cases.failures(store, question_set, chosen, 1, 1000)[0]["id"])
 

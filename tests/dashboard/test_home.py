@@ -397,7 +397,7 @@ def test_the_model_that_is_looked_at_is_the_url_s(shown, come_along):
     counts = views.cases.outcomes(
         come_along,
         views.runs.question_set(come_along, at.query_params["set"]),
-        Filter("demo:eqsim", "flip", subtype=("number",), outcome="all"),
+        Filter("demo:eqsim", "flip", subtype="number", outcome="all"),
     )
     assert figures(at)["numbers"][-1]["exact"].startswith(
         f"{counts['fooled']:,} of {counts['all']:,}"

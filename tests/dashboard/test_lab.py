@@ -170,7 +170,7 @@ def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypat
         "lure",
         "0.25 to 0.50",
     )
-    assert chosen == Filter.parse(RANDOM, "t2t", bin="lure=0.25 to 0.50")
+    assert chosen and chosen == Filter.parse(RANDOM, "t2t", bin="lure=0.25 to 0.50")
     at = shown(
         "explore",
         **case_links.query(state_questions(every_probe, key["visla"], monkeypatch), chosen),

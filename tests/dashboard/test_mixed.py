@@ -166,7 +166,7 @@ def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
     )["id"]
     assert sorted(card_ids(at)) == sorted(ids)
     at.selectbox("lost").set_value("").run()
-    everything = views.filter.Filter(ONE, "t2i", subtype=("mix:0.8",))
+    everything = views.filter.Filter(ONE, "t2i", subtype="mix:0.8")
     assert len(card_ids(at)) == views.cases.outcomes(mixed_store, asked, everything)["fooled"]
     button(at, "clear_filters").click().run()
     assert card_ids(at) and one(at, "wall") == "1"

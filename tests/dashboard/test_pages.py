@@ -197,7 +197,7 @@ def test_a_link_reopens_exactly_that_view(shown, filled: Store, monkeypatch):
     }
     at = shown(filled, "failures", **query)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    chosen = views.filter.Filter(RANDOM, "combined", ("color",), outcome="all", sort="best")
+    chosen = views.filter.Filter(RANDOM, "combined", "color", outcome="all", sort="best")
     expected, total = views.cases.failures(
         filled, views.runs.question_set(filled, key), chosen, 2, 12
     )

@@ -6,6 +6,7 @@ import re
 import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -30,7 +31,9 @@ def rows(compared: Store, key: str) -> pd.DataFrame:
     """Both models' margins by case, joined without SQL."""
     runs = pd.DataFrame(views.runs.question_set(compared, key).runs).set_index("model")["key"]
     tables = [
-        pd.read_parquet(compared.root / "runs" / runs[model] / "scores.parquet").set_index("case")
+        pd.read_parquet(compared.root / "runs" / str(runs[model]) / "scores.parquet").set_index(
+            "case"
+        )
         for model in (ONE, OTHER)
     ]
     return tables[0].assign(other=tables[1]["margin"]).sort_index().reset_index()
@@ -145,7 +148,11 @@ def test_a_comparison_without_another_model_is_refused(compared: Store, key: str
 
 
 def test_wrong_names_and_shapes_are_refused(compared: Store, key: str):
-    for given in ({"other": "demo:nobody"}, {"other": OTHER, "other_outcome": "fooledd"}):
+    wrong: list[dict[str, Any]] = [
+        {"other": "demo:nobody"},
+        {"other": OTHER, "other_outcome": "fooledd"},
+    ]
+    for given in wrong:
         with pytest.raises(NotFound, match=r"demo:nobody|fooledd"):
             views.cases.failures(
                 compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given)
@@ -200,10 +207,9 @@ def test_triplets_of_a_lure_are_those_that_a_loop_over_their_words_finds(tmp_pat
         chosen = views.filter.Filter.parse(model, "t2t", outcome="all", bin=f"lure={name}")
         found |= dict.fromkeys(passing(store, key, chosen), name)
     assert set(found) == set(texts["case"]) and len(set(found.values())) > 1
-    for row in texts.itertuples():
-        p1, p2, n = row.texts
+    for case, (p1, p2, n) in zip(texts["case"], texts["texts"], strict=True):
         lure = max(shared(p1, n), shared(p2, n)) - shared(p1, p2)
-        low, high = map(float, found[row.case].split(" to "))
+        low, high = map(float, found[case].split(" to "))
         assert low - 1e-6 <= lure <= high + 1e-6
 
 

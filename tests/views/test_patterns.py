@@ -83,7 +83,7 @@ def believed(
     cells = rows["item"] + rows["pair"]
     of_cell = dict(zip(dict.fromkeys(cells), rng.random(len(cells)), strict=False))
     together = {item: rng.random() < 0.5 for item in dict.fromkeys(rows["item"])}
-    drawn = np.where(rows["item"].map(together), cells.map(of_cell), rng.random(len(rows)))
+    drawn = np.where(rows["item"].map(together), cells.map(of_cell), rng.random(len(rows)))  # pyright: ignore
     rates = np.where(rows["pair"] == pair, more, rate)
     return np.where(drawn < rates, -0.1, 0.1).astype(np.float32)
 
@@ -105,11 +105,11 @@ def test_a_planted_pattern_is_found_with_its_numbers(
     mine = flips[flips["pair"] == pair]
     assert found.average == pytest.approx(flips["believed"].mean())
     assert (found.n_lies, found.n_chosen) == (len(flips), len(flips))
-    base = flips.loc[flips["subtype"] == mine["subtype"].iloc[0], "believed"].mean()
+    base = flips.loc[flips["subtype"] == mine["subtype"].iloc[0], "believed"].mean()  # pyright: ignore
     assert found.n_groups == sum(count >= patterns.ASKED for count in counts.values())
     assert (pattern.source, pattern.target) == tuple(pair.split(">"))
     assert (pattern.n_asked, pattern.n_believed) == (n_asked, mine["believed"].sum())
-    assert pattern.n_pictures == mine["item"].nunique()
+    assert pattern.n_pictures == mine["item"].nunique()  # pyright: ignore
     assert pattern.rate == pytest.approx(mine["believed"].mean())
     assert pattern.base == pytest.approx(base)
     assert pattern.excess == pytest.approx(mine["believed"].sum() - base * n_asked)
@@ -126,7 +126,7 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
     answered(monkeypatch, margins)
     told = patterns.candidates(counted, asked, Filter(MODEL))
     table = rows.assign(margin=margins)[(rows["kind"] == "flip") & ~np.isnan(margins)]
-    rates = (table["margin"] <= 0).groupby(table["subtype"]).mean()
+    rates = (table["margin"] <= 0).groupby(table["subtype"]).mean()  # pyright: ignore
     agreeing, possible, groups = {}, {}, {}
     every = [
         *table.groupby("pair"),
@@ -149,9 +149,9 @@ def test_the_numbers_of_every_group_are_those_of_a_loop(
         size = n**2 / sum(len(cell) * (1 + (len(cell) - 1) * min(mine, 1)) for cell in cells)
         rate = (table["margin"] <= 0).mean()
         if not pair.startswith("type:"):
-            rate = rates[table.loc[table["pair"] == pair, "subtype"].iloc[0]]
+            rate = rates[table.loc[table["pair"] == pair, "subtype"].iloc[0]]  # pyright: ignore
         tail = scipy.stats.beta.cdf(rate, k / n * size, size - k / n * size + 1)
-        p_values[pair] = tail if k > rate * n else 1.0
+        p_values[pair] = tail if k > rate * n else 1.0  # pyright: ignore
     q_values = scipy.stats.false_discovery_control(list(p_values.values()))
     assert {one.key for one in told.patterns} == set(groups)
     for one in told.patterns:
@@ -309,7 +309,7 @@ def mixed() -> tuple[Store, QuestionSet]:
     """The bundled searches among mixed pictures."""
     store = Store(shipped.FOLDER)
     keys = views.runs.question_sets(store).set_index("probe")["case_key"]
-    return store, views.runs.question_set(store, keys["rococo"])
+    return store, views.runs.question_set(store, keys["rococo"])  # pyright: ignore
 
 
 def test_patterns_of_mixed_pictures_count_the_searches_that_were_asked(mixed):

@@ -129,9 +129,7 @@ def test_lies_are_counted_by_type_and_model(filled, question_set):
             assert (one.n_lies, one.n_believed) == (len(group), believed)
             assert math.isnan(one.moved)
             outcomes = views.cases.outcomes(
-                filled,
-                question_set,
-                Filter(run.model, "flip", subtype=(str(subtype),), outcome="all"),
+                filled, question_set, Filter(run.model, "flip", subtype=str(subtype), outcome="all")
             )
             assert (outcomes["fooled"], outcomes["all"]) == (one.n_believed, one.n_lies)
 

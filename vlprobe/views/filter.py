@@ -128,6 +128,9 @@ class Filter:
     agreement: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("subtype", "rule"):  # a text names one, as it did before there were several
+            if isinstance(value := getattr(self, name), str):
+                object.__setattr__(self, name, (value,) if value else ())
         for name, names in (
             ("outcome", OUTCOMES),
             ("other_outcome", OTHER_OUTCOMES),
