@@ -99,9 +99,7 @@ def _draw_quiz(bar: DeltaGenerator) -> None:
             key="new_round",
             on_click=new_seed,
         )
-        with st.popover(
-            "PageSubject", icon=":material/tune:", type="tertiary", key="quiz_questions"
-        ):
+        with st.popover("Questions", icon=":material/tune:", type="tertiary", key="quiz_questions"):
             picked = pick_round()
         if access.quiz():
             with st.popover("Room", icon=":material/groups:", type="tertiary", key="quiz_room"):
