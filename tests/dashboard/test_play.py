@@ -58,7 +58,10 @@ def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
 
 @pytest.fixture
 def key(every_probe: Store) -> dict[str, str]:
-    return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
+    table = views.runs.question_sets(every_probe)
+    return {
+        str(probe): str(key) for probe, key in zip(table["probe"], table["case_key"], strict=True)
+    }
 
 
 def parameter(at: AppTest, name: str) -> str:
