@@ -10,9 +10,7 @@ import json
 import logging
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,6 +106,55 @@ class Worker:
         return spread
 
 
+@dataclass(frozen=True)
+class Result:
+    """A finished task, or the reason why no more tasks can be finished."""
+
+    task: str = ""  # as JSON
+    spread: float = float("nan")
+    error: str = ""  # the message of a VlprobeError of a worker
+    failure: str = ""
+
+
+def run_tasks(
+    worker: type, tasks: Sequence[str], options: Mapping[str, Any], patience: int
+) -> Iterator[Result]:
+    """Let workers do the tasks and yield each result; a Ray task of this machine.
+
+    Ray Data has neither a timeout for the next result nor a way to cancel. In a process of its own it
+    can be ended at any time, and with it its workers.
+
+    Args:
+        worker: The class of an actor, as Worker.
+        tasks: Tasks as JSON.
+        options: Arguments of `map_batches`.
+        patience: Seconds without room for any worker after which this fails.
+    """
+    import ray.data
+    from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # errors are raised
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = context.print_on_execution_start = False
+    context.wait_for_min_actors_s = patience
+    pool = ray.data.ActorPoolStrategy(min_size=1, max_size=len(tasks))
+    dataset = ray.data.from_items(
+        [{"task": task} for task in tasks], override_num_blocks=len(tasks)
+    ).map_batches(worker, batch_size=1, compute=pool, **options)
+    try:
+        for row in dataset.iter_rows():
+            yield Result(row["task"], row["spread"], row["error"])
+    except GetTimeoutError:
+        yield Result(failure=f"The Ray cluster has had no room for a worker for {patience} s.")
+    except RayTaskError:  # a defect of this program
+        raise
+    except RayError as error:
+        reason = type(error).__name__
+        yield Result(
+            failure=f"{TRIES} workers of the Ray cluster were lost at the same task ({reason})."
+        )
+
+
 class RayExecutor(Executor):
     """Scores parts on the workers of a cluster. Raises InvalidInput if none has the required resources."""
 
@@ -180,7 +227,7 @@ class RayExecutor(Executor):
 
     def _map(self, label: str, tasks: Sequence[Task], total: int) -> Iterator[tuple[str, float]]:
         """Yield the kind of each finished task and its similarity spread; report progress, also twice a second if no
-        task finishes, so that a cancel is noticed.
+        task finishes, so that a cancel is noticed. Whatever ends this, no worker is left.
 
         Raises:
             InvalidInput: A worker raised a VlprobeError of this message.
@@ -190,47 +237,40 @@ class RayExecutor(Executor):
         self.progress.update(label, n_done, total)
         if not tasks:
             return
-        import ray.data
-        from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # errors are raised
-        context = ray.data.DataContext.get_current().copy()
-        context.enable_progress_bars = context.print_on_execution_start = False
-        context.wait_for_min_actors_s = PATIENCE
-        pool = ray.data.ActorPoolStrategy(min_size=1, max_size=len(tasks))
-        # Ray 2.60 announces that `max_task_retries` will be removed in 2.64, without a replacement.
-        with warnings.catch_warnings(action="ignore"), ray.data.DataContext.current(context):
-            dataset = ray.data.from_items(
-                [{"task": json.dumps(task)} for task in tasks], override_num_blocks=len(tasks)
-            ).map_batches(Worker, batch_size=1, compute=pool, **self._options)
-        results: Any = iter(dataset.iter_batches(batch_size=1, prefetch_batches=0))
-        reader = ThreadPoolExecutor(1)  # Ray Data has no timeout for the next result
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        results: Any = (
+            ray.remote(run_tasks)
+            .options(num_returns="streaming", num_cpus=0, max_retries=0, scheduling_strategy=here)
+            .remote(Worker, [json.dumps(task) for task in tasks], self._options, PATIENCE)
+        )
         try:
             while True:
-                future = reader.submit(next, results, None)
-                while not wait([future], POLL).done:
+                if not ray.wait([results], timeout=POLL)[0]:
                     self.progress.update(label, n_done, total)
-                if (result := future.result()) is None:
+                    continue
+                if (reference := next(results, None)) is None:
                     return
-                if error := str(result["error"][0]):
-                    raise InvalidInput(error)
-                task = json.loads(result["task"][0])
-                n_done += _size(task)
+                result: Result = ray.get(reference)
+                if result.error:
+                    raise InvalidInput(result.error)
+                if result.failure:
+                    raise JobFailed(f"{result.failure} {KEPT}")
+                kind, values = json.loads(result.task)
+                n_done += _size((kind, values))
                 self.progress.update(label, n_done, total)
-                yield task[0], float(result["spread"][0])
-        except GetTimeoutError:
-            raise JobFailed(
-                f"The Ray cluster has had no room for a worker for {PATIENCE} s. {KEPT}"
-            ) from None
+                yield kind, result.spread
         except RayTaskError:  # a defect of this program
             raise
         except RayError as error:
             raise JobFailed(
-                f"{TRIES} workers of the Ray cluster were lost at the same task ({type(error).__name__}). {KEPT}"
+                f"The Ray cluster lost the process that deals out tasks ({type(error).__name__}). {KEPT}"
             ) from None
         finally:
-            reader.submit(results.close)  # ends the workers, each after the task that it is at
-            reader.shutdown(wait=False)
+            ray.cancel(results, force=True)  # the workers end with the process that started them
 
     def close(self, failed: bool = False) -> None:
         """Do nothing: workers store embeddings after each task, and end with the last one."""
