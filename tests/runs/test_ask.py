@@ -59,6 +59,26 @@ def test_mixed_pictures_are_written_as_they_are_seen(tiny, tmp_path, store):
     assert {pictures.open_picture(Picture.from_name(top)).tobytes() for top in tops} <= pixels
 
 
+def test_changed_pictures_are_written_as_they_are_seen(tiny, tmp_path, store):
+    options = {"changes": ["pixelate", "jpeg"], "severities": [2, 4]}
+    facts = ask(Request((), tiny, "pictures", options), tmp_path / "out", store)
+    shown = {row["id"]: row["file"] for row in rows(tmp_path / "out" / "pictures.jsonl")}
+    edited = [file for file in shown.values() if not Path(file).is_absolute()]
+    cases = rows(tmp_path / "out" / "cases.jsonl")
+    assert len(edited) == len(cases) == facts["n_cases"] > 4
+    manifest = execute(
+        Request(("control:constant",), tiny, "pictures", options, examine=False), store
+    )[0]
+    stored = store.cases(manifest["case_key"]).table("cases").to_pylist()
+    asked = {row["id"]: row["images"] for row in stored}
+    for case in cases:
+        changed = Picture.from_name(asked[case["id"]][1])
+        assert (
+            Image.open(tmp_path / "out" / shown[case["pictures"][1]]).tobytes()
+            == pictures.open_picture(changed).tobytes()
+        )
+
+
 def test_a_folder_can_be_taken_elsewhere_and_pictures_that_are_not_here_have_a_name_alone(
     tiny, tmp_path, store
 ):

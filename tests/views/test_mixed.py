@@ -15,6 +15,7 @@ from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
+from vlprobe.storage import shipped
 from vlprobe.storage.entry import Entry
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
@@ -293,3 +294,14 @@ def test_what_is_stored_of_a_search_at_other_strengths_is_told(
             if case.fronts is not None and sibling % 3 and number % 3:
                 assert wins[model] == expected
         assert wins[ONE][80] is False
+
+
+def test_an_item_s_caption_is_that_of_its_first_search():
+    store = Store(shipped.FOLDER)
+    key = next(row.case_key for row in views.runs.question_set_rows(store) if row.probe == "rococo")
+    table = store.cases(key).table("cases").to_pandas()
+    searched = table[table["kind"] == "t2i"]
+    expected = {item: rows["texts"].iloc[0][0] for item, rows in searched.groupby("item")}
+    found = mixed.item_pictures(store, views.runs.question_set(store, key))
+    assert expected
+    assert {item: found[item].caption for item in expected} == expected

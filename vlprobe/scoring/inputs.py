@@ -39,7 +39,7 @@ class RunInputs:
 
     Args:
         items: The items of the run; all their pictures and captions are inputs.
-        cases: Reads the cases of the run; their further texts come next.
+        cases: Reads the cases of the run; their further texts and changed pictures come next.
         candidates: Pictures and texts that galleries hold in addition.
         cache: The folder of the stored digests of pictures.
     """
@@ -60,7 +60,7 @@ class RunInputs:
             for item in self._items
             for number, picture in enumerate(item.pictures)
         ]
-        further = self._candidates[0]
+        further = [*self._candidates[0], *self._changed_pictures()]
         digests = self._digests([*(picture for picture, _, _ in item_pictures), *further])
         paths = {picture.path for picture, _, _ in item_pictures} | {
             picture.path for picture in further if not picture.edit_key
@@ -75,6 +75,14 @@ class RunInputs:
             if picture.name not in yielded:
                 yielded.add(picture.name)
                 yield picture, _keys(picture, (), digests, n_of_name)
+
+    def _changed_pictures(self) -> list[Picture]:
+        """Return the pictures of cases that are changed versions of a file, each once."""
+        names: dict[str, None] = {}
+        for block in self._cases(["images"]):
+            asked = block["images"].combine_chunks().flatten().unique().to_pylist()
+            names |= dict.fromkeys(name for name in asked if name.startswith("{"))
+        return [picture for picture in map(Picture.from_name, names) if picture.change]
 
     def _digests(self, asked: Iterable[Picture]) -> dict[Path, str]:
         """Return the digest of each picture's file and of its partner's; of one that is not here, its name."""

@@ -270,8 +270,9 @@ def _read_gallery(store: Store, question_set: QuestionSet) -> _Gallery:
     files = store.files([question_set.key], "cases")
     with store.cursor() as cursor:
         pictures = cursor.execute(
-            "SELECT item, any_value(images[1]), min_by(texts[1], kind <> ?) FROM read_parquet(?) "
-            "GROUP BY item ORDER BY min(item_code)",
+            "SELECT item, arg_min(images[1], case_order), arg_min(texts[1], case_order) FROM "
+            "(SELECT *, (kind <> ?, file_row_number) AS case_order "
+            "FROM read_parquet(?, file_row_number = true)) GROUP BY item ORDER BY min(item_code)",
             [KIND, files],
         ).fetchall()
         rules = cursor.execute(
