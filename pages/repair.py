@@ -8,10 +8,10 @@ from vlprobe.dashboard.lab import repair, training
 frame.enter()
 st.title("What repairs a model, and at what cost?", anchor=False)
 st.markdown(
-    "Fine-tuning can teach a model what probes find missing: with wrong captions that are close to "
-    "the true ones (hard negatives), or with the losses of the papers. Does it, and at what cost? "
-    "The model before, the model after and a control that was fine-tuned without the repair answer "
-    "the same questions: **only the difference to the control says what the repair did.**"
+    "Fine-tuning can teach a model what probes find missing: with wrong captions that are close to the true ones "
+    "(hard negatives), or with the losses of the papers. The model before, the model after and a control that was "
+    "fine-tuned without the repair answer the same questions: **only the difference to the control says what the "
+    "repair did.**"
 )
 st.header("Before, control and after")
 models = repair.repaired()

@@ -323,7 +323,7 @@ def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, 
         code=2,
     )
     assert (
-        "'policies' is named more than once. Name it once; a comma separates the values of a list"
+        "'policies' is named more than once. Name it once; separate the values of a list with commas"
         in found.stderr
     )
 

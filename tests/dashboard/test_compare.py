@@ -289,7 +289,7 @@ def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
     assert not at.error
     assert at.multiselect(key="with").value == [MODELS[1]]
     assert "shapes" not in json.loads(at.get("plotly_chart")[-1].proto.spec)["layout"]
-    assert "not here: compared with it “y, z”" in at.warning[0].value
+    assert "not found: compared with it “y, z”" in at.warning[0].value
 
 
 def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot_be_written(
@@ -320,7 +320,7 @@ def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):
     assert not at.exception
     assert at.multiselect(key="with").value == []
     assert one(at, "with") == ""
-    assert "Who shall 2 be compared with?" in words(at)
+    assert "Compare 2 with..." in words(at)
     assert "Choose one to 3 models in the list above" in words(at)
     assert not figure_of(at, "forest")
     offered = [button for button in at.button if str(button.key).startswith("offer_")]
@@ -342,8 +342,7 @@ def test_a_new_baseline_changes_places_with_the_old_one(shown):
 def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(shown):
     at = shown(base="gone", **{"with": f"{MODELS[2]}|also*gone"})
     assert (
-        "This link is about results that are not on this computer: model “gone”"
-        in at.warning[0].value
+        "This link opens results that are not on this computer: model “gone”" in at.warning[0].value
     )
     at.button(key="show_what_is_here").click().run()
     assert not at.warning

@@ -324,7 +324,7 @@ def test_one_model_is_enough(shown, filled_with_one: Store):
     case = hero(at)["cases"][0]
     assert "models" not in " ".join(case["heading"])
     assert len(figures(at)["strip"]["models"]) == 1
-    assert figures(at)["doors"][1]["sentence"].startswith("Ask a second model")
+    assert figures(at)["doors"][1]["sentence"].startswith("Test a second model")
 
 
 @pytest.fixture
@@ -361,7 +361,7 @@ def test_forty_three_models_fit(shown, forty_three: Store):
 
 def test_forty_three_models_leave_room_for_figures_and_slides(shown, forty_three: Store):
     at = shown(forty_three, "breakdown")
-    assert "Too many models for a legend" in words(at)
+    assert "too many models for a legend" in words(at)
     ((_, talk),) = component_values(shown(forty_three, "present"), "slides")
     slide = next(slide for slide in talk["slides"] if slide["marks"])
     assert len(slide["marks"]) == 14

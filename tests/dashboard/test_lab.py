@@ -56,7 +56,7 @@ def test_a_page_begins_with_a_finding_and_examples_and_folds_the_paper_s_table(
     (_, values), *_ = component_values(at, "wall")
     assert values["bare"] and 1 <= len(values["cards"]) <= 7
     folded = {expander.label for expander in at.expander}
-    assert "The table" in folded or "As the paper's tables have it" in folded
+    assert "The table" in folded or "In the format of the paper's tables" in folded
 
 
 @pytest.mark.parametrize("page", navigation.BELOW)

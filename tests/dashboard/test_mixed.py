@@ -203,7 +203,7 @@ def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(shown, f
     assert data["steps"][0]["own"] == "Ranked 1st instead"
     assert "only the mixture of the run has an answer" in data["note"]
     assert all(row["dots"] for row in data["chart"]["rows"] if not row["segments"])
-    assert button(at, "mixed_load").label == "Ask 1, 2, 3 at every share"
+    assert button(at, "mixed_load").label == "Ask 1, 2, 3 on every mixture"
 
 
 def test_a_press_loads_models_that_are_not_at_hand(
@@ -260,7 +260,7 @@ def test_a_run_without_stored_first_candidates_says_run_it_again(
     monkeypatch.setattr(asking, "loads_at_once", lambda name: False)
     at = shown(model=ONE)
     assert values(at)["strips"] == {}
-    assert "Run it again to see it." in words(at)
+    assert "Run it again to see them." in words(at)
 
 
 def test_the_wall_is_shown_where_a_link_narrows_it(shown, at_hand: list[str]):

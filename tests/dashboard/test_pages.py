@@ -218,7 +218,7 @@ def test_a_link_to_results_that_are_not_here_says_so_and_shows_nothing_else(show
     at = shown(filled, "failures", set="../..", model="no*pe", kind="<b>", sort="up")
     told = at.warning[0].value
     assert told == (
-        "This link is about results that are not on this computer: question set “../..”, "
+        "This link opens results that are not on this computer: question set “../..”, "
         r"model “no\*pe”, kind “\<b\>”."
     )
     assert not card_ids(at) and not at.selectbox

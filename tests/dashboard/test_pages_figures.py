@@ -108,7 +108,7 @@ def test_models_are_asked_for_the_word_that_does_least_by_a_press_and_altered_ca
 ):
     at = shown("retrieval", set=key["rococo"])
     assert "consensus" not in drawn(at)
-    assert "once without each word" in bodies(at)
+    assert "leaving out each word once" in bodies(at)
     at.button(key="ask_consensus").click().run()
     assert not at.exception
     assert {"consensus", "source_words"} <= drawn(at)
@@ -244,4 +244,4 @@ def test_models_that_are_left_out_are_named_as_they_are_called(shown, key, monke
     monkeypatch.setattr(dashboard_influence, "loads_at_once", lambda name: name != RANDOM)
     monkeypatch.setattr(dashboard_influence, "model_name", lambda name: "ViT-B-32")
     at = shown("retrieval", set=key["rococo"])
-    assert "Left out until loaded above: ViT-B-32." in bodies(at)
+    assert "Load these above to include them: ViT-B-32." in bodies(at)

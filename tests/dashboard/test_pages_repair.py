@@ -105,7 +105,7 @@ def test_shipped_models_are_picked_and_can_be_asked_at_a_press(
     monkeypatch.setattr(dashboard_repair, "FIRST", shipped)
     at = open_page(monkeypatch, store, "repair")
     assert {name: at.query_params[name] for name in shipped} == shipped
-    assert "unknown until the first of them runs" in words(at)
+    assert "Time unknown: these tests have not been run here yet" in words(at)
     at.button(key="ask_missing").click().run()
     assert [[(one.probe, one.models) for one in plan.requests] for plan in begun] == [
         [(name, tuple(shipped.values())) for name in dashboard_repair.PROBES]

@@ -343,7 +343,7 @@ def test_nothing_chosen_is_told_without_an_alarm(monkeypatch, store: Store):
     assert not at.error and "Choose at least one model." in words(at)
     at.checkbox(key="run_model_demo:weak").set_value(True)
     at.checkbox(key="run_probe_lgip").set_value(False).run()
-    assert not at.error and "Choose at least one question." in words(at)
+    assert not at.error and "Choose at least one test." in words(at)
     assert at.button(key="start").disabled
 
 

@@ -183,7 +183,7 @@ def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_s
 
 def test_controls_know_nothing_so_the_draw_is_by_lot_and_that_is_said(shown, screen: Screen):
     at = shown(round="3")
-    assert solo(at).quiz.draw == "fair" and "random instead" in words(at)
+    assert solo(at).quiz.draw == "fair" and "drawn at random" in words(at)
 
 
 @pytest.mark.parametrize("nonsense", ["-1", "<b>", "9" * 40, "٣", "1e3"])
@@ -275,7 +275,7 @@ def test_a_vote_after_the_question_was_turned_over_is_refused_in_words(
     guest = shown(room=parameter(host, "room"))
     send(host, room.KEY, next=0)
     vote(guest, 0, 0, room.KEY)
-    assert "turned over before your vote" in guest.warning[0].value
+    assert "after the answer was revealed" in guest.warning[0].value
 
 
 def test_a_browser_that_comes_back_is_who_it_was(shown, screen: Screen, rooms: Rooms):

@@ -108,7 +108,7 @@ def test_another_kind_is_another_talk(shown, compared: Store):
     at.selectbox(key="kind").set_value("paraphrase").run()
     moved = talk(at)["slides"]
     assert believed[2]["tag"] == ["This is a lie", "lie"]
-    assert moved[2]["tag"] == ["The same in other words", ""]
+    assert moved[2]["tag"] == ["The same in different words", ""]
     assert first_of(at.query_params["kind"]) == "paraphrase"
 
 

@@ -93,7 +93,7 @@ def test_a_person_has_one_vote_a_question_also_after_a_reload(rooms: Rooms):
     (ann,) = joined(rooms, code, 1)
     rooms.vote(code, ann, 0, 0, 0)
     rooms.join(code, ann)  # a reload: the browser still has its secret
-    with pytest.raises(InvalidInput, match="You have voted"):
+    with pytest.raises(InvalidInput, match="You have already voted"):
         rooms.vote(code, ann, 0, 0, 1)
     assert rooms.tally(code, ann).own_vote == 0 and rooms.tally(code, ann).n_people == 2
 
@@ -103,7 +103,7 @@ def test_no_vote_counts_once_the_question_is_turned_over(rooms: Rooms):
     code = rooms.open(quiz(), host)
     (ann,) = joined(rooms, code, 1)
     rooms.reveal(code, host)
-    with pytest.raises(InvalidInput, match="turned over"):
+    with pytest.raises(InvalidInput, match="answer was revealed"):
         rooms.vote(code, ann, 0, 0, 0)
     rooms.advance(code, host)
     with pytest.raises(InvalidInput, match="is over"):
@@ -115,9 +115,9 @@ def test_only_the_host_leads(rooms: Rooms):
     code = rooms.open(quiz(), new_secret())
     (ann,) = joined(rooms, code, 1)
     for action in (rooms.reveal, rooms.advance, rooms.close):
-        with pytest.raises(InvalidInput, match="Only who opened"):
+        with pytest.raises(InvalidInput, match="Only the person who opened"):
             action(code, ann)
-    with pytest.raises(InvalidInput, match="Only who opened"):
+    with pytest.raises(InvalidInput, match="Only the person who opened"):
         rooms.new_round(code, ann, quiz())
 
 
@@ -250,7 +250,7 @@ def test_rounds_of_a_room_are_bounded_and_empty_ones_refused(rooms: Rooms):
     code = rooms.open(quiz(), host)
     for _ in range(play_rooms.MAX_ROUNDS - 1):
         rooms.new_round(code, host, quiz())
-    with pytest.raises(InvalidInput, match="rounds at most"):
+    with pytest.raises(InvalidInput, match="at most"):
         rooms.new_round(code, host, quiz())
     nothing = dataclasses.replace(quiz(), questions=())
     with pytest.raises(InvalidInput, match="no question"):

@@ -45,7 +45,7 @@ def test_models_that_are_all_weak_are_explained(page: AppTest):
     page.query_params["accuracy"] = "0.95"
     page.run()
     assert not page.exception
-    assert "Two strong models are needed" in page.info[0].value
+    assert "At least two strong models are needed" in page.info[0].value
 
 
 def test_published_answers_strong_models_and_the_command_for_errata_are_named(

@@ -117,7 +117,7 @@ def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
 
 
 def test_perturb_into_a_missing_folder_is_told_in_one_line(tiny, tmp_path):
-    assert "Expected a file in a folder that exists" in refused(
+    assert "Expected a path in an existing, writable folder" in refused(
         "perturb", tiny, "--output", str(tmp_path / "no" / "x")
     )
 

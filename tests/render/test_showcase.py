@@ -210,7 +210,7 @@ def test_other_wordings_tell_how_many_pictures_stay():
     answer = AnswerRow(0, MODELS[0], -0.3, [], {"top": json.dumps(lists)})
     case = shown(6, answer=answer)
     assert words.heading(case, kind, "A") == (
-        "Ask again in other words.",
+        "Search again in other words.",
         "Two of the first five pictures stay.",
     )
     roles = [text.role.box for text in case_card(case.card, kind).sides]
@@ -246,7 +246,7 @@ PLURALS = [
 ]
 SENTENCES = "|".join(
     [
-        *("Ask again in other words", "The same, in other words", "A video changes once"),
+        *("Search again in other words", "The same, in other words", "A video changes once"),
         *("People put one picture first", "Two of these say the same", "One caption is true"),
         *("Two pictures, one difference", "Mixed pictures hide among the others"),
         "(A tenth|A fifth|Three tenths|Four tenths) (of|covered by) (another picture) is enough",

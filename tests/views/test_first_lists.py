@@ -1,4 +1,4 @@
-"""The first five before and after, against a loop over the stored rows of both runs."""
+"""The top five before and after, against a loop over the stored rows of both runs."""
 
 import json
 

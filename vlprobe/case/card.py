@@ -68,7 +68,9 @@ ROLES = {
     "same": Role("Also true", "same", "✓"),
     "different": Role("Also wrong", "lie", "✕"),
     "asked": Role("True", "true", "✓", "Asked", "plain", "This is true"),
-    "reworded": Role("Reworded", "quiet", "↻", "Asked again", "plain", "The same in other words"),
+    "reworded": Role(
+        "Reworded", "quiet", "↻", "Asked again", "plain", "The same in different words"
+    ),
     "left": Role(
         "Left", "true", "✓", "Left picture", "plain", "One picture, and its caption", "true"
     ),
@@ -488,8 +490,8 @@ class PictureSearchCard(CaseCard):
     chose = "put {lie} first"
     shows_query = True
     speaker_notes = (
-        "The caption looks for its picture among many.",
-        "The mixture is one more candidate, and must not come first.",
+        "The caption searches for its picture among many.",
+        "The mixture is an additional candidate and should not rank first.",
     )
 
     @property
@@ -642,7 +644,7 @@ class TripletCard(CaseCard):
     fooled = ("puts the wrong two together", "put the wrong two together")
     chose = "put the lookalike closer"
     wrong_role = "lookalike"
-    speaker_notes = ("", "Its words are nearly the same, and its meaning is another.")
+    speaker_notes = ("", "It has nearly the same words and a different meaning.")
 
     @property
     def sides(self) -> list[CaseText]:
@@ -739,7 +741,7 @@ class RankingsCard(CaseCard):
         if shared:
             word = "none" if not shared[0] else count_word(shared[0])
             count = f"{word.capitalize()} of the first {count_word(shared[1])} pictures stay."
-        return "Ask again in other words.", count
+        return "Search again in other words.", count
 
     @property
     def columns(self) -> Mapping[str, Column]:

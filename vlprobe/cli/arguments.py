@@ -127,10 +127,12 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
+            raise click.BadParameter(
+                f"'{pair}' does not have the form NAME=VALUE", param_hint="--option"
+            )
         if name in options:
             raise click.BadParameter(
-                f"'{name}' is named more than once. Name it once; a comma separates the values of a list",
+                f"'{name}' is named more than once. Name it once; separate the values of a list with commas",
                 param_hint="--option",
             )
         options[name] = value.split(",") if "," in value else value

@@ -113,7 +113,7 @@ def compare(
     metavar="METRIC=VALUE",
     help="Maximum allowed regression, in the metric's unit; repeatable.",
 )
-@click.option("--strict", is_flag=True, help="An inconclusive difference breaks the limit, too.")
+@click.option("--strict", is_flag=True, help="Also fail if the difference is inconclusive.")
 @AVERAGING
 @click.option("--format", "how", type=FORMATS, default=None, help="Print all limits on stdout.")
 @click.pass_context

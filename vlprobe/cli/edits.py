@@ -128,7 +128,7 @@ def sheet(edits_path: str, output: Path, sample: int, seed: int) -> None:
 @click.argument("edits_path", metavar="EDITS")
 @click.argument("sheets", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--disputes", is_flag=True, help="List the edits that a judge disagrees with, instead."
+    "--disputes", is_flag=True, help="List the edits that a judge disagrees with instead."
 )
 @click.option(
     "--output",

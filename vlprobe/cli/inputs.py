@@ -34,7 +34,7 @@ from vlprobe.cli.plugins import typed
     show_default=True,
     help="rococo: write its altered captions and mixed pictures into FOLDER.",
 )
-@probe_options("Option of the probe rococo, as for run.")
+@probe_options("Option of the probe rococo, as in vlprobe run.")
 @click.option(
     "--rules", default="strict", show_default=True, help="strict, paper, or a plug-in's name."
 )
@@ -50,7 +50,9 @@ from vlprobe.cli.plugins import typed
     "--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout."
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file instead of stdout.",
 )
 @click.pass_context
 def perturb(
@@ -166,7 +168,7 @@ def check(ctx: click.Context, dataset: str, no_pictures: bool, how: str) -> None
     "how",
     type=FORMATS,
     default="table",
-    help="table and csv: only the checks on stdout.",
+    help="table and csv print only the checks.",
 )
 @click.pass_context
 def doctor(
@@ -254,7 +256,7 @@ def write_altered(
 @click.command()
 @click.argument("dataset")
 @click.option(
-    "--model", "models", multiple=True, required=True, help="A text encoder; name two or more."
+    "--model", "models", multiple=True, required=True, help="Text encoder; give two or more."
 )
 @click.option(
     "--words",
@@ -311,7 +313,7 @@ def influence(
         votes = consensus({item.id: item.captions for item in items}, encoders, seed, all_words)
     print_table(votes.source_words.head(n_words) if n_words else votes.agreement, how)
     inform(
-        f"Two models or more name the same word in {votes.share_of_two:.1%} of {votes.n_captions:,} captions, by "
+        f"Two or more models name the same word in {votes.share_of_two:.1%} of {votes.n_captions:,} captions, by "
         f"chance in {votes.chance_of_two:.1%} ({votes.n_single:,} have one such word alone). The paper: over "
         f"{PRINTED:.0%}, of four models on COCO."
     )
@@ -321,7 +323,7 @@ def influence(
 @click.argument("dataset")
 @click.argument("output", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--probe", default="lgip", show_default=True)
-@probe_options("Option of the probe, as for run.")
+@probe_options("Option of the probe, as in vlprobe run.")
 @SEED
 @item_choices
 @case_choices

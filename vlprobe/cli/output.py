@@ -42,7 +42,7 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
             yield handle
     except OSError as error:
         raise InvalidInput(
-            f"Cannot write '{path}' ({error.strerror}). Expected a file in a folder that exists and takes new files."
+            f"Cannot write '{path}' ({error.strerror}). Expected a path in an existing, writable folder."
         ) from None
 
 
@@ -70,10 +70,12 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
         for line in lines:
             click.echo(line)
         if cut:
-            inform(f"Folded or left out to fit: {', '.join(cut)}. To see everything: --format json")
+            inform(
+                f"Collapsed or left out to fit the screen: {', '.join(cut)}. To see everything: --format json"
+            )
         is_few = table["n_items"].between(1, FEWEST_ITEMS - 1) if "n_items" in table else False
         if "low" in table and any(table["low"].isna() & is_few):
-            inform(f"Rows without an interval rest on {TOO_FEW}.")
+            inform(f"Rows without an interval are based on {TOO_FEW}.")
 
 
 def print_rows(
@@ -130,7 +132,7 @@ def print_folded(
     )
     print_table(short, how)
     if any((short[name] != table[name]).any() for name in columns):
-        inform(f"… is left out of {' and '.join(columns)}. To read all: {whole}")
+        inform(f"Part of the text is left out of {' and '.join(columns)}. To read all: {whole}")
 
 
 def print_notes(runs: "Iterable[RunRow]") -> None:
@@ -142,7 +144,7 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
     runs = list(runs)
     for row in (row for row in runs if row.older):
         inform(
-            f"{printable(row.model)} was run by an {row.older}; nothing newer is compared with it."
+            f"{printable(row.model)} was run by an {row.older}; it is not compared with newer runs."
         )
     cut = False
     for row in (row for row in runs if row.note):

@@ -62,7 +62,9 @@ def show(
     if key is None:
         print_folded(views.runs.runs(store), ("options", "note"), how)
         if n_shipped := sum(row.shipped for row in views.runs.run_rows(store)):
-            inform(f"{n_shipped} of these came with vlprobe; VLPROBE_SHIPPED= hides them.")
+            inform(
+                f"{n_shipped} of these are bundled with vlprobe; set VLPROBE_SHIPPED= to hide them."
+            )
     else:
         manifest = find_run(store, key)
         question_set = views.runs.question_set(
@@ -140,7 +142,7 @@ def failures(
         if not question_set.run(model).is_scored:
             words = [CHOICES[views.wall.verdict_of(margin)][1] for margin in table["margin"]]
             table = table.assign(margin=words).rename(columns={"margin": "answer"})
-    empty = f"Page {page} is after the last page, {n_pages}." if total else NO_MATCH
+    empty = f"There is no page {page}; the last page is {n_pages}." if total else NO_MATCH
     print_table(table, how, empty)
     if source := published_text([question_set.run(model)]):
         inform(source)

@@ -81,7 +81,7 @@ ALL = "all"
     "--threads",
     default=0,
     type=click.IntRange(0, 1024),
-    help="Threads of torch; 0: torch decides.",
+    help="Number of torch threads; 0: torch decides.",
 )
 @click.option(
     "--executor",
@@ -97,7 +97,9 @@ ALL = "all"
 )
 @costs(" for models behind a server (http:)")
 @click.option("--no-embedding-cache", is_flag=True, help="Do not store embeddings for later runs.")
-@click.option("--verify", is_flag=True, help="Read all files, also those with a cached digest.")
+@click.option(
+    "--verify", is_flag=True, help="Read all files, including those with a cached digest."
+)
 @click.option("--no-doctor", is_flag=True, help="Skip the sanity checks of the model.")
 @click.option("--profile", is_flag=True, help="Report where the time went, on stderr.")
 @FORMAT

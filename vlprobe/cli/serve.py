@@ -35,7 +35,7 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; the server
     "--address",
     default="127.0.0.1",
     show_default=True,
-    help="0.0.0.0: everyone who can reach this machine.",
+    help="Address to listen on; 0.0.0.0 serves everyone who can reach this machine.",
 )
 @click.option(
     "--host",
@@ -57,7 +57,7 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; the server
     "remotes",
     multiple=True,
     metavar="URL",
-    help="Tables below this URL may be downloaded in spite of --root; repeatable [none].",
+    help="Tables below this URL may be downloaded despite --root; repeatable [none].",
 )
 @click.option(
     "--read-only",
@@ -72,7 +72,7 @@ HEADLESS = "STREAMLIT_SERVER_HEADLESS"  # true: no browser is opened; the server
     help="Require a sign-in (docs/security.md): an address, @domain, or * for everyone whom the provider admits.",
 )
 @click.option(
-    "--quiz", is_flag=True, help="Rooms for a class: many people take the quiz on Play together."
+    "--quiz", is_flag=True, help="Enable rooms, in which a class takes the quiz on Play together."
 )
 @allowances(
     "A plug-in whose code visitors may run: its name, py:FILE.py or py:MODULE; repeatable [none].",
@@ -106,8 +106,8 @@ def dashboard(
 
     if not (is_this_machine(address) or roots or read_only):
         raise InvalidInput(
-            f"At {address} others can reach the dashboard and read any file through it. Name the folders "
-            "that they may read with --root FOLDER, or serve only stored results with --read-only."
+            f"Others can reach the dashboard at {address} and read any file through it. Name the folders that they "
+            "may read with --root FOLDER, or serve only stored results with --read-only."
         )
     hosts = _hosts(address, names)
     _refuse_port_in_use(address, port)

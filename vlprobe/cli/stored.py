@@ -31,9 +31,7 @@ def remove(ctx: click.Context, keys: Sequence[str], yes: bool) -> None:
     if not yes:
         click.confirm(f"Remove {len(manifests)} of the stored runs?", abort=True, err=True)
     n_question_sets = removal.remove(store, manifests)
-    inform(
-        f"Removed: {len(manifests)} runs, and {n_question_sets} sets of questions without an answer."
-    )
+    inform(f"Removed: {len(manifests)} runs, and {n_question_sets} question sets without answers.")
 
 
 @click.command()
@@ -64,12 +62,14 @@ def rename(ctx: click.Context, stored: str, name: str) -> None:
             f"'{stored}' only appears in the bundled results, which are read-only. Run it once to rename it."
         )
     display_names.rename(store, stored, name)
-    words = f"is called {' '.join(name.split())}" if name.strip() else "has its own name again"
+    words = f"is called {' '.join(name.split())}" if name.strip() else "has its original name again"
     inform(printable(f"{stored} {words}."))
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Remove damaged entries; the same runs recreate them.")
+@click.option(
+    "--repair", is_flag=True, help="Remove damaged entries; repeating the runs recreates them."
+)
 @click.pass_context
 def verify(ctx: click.Context, repair: bool) -> None:
     """Compare stored results with their checksums; exit with 1 if something is damaged, with 2 for a mistake.
@@ -130,7 +130,7 @@ def pictures(ctx: click.Context, dataset: str, host: str, yes: bool) -> None:
     if n_other:
         inform(f"{n_other:,} missing pictures are not COCO's. Add them yourself.")
     if not addresses:
-        inform("No photograph of COCO is missing.")
+        inform("No COCO photograph is missing.")
         return
     inform(photographs.announcement(addresses, host))
     if not yes:

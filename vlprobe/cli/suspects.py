@@ -18,7 +18,7 @@ KEY = click.argument("key", shell_complete=complete_runs)
 
 @click.command()
 @KEY
-@click.option("--kind", default="", help="Kind of the cases [the first with answers].")
+@click.option("--kind", default="", help="Kind of case [the first with answers].")
 @click.option(
     "--accuracy",
     default=0.85,
@@ -71,7 +71,9 @@ def errata() -> None:
 @errata.command("export")
 @KEY
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--reviewer", required=True, help="Your name or handle, for those who read the file.")
+@click.option(
+    "--reviewer", required=True, help="Your name or handle, shown to readers of the file."
+)
 @click.pass_context
 def export_errata(ctx: click.Context, key: str, out: Path, reviewer: str) -> None:
     """Write the verdicts on the questions of run KEY to OUT."""

@@ -39,16 +39,16 @@ from vlprobe.training.request import TrainRequest as Default
 @click.option(
     "--piece",
     default=Default.piece,
-    help="Rows per pass through a tower, to save memory; 0: all.",
+    help="Rows per forward pass of a tower, to save memory; 0: all.",
 )
-@click.option("--rate", default=Default.rate, show_default=True, help="The highest learning rate.")
+@click.option("--rate", default=Default.rate, show_default=True, help="Peak learning rate.")
 @click.option("--warm-up", default=Default.warm_up, show_default=True, help="Steps.")
 @click.option("--decay", default=Default.decay, show_default=True, help="Weight decay.")
 @click.option(
     "--freeze",
     type=click.Choice(["image", "text"]),
     default=None,
-    help="A tower that is not trained.",
+    help="Tower to freeze.",
 )
 @click.option(
     "--close",
@@ -61,21 +61,21 @@ from vlprobe.training.request import TrainRequest as Default
     type=click.Choice(["hybrid", "v1", "v2", "v2-close", "v1+v2-close"]),
     default=Default.eqsim,
     show_default=True,
-    help="EqSim: v2 on close pairs and v1 on the others; or as in EqBen's table 6, whose own is v1+v2-close.",
+    help="EqSim: v2 on close pairs and v1 on the others, or a variant of EqBen's table 6 (EqBen: v1+v2-close).",
 )
 @click.option(
     "--margin",
     default=Default.margin,
     show_default=True,
-    help="EqSim: difference that is tolerated.",
+    help="EqSim: tolerated difference (margin).",
 )
 @click.option(
     "--scores",
     type=click.Choice(["cosine", "softmax"]),
     default=Default.scores,
-    help="Scores that EqSim compares.",
+    help="EqSim: the scores to compare.",
 )
-@click.option("--curriculum", is_flag=True, help="Begin with the weakest flips.")
+@click.option("--curriculum", is_flag=True, help="Start with the weakest flips.")
 @click.option("--seed", default=Default.seed, show_default=True)
 @click.option("--validate-every", default=Default.validate_every, show_default=True, help="Steps.")
 @DEVICE

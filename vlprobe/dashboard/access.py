@@ -22,7 +22,7 @@ def admit() -> None:
     if not signed_in:
         guard.refuse()
         st.title("vlprobe")
-        st.markdown("This dashboard is for people who sign in.")
+        st.markdown("Sign in to use this dashboard.")
         st.button(
             "Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=_sign_in
         )

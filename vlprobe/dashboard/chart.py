@@ -41,7 +41,7 @@ def chart(
     else:
         ready, is_crowded = _figures.get((key, *_circumstances()), lambda: _finished(figure()))
     if is_crowded:
-        quiet("Too many models for a legend: point at a mark to read which one it is.")
+        quiet("There are too many models for a legend. Point at a mark to see its model.")
     config = {"displayModeBar": False, "scrollZoom": False}
     if not clickable:
         st.plotly_chart(ready, key=key, alt=alt, config=config)

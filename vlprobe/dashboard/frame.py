@@ -55,7 +55,7 @@ def main() -> None:
         with plugin_errors(), fix_store_version():
             if unreached := store().connection_error:
                 st.warning(
-                    f"Shown is what this machine has. {plain(unreached)}",
+                    f"Only the results on this machine are shown. {plain(unreached)}",
                     icon=":material/cloud_off:",
                 )
             left_out()

@@ -62,7 +62,7 @@ def find_again() -> None:
 
 def demo_button() -> None:
     """One press runs the three demo models on the demo scenes."""
-    if changes("Nothing has been stored in it yet."):
+    if changes("Nothing has been stored there yet."):
         _run_button("Run the demo", DEMO)
 
 
@@ -72,7 +72,7 @@ def probe_button(probe: str) -> None:
         return
     request = Request(DEMO.models, registry.load_probe(probe).dataset, probe)
     _run_button("Run it on the demo data", request)
-    st.html(tag("p", "Or in a terminal, for models of your own:", class_="vp-quiet"))
+    st.html(tag("p", "Or in a terminal, for your own models:", class_="vp-quiet"))
     words = [word for model in DEMO.models for word in ("--model", model)]
     command = shlex.join(["vlprobe", "run", *words, "--probe", probe])
     st.code(command, language="bash", wrap_lines=True)

@@ -144,7 +144,7 @@ def _draw(download: Download, key: str, was_running: bool) -> None:
             st.progress(download.n_done / download.n_total, words, width=320)
             st.button("Stop", key=f"{key}_stop", type="tertiary", on_click=download.stop.set)
         elif download.is_running:
-            quiet("Asking for the size of the missing photographs …")
+            quiet("Fetching the size of the missing photographs …")
         elif download.announcement:
             host = photographs.HOST.partition("://")[2]
             quiet(f"{download.announcement} They come from {host}.")

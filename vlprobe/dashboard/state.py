@@ -114,8 +114,8 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
         short = value if len(value) <= NAMED else f"{value[:NAMED]}…"
         unknown_names.append(f"{label.lower()} “{plain(printable(short))}”")
         slot.warning(
-            f"This link is about results that are not here: {', '.join(unknown_names)}. "
-            "The page shows the available results instead.",
+            f"This link opens results that were not found: {', '.join(unknown_names)}. The page shows the available "
+            "results instead.",
             icon=":material/link_off:",
         )
 

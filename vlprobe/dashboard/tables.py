@@ -25,9 +25,8 @@ from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionFacts, QuestionSet
 
 READING = (
-    f"{BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
-    f"pictures it rests on. {INTERVALS} Tied: cases in which right and wrong score the same; rates "
-    "count them as wrong."
+    f"{BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of pictures behind it. "
+    f"{INTERVALS} Tied: cases in which right and wrong score the same; rates count them as wrong."
 )
 
 
@@ -50,7 +49,7 @@ def all_numbers(stored: PageSubject, averaging: str, unit: str) -> pd.DataFrame:
     )
     st.html(body)
     if unasked:
-        quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
+        quiet(f"Not measured here, or unknown for these models: {', '.join(unasked)}.")
     quiet(f"{AVERAGED[averaging]} {READING}")
     return estimates
 

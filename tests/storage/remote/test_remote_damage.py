@@ -166,7 +166,7 @@ def test_a_page_goes_on_with_what_is_here_and_says_so(memory, drawn, on, monkeyp
     at = open_page(monkeypatch, one, "models")
     assert not at.exception and not at.error
     assert [warning.value for warning in at.warning] == [
-        r"Shown is what this machine has. Cannot use it."
+        r"Only the results on this machine are shown. Cannot use it."
     ]
     with pytest.raises(InvalidInput, match="Cannot use it"):
         one.require_writable()

@@ -40,10 +40,7 @@ from vlprobe.views.wall import Neighbours, WallCard
 
 PLAYGROUND = "pages/play.py"
 SHOWN_ALIKE = 4  # thumbnails
-MARGIN = (
-    "The margin is the score of what should win minus the score of what should lose; where several "
-    "comparisons should hold, at the one that comes out worst."
-)
+MARGIN = "Margin = score of the true caption minus score of the wrong one (the smallest, if there are several)."
 T = TypeVar("T")
 UNDO = "case_undo_before"  # in the session: question set and annotation before the last change
 LISTED_CAPTION = 60  # characters of a caption on a button
@@ -272,8 +269,7 @@ def _draw_details(stored: PageSubject, case_filter: Filter, card: WallCard) -> N
         icon=":material/download:",
         on_click="ignore",
         help=(
-            "One file with the pictures in it, to send or to keep. It needs no network and runs "
-            "nothing."
+            "One file that includes the pictures, to send or keep. It needs no network and runs no code."
         ),
     )
 

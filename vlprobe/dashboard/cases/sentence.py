@@ -72,9 +72,7 @@ def subject() -> PageSubject:
     """
     sets = stored_sets()
     if not sets:
-        st.info(
-            "Nothing has been run yet, so there is nothing to see here.", icon=":material/info:"
-        )
+        st.info("Nothing has been run yet, so there is nothing to show.", icon=":material/info:")
         st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
         st.stop()
     _stop_at_strangers(sets)
@@ -137,12 +135,12 @@ def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
             del st.query_params[name]
         return
     about = ", ".join(f"{name} “{plain(value)}”" for name, value in strangers)
-    st.html(tag("h1", "These results are not here.", class_="vp-nothing"))
+    st.html(tag("h1", "These results were not found.", class_="vp-nothing"))
     st.warning(
-        f"This link is about results that are not on this computer: {about}.",
+        f"This link opens results that are not on this computer: {about}.",
         icon=":material/link_off:",
     )
-    st.button("Show what is here", key="show_what_is_here", on_click=_forget_link)
+    st.button("Show the available results", key="show_what_is_here", on_click=_forget_link)
     st.stop()
 
 

@@ -88,7 +88,7 @@ def _saved_views() -> None:
                 st.button(
                     "Remove",
                     key=f"forget_{index}",
-                    help=f"Forget the view {plain(name)}",
+                    help=f"Delete the view {plain(name)}",
                     type="tertiary",
                     on_click=attempt,
                     args=(bookmarks.remove, store(), name),
@@ -108,7 +108,7 @@ def _annotated(stored: PageSubject) -> None:
     written = annotations.read(store(), stored.key)
     if written.damaged:
         damaged = plain("; ".join(written.damaged))
-        st.warning(f"Damaged, and left out: {damaged}.", icon=":material/warning:")
+        st.warning(f"Damaged and left out: {damaged}.", icon=":material/warning:")
     if not written.current:
         quiet("None yet. Open a case to tag it or to write a note.")
         return

@@ -36,13 +36,13 @@ CORNERS = 40  # of a lasso: as many as a link can bear
 TOOLS = {"box": "Box", "lasso": "Lasso"}
 PARAMETERS = ("area", "bucket", "tool", "sort")  # of the URL, that only this fold has
 HOW_TO_READ = (
-    "How to read it: a mark is a case. Right of the vertical line {first} is right, above the "
-    "horizontal line {second} is. So the top left has what only {first} gets wrong, the bottom "
-    "right what only {second} does. Drag over marks to see their cases below."
+    "How to read it: each mark is a case. Right of the vertical line {first} is right, above the "
+    "horizontal line {second} is. So the top left shows what only {first} gets wrong, and the bottom right what "
+    "only {second} gets wrong. Drag over marks to see their cases below."
 )
 HOW_TO_READ_MOVED = (
-    "How to read it: a mark is a case, and its margin is how far the model moved: 0 is best, and "
-    "no model is fooled. Drag over marks to see their cases below."
+    "How to read it: each mark is a case, and its margin is how far the score moved. 0 is best; no model is fooled. "
+    "Drag over marks to see their cases below."
 )
 
 
@@ -72,7 +72,7 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
     points, total = view(views.paired_outcomes.scatter, contest.question_set, base, rival, kind)
     left, right = st.columns([5, 2], gap="medium")
     with right:
-        tool = choose("Mark an area with a", "tool", TOOLS, "box", segments=True)
+        tool = choose("Select an area with a", "tool", TOOLS, "box", segments=True)
         how = HOW_TO_READ_MOVED if is_moved else HOW_TO_READ
         quiet(how.format(first=names[base], second=names[rival]))
         if total > len(points):
@@ -84,10 +84,10 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
             inside = view(views.paired_outcomes.buckets, contest.question_set, case_filter)["all"]
             st.html(
                 f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the '
-                "marked area.</p>"
+                "selected area.</p>"
             )
             st.button(
-                "Take the area away", key="unmark", icon=":material/ink_eraser:", on_click=_unmark
+                "Clear the area", key="unmark", icon=":material/ink_eraser:", on_click=_unmark
             )
     with left:
         words = {name: value_label(name) for name in points["subtype"].unique()}
@@ -101,7 +101,7 @@ def _draw_margins(contest: PageSubject, rival: str) -> Filter:
                 inked(figure),
                 key=key,
                 alt=f"Margins of {names[base]} against {names[rival]}, one mark per case. "
-                "The choice below leads to the same cases.",
+                "The picker below leads to the same cases.",
                 config={"displayModeBar": False, "scrollZoom": False},
                 on_select=functools.partial(_mark, key),
                 selection_mode=("box", "lasso"),
@@ -127,7 +127,7 @@ def _draw_cards(contest: PageSubject, case_filter: Filter) -> None:
         st.space("stretch")
         choices.draw_order(contest, case_filter)
     if not n_cases:
-        quiet("No case is here. Choose others above, or take the area away.")
+        quiet("No case is here. Choose others above, or clear the area.")
         return
     page = page_number(n_cases, CARDS)
     cards, _, _ = view(views.wall.wall, contest.question_set, case_filter, page, CARDS, False)

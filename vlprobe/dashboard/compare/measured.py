@@ -54,7 +54,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, rival: str) -> 
     st.subheader("The numbers", anchor=False)
     quiet(AVERAGED[averaging])
     if not any(table["verdict"]):
-        st.info("Nothing is known of these models on the same questions.")
+        st.info("These models have no answers to the same questions.")
         return
     main = contest.presentation.main_metrics
     st.html(compare.in_words(table, contest.metrics, unit, contest.looks, main, contest.names))
@@ -65,7 +65,7 @@ def _draw_numbers(contest: PageSubject, comparison: PairedTests, rival: str) -> 
     st.html(body)
     quiet(compare.how_to_read(table))
     if unknown:
-        quiet(f"Not asked here, or unknown for these models: {', '.join(unknown)}.")
+        quiet(f"Not measured here, or unknown for these models: {', '.join(unknown)}.")
 
 
 def _draw_downloads(contest: PageSubject, comparison: PairedTests) -> None:
@@ -87,7 +87,7 @@ def _draw_downloads(contest: PageSubject, comparison: PairedTests) -> None:
             "text/csv",
             icon=":material/download:",
             on_click="ignore",
-            help="The rows of the plot with their counts, intervals and p.",
+            help="The rows of the plot with counts, intervals and p-values.",
         )
 
 

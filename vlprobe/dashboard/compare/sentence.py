@@ -163,8 +163,8 @@ def _leave() -> None:
 def draw_nobody(subject: PageSubject) -> None:
     """Nothing is compared yet: what there is, as buttons."""
     base = subject.names[subject.model]
-    st.html(tag("h1", f"Who shall {base} be compared with?"))
-    st.html(tag("p", f"Choose one to {MOST} models in the list above, or here:", class_="vp-quiet"))
+    st.html(tag("h1", f"Compare {base} with..."))
+    st.html(tag("p", f"Choose one to {MOST} models in the list above or here:", class_="vp-quiet"))
     offered = [model for model in subject.models if model != subject.model]
     with st.container(horizontal=True, key="offered"):
         for position, model in enumerate(offered[:9]):

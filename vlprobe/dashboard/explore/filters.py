@@ -217,7 +217,7 @@ def _second_model(about: PageSubject) -> str:
     label = model_labels(about.models)
     others = {name: label(name) for name in about.models if name != about.model}
     help_ = (
-        "Another model's answers to the same cases: who of the two is fooled, and how far apart "
+        "Another model's answers to the same cases: which of the two is fooled, and how far apart "
         "they are."
     )
     return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
@@ -240,7 +240,7 @@ def _outcomes(about: PageSubject, case_filter: Filter) -> Filter:
     """Draw the filters of the fooled models: the model, or it and another one with the same questions."""
     area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
-        quiet("Only cases in the area that was marked in Compare.")
+        quiet("Only cases in the area selected in Compare.")
         st.button("Take the area away", key="drop_area", on_click=drop, args=("area",))
     case_filter = replace(case_filter, within=area)
     if about.kind in movement_kinds():
@@ -281,7 +281,7 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         ("pictured", case_filter.pictured and "with a picture here", {"pictured": False}),
         ("crossed", _crossed_label(case_filter.crossed), {"crossed": None}),
         ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": False}),
-        ("area", case_filter.within and "in the marked area", {"within": ()}),
+        ("area", case_filter.within and "in the selected area", {"within": ()}),
         ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
         ("agreement", AGREEMENTS.get(case_filter.agreement), {"agreement": ""}),
     )

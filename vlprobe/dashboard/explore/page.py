@@ -51,7 +51,7 @@ def draw_page() -> None:
 def _draw_notes(about: PageSubject) -> None:
     """Draw the notes on the models and the questions."""
     if any(run.note or run.older for run in about.question_set.runs):
-        with st.expander("What to know of these models", key="model_notes"):
+        with st.expander("Notes on these models", key="model_notes"):
             frame.notes(about)
     tables.about(about.question_set)
 

@@ -194,7 +194,7 @@ def _nothing(case_filter: Filter, is_movement: bool) -> str:
     if case_filter.outcome == "held" and not case_filter.other:
         return "No wrong caption is rejected here."
     if is_movement or case_filter.outcome == "all":
-        return "No case is here."
+        return "No case matches these filters."
     if case_filter.outcome == "tied":
         return f"{model_name(case_filter.model)} gives no two captions equal scores here."
     return "No wrong caption fools the model here."

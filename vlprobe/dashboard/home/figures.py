@@ -70,7 +70,7 @@ def _doors(about: PageSubject, links: dict[str, Link]) -> list[dict[str, object]
         else f"Every case of {name}",
         "compare": "Who is better, and on what"
         if len(about.models) > 1
-        else "Ask a second model, then see who is better",
+        else "Test a second model, then see which is better",
         "play": "Spot the lie before the models do",
     }
     behind |= (

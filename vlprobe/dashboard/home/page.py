@@ -94,8 +94,8 @@ def _about(about: PageSubject) -> str:
     model_count = f"{count_word(models)} {'model' if models == 1 else 'models'}"
     if question_set.shipped and question_set.probe == "lgip":
         return (
-            f"Bundled results: {count_word(models)} small models, {run.n_items:,} drawn scenes. "
-            "Nothing was downloaded; nothing has to be set up."
+            f"Bundled results: {count_word(models)} small models, {run.n_items:,} drawn scenes. No download and no "
+            "setup needed."
         )
     whose = "Bundled results" if question_set.shipped else "Your results"
     name = presentations()[question_set.probe].name

@@ -34,9 +34,8 @@ def draw_page() -> None:
             unit = frame.unit(stored)
             averaging = frame.averaging(stored)
         quiet(
-            "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few "
-            "pictures, and where "
-            f"arms overlap the order may be chance. {words.AVERAGED[averaging]} {words.INTERVALS}"
+            "Marks are means, and lines are 95 % intervals from resampling pictures. Long lines mean few pictures; "
+            f"where lines overlap, the order may be chance. {words.AVERAGED[averaging]} {words.INTERVALS}"
         )
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
     table = _sliced(stored, metric, slicing, of_metric, unit)
@@ -54,11 +53,11 @@ def draw_page() -> None:
     with figure:
         styles, labels = figures.emphasis(stored, model)
         if labels:
-            figures.mentioned(stored, model, "The table names every model.")
+            figures.mentioned(stored, model, "The table lists every model.")
         dots = partial(charts.dots.dots, table, metric, unit, names, styles, labels=labels)
         alt = f"{metric.label} of each slice, one mark per model; the table has the numbers."
         figures.chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
-        quiet(OPENS if any(filters.values()) else "These parts have no filter in Explore.")
+        quiet(OPENS if any(filters.values()) else "Explore has no filter for these groups.")
     with rows:
         case_links.draw_links(
             stored,
@@ -86,10 +85,7 @@ def _draw_table(
         )
 
     tables.slices(table, metric, unit, names, stored.models, stored.looks, "Part", address)
-    quiet(
-        "n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong. A "
-        "model's name opens the cases of its row."
-    )
+    quiet("- = no cases. A tie counts as wrong. Click a model's name for the cases of its row.")
     export.download(table, "breakdown")
 
 
@@ -133,7 +129,7 @@ def _most_often(stored: PageSubject, filters: Mapping[str, Filter | None]) -> st
 def _heading(stored: PageSubject, model: str, slicing: str, worst: str) -> str:
     """The finding, or what the page answers."""
     if not worst:
-        return f"Where does the number of {model_name(model)} come from?"
+        return f"Where does the number for {model_name(model)} come from?"
     if slicing == "subtype":
         return f"{model_name(model)} is fooled most often by {words.wrong(worst)}"
     return f"{model_name(model)} is fooled most often here: {words.value_label(worst)}"
@@ -169,7 +165,7 @@ def _sliced(
     table = view(views.estimates.estimates, stored.question_set, slicing, averaging, unit)
     table = table.loc[table["metric"] == metric.name]
     if table.empty:
-        st.info(f"{metric.label} does not come in these parts. Take it apart by something else.")
+        st.info(f"{metric.label} has no breakdown of this kind. Choose another one.")
         st.stop()
     return table
 

@@ -226,8 +226,8 @@ def triplets(stored: PageSubject) -> None:
     clicked = chart(case_links.with_names(figure, stored.models), "triplets", alt, clickable=True)
     case_links.open_clicked(clicked, stored, target)
     cross = (
-        "The gray cross needs no model: it takes the two texts that share most words to mean the same. A model has to "
-        "beat it."
+        "The gray cross needs no model: it takes the two texts that share most words to mean the same. A model has "
+        "to beat it."
     )
     quiet(ARMS + GUESSING + (cross if len(words) else ""))
 
@@ -254,7 +254,7 @@ def severity(stored: PageSubject) -> None:
     hollow = " Hollow and gray: the models of the paper, on COCO." if len(paper) else ""
     quiet(
         "How to read it: lower is better. A model that sees the alteration falls to the right, because more of it is "
-        f"wrong; one that stays high takes almost anything for the original. {ARMS.strip()}{hollow}"
+        f"wrong; one that stays high mistakes almost anything for the original. {ARMS.strip()}{hollow}"
     )
     answered = set(table["slice"])
     missing = {name: words for name, words in steps.items() if name not in answered}
@@ -263,7 +263,7 @@ def severity(stored: PageSubject) -> None:
     measured_at = ", ".join(words for name, words in steps.items() if name in answered) or "none"
     missing_words = f"{', '.join(missing.values())} {'of the picture' if is_mixture else 'words'}"
     quiet(f"Measured at {measured_at}; not yet at {missing_words}.")
-    if not changes("The missing strengths cannot be measured here."):
+    if not changes("This dashboard cannot measure the missing strengths."):
         return
     fields = view(views.figures.request_fields, stored.question_set)
     lists = {"policies": [], "pictures": []} | {
@@ -287,10 +287,10 @@ def has_deviations(stored: PageSubject) -> bool:
 def deviations(stored: PageSubject, unit: str) -> None:
     """EqBen's equivariance deviation, spread over the pairs of all subsets or of one."""
     metric = stored.metrics["equivariance_deviation"]
-    st.header("Does the score change evenly")
+    st.header("Does the score change equally")
     st.markdown(
         "When picture and caption both change, the score should change by the same amount in both directions. The "
-        "deviation measures how much it does not."
+        "deviation measures the difference."
     )
     table = _estimates(stored, "subtype")
     names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=slice_order)
@@ -309,9 +309,9 @@ def deviations(stored: PageSubject, unit: str) -> None:
     if len(scores) > MOST_NAMED:
         group_scores += f", and of {len(scores) - MOST_NAMED} more in the paper's table below"
     quiet(
-        "How to read it: a model that answers equally to equal changes has its mass at 0; the last step has all "
-        "larger deviations. Compare models in spreads: one that uses a wider range of cosines deviates more in "
-        f"cosines only for that reason. Group scores of the same pairs: {group_scores}."
+        "How to read it: a model that responds equally to equal changes has most pairs at 0; the last bar includes "
+        "all larger deviations. Compare models in spreads: in cosines, a model with a wider range of cosines "
+        f"deviates more for that reason only. Group scores of the same pairs: {group_scores}."
     )
 
 
@@ -341,7 +341,7 @@ def subsets(stored: PageSubject) -> None:
     has_printed = _dots(stored, metric, table, "subsets", alt, paper)
     hollow = "Hollow: table 4, Kubric's location, counting and attribute." if has_printed else ""
     quiet(
-        "How to read it: right is better, and rows far apart are different skills. "
+        "How to read it: further right is better; rows that are far apart are different skills. "
         f"{ARMS}{GUESSING}{hollow}"
     )
 
@@ -362,9 +362,9 @@ def lexical(stored: PageSubject, model: str) -> None:
             views.figures.edit_distances, stored.question_set, "" if subset == "all" else subset
         )
         if table.empty:
-            quiet("No triplet of texts here.")
+            quiet("No text triplets here.")
             return
-        alt = "Edit distances of the three pairs of captions, in shares."
+        alt = "Edit distances of the three pairs of captions, as shares."
         chart(charts.papers.edit_distances(table), "distances", alt)
         quiet(
             "How to read it: N is the wrong caption, P1 the true one that looks more like it. Where the line of P1 "
@@ -438,10 +438,10 @@ def both_sides(stored: PageSubject) -> None:
     heads = column_heads(["Model", "Subset", *(CROSSED_HEADS[cell] for cell in outcomes)])
     show("Both answers to one triplet", heads, lines)
     quiet(
-        "How to read it: each triplet is evaluated twice, with only its three texts and with its picture, and counted "
-        "once. Texts wrong and picture right: VISLA's figure 10; both wrong: its figure 9, where wrong captions are "
-        "nearer than both true ones. A tie is wrong. Below a number: its share and 95 % interval. A number opens its "
-        "triplets; the paper's figures show examples and no counts."
+        "How to read it: each triplet is evaluated twice, with only its three texts and with its picture, and "
+        "counted once. Texts wrong and picture right: VISLA's figure 10; both wrong: its figure 9, where wrong "
+        "captions are nearer than both true ones. A tie is wrong. Below a number: its share and 95 % interval. Click "
+        "a number for its triplets; the paper's figures show examples and no counts."
     )
     export.download(table, "both_sides", "Both answers as CSV")
 
@@ -472,7 +472,8 @@ def ten_rows(stored: PageSubject) -> None:
     """The comparisons that PRSM's table 1 names, and all versions of each kind of rewording."""
     if not view(views.comparisons.has_comparisons, stored.question_set):
         quiet(
-            "These runs are older than single comparisons. Remove them in Lab and run them again to see them."
+            "These runs were made before vlprobe stored single comparisons. Remove them in Lab and run them again "
+            "to see the comparisons."
         )
         return
     table = pd.concat([_estimates(stored, breakdown) for breakdown in (BREAKDOWN, "subtype")])
@@ -483,14 +484,14 @@ def ten_rows(stored: PageSubject) -> None:
     alt = f"{metric.label} of each comparison of two wordings, one mark per model."
     has_printed = _dots(stored, metric, table, "comparisons", alt, paper, BREAKDOWN)
     hollow = (
-        "Hollow: table 1, CLIP for everyone, women and men, in a larger gallery."
+        "Hollow: CLIP in table 1 for everyone, women and men, in a larger gallery."
         if has_printed
         else ""
     )
     quiet(
         "How to read it: right is more stable. o is the query, c1 and c2 its paraphrases, p1 to p3 and np its "
-        "prefixes, a1, a2 and a12 the query with one or both attributes replaced; P1, P2 and P3 are the means over all "
-        f"versions. {ARMS}{GUESSING}{hollow}"
+        "prefixes, a1, a2 and a12 the query with one or both attributes replaced; P1, P2 and P3 are the means over "
+        f"all versions. {ARMS}{GUESSING}{hollow}"
     )
 
 
@@ -532,9 +533,10 @@ def depths(stored: PageSubject, model: str) -> None:
             )
     size = view(views.papers.gallery_size, stored.question_set)
     quiet(
-        "How to read it: the paper has no figure; these are its table's numbers as curves. Higher is more stable. The "
-        "overlap of everything is 1, so a curve rises with the share of the gallery that is compared: a gallery of "
-        f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. {ARMS}"
+        "How to read it: the paper has no such figure; these are the numbers of its table as curves. Higher is more "
+        "stable. The overlap over the whole gallery is 1, so a curve rises with the share of the gallery that is "
+        f"compared: the gallery has {'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the "
+        f"paper. {ARMS}"
     )
 
 
@@ -553,9 +555,9 @@ def boundaries(stored: PageSubject) -> None:
     alt = "Share of boundaries found over the accepted distance in seconds, one line per model."
     chart_of_cases(make, "boundaries", alt, stored, metric.kinds)
     quiet(
-        "How to read it: higher is better, and further left is harder. Short videos are easier: once the accepted "
-        "distance is as long as the video, every guess counts. Hollow and gray: the models of table 12, presumably on "
-        f"videos of GEBC. {ARMS}"
+        "How to read it: higher is better, and further left is harder. Short videos are easier: if the accepted "
+        "distance is as long as the video, every guess is correct. Hollow and gray: the models of table 12, "
+        f"presumably on videos of GEBC. {ARMS}"
     )
 
 
@@ -572,7 +574,7 @@ def edited_orders(stored: PageSubject) -> None:
         else f"people's own order moves by {numbers.number(people, 'rate')}"
     )
     quiet(
-        f"One edit of the query moves the order of the candidates by: {_values_in_words(table, 'moved')}; {of_people}. "
-        "0 = unchanged, 100 % = reversed. A model that does not see the edit ranks as before, as EqBen's figure 1 "
-        "shows."
+        f"One edit of the query moves the order of the candidates by: {_values_in_words(table, 'moved')}; "
+        f"{of_people}. 0 = unchanged, 100 % = reversed. A model that does not see the edit ranks as before, as "
+        "EqBen's figure 1 shows."
     )

@@ -73,8 +73,8 @@ def word_influence(stored: PageSubject) -> None:
     st.html("".join(rows) + legend([0.0, largest], "no influence", "most influence"))
     quiet(
         "How to read it: the number is how far the caption's embedding moves when the word is removed (1 - cosine). "
-        "Replacing a noun with little influence fools this model best: the meaning of the caption changes, its "
-        "embedding hardly does."
+        "Replacing a noun with little influence fools this model most easily: the meaning of the caption changes, "
+        "its embedding hardly does."
     )
 
 
@@ -84,15 +84,15 @@ def word_votes(stored: PageSubject) -> None:
     ready = [name for name in stored.models if loads_at_once(name) or name in loaded_above]
     absent = [model_name(name) for name in stored.models if name not in ready]
     if absent:
-        quiet(f"Left out until loaded above: {listed(absent)}.")
+        quiet(f"Load these above to include them: {listed(absent)}.")
     if len(ready) < FEWEST:
         quiet("Two text encoders or more are needed.")
         return
     all_words = st.toggle(
         "Any word, not only a noun",
         key="consensus_all_words",
-        help="A run replaces nouns. The paper scores captions by any word: with four models and three nouns two always "
-        "agree.",
+        help="A run replaces nouns. The paper scores captions by any word: with four models and three nouns two "
+        "always agree.",
     )
     key = "consensus_asked"
     if not st.session_state.get(key):
@@ -103,7 +103,9 @@ def word_votes(stored: PageSubject) -> None:
             on_click=st.session_state.__setitem__,
             args=(key, True),
         )
-        quiet(f"They read the captions of the first {N_VOTED} pictures, once without each word.")
+        quiet(
+            f"They read the captions of the first {N_VOTED} pictures, leaving out each word once."
+        )
         return
     captions = view(views.figures.item_captions, stored.question_set, N_VOTED)
     try:
@@ -113,18 +115,18 @@ def word_votes(stored: PageSubject) -> None:
         quiet(str(error))
         return
     st.markdown(
-        f"Two models or more name the same word in **{numbers.number(votes.share_of_two, 'rate')}** of "
+        f"Two or more models name the same word in **{numbers.number(votes.share_of_two, 'rate')}** of "
         f"{votes.n_captions:,} captions; chance is {numbers.number(votes.chance_of_two, 'rate')}."
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        alt = "How many models name the same word, in shares of the captions, next to chance."
+        alt = "Share of captions in which models name the same word, next to chance."
         chart(charts.papers.agreement(votes.agreement), "consensus", alt)
     with right:
-        alt = "The words that are named most often, in shares of the captions."
+        alt = "The words that are named most often, as shares of the captions."
         chart(charts.papers.source_words(votes.source_words, WORDS), "source_words", alt)
     quiet(
-        "How to read it: each model names the word without which the caption's embedding moves least. Bars above the "
+        "How to read it: each model names the word whose removal moves the caption's embedding least. Bars above the "
         "marks: models overlook the same words, so one alteration fools them all. The paper's four models: two or "
         f"more agree in over {100 * PRINTED:.0f} % of its captions. Of {votes.n_captions:,} captions here "
         f"{votes.n_single:,} have only one such word, on which all agree."
@@ -150,7 +152,7 @@ def occlusion(stored: PageSubject) -> None:
     failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
     total = view(views.cases.outcomes, stored.question_set, failures)["fooled"]
     if not total:
-        quiet(f"{model_name(name)} was not fooled here, so no failure can be shown.")
+        quiet(f"{model_name(name)} was not fooled here, so there is no failure to show.")
         return
     table, _ = view(
         views.cases.failures, stored.question_set, failures, paginate(total, 1, "failure"), 1
@@ -176,9 +178,9 @@ def occlusion(stored: PageSubject) -> None:
         with column:
             _part(title, picture, name)
     quiet(
-        "How to read it: orange parts move the model's embedding most, pale parts least. Each of the 16 was made black "
-        "in turn; the number is how far the embedding moved (1 - cosine), and the frame is around the strongest. A "
-        "mixed or patched picture still ranks first where the strongest parts did not change."
+        "How to read it: orange parts move the model's embedding most, pale parts least. Each of the 16 parts was "
+        "blacked out in turn; the number is how far the embedding moved (1 - cosine), and the frame marks the "
+        "strongest. A mixed or patched picture still ranks first where the strongest parts did not change."
     )
 
 
@@ -186,15 +188,15 @@ def _part(title: str, picture: str, name: str) -> None:
     st.markdown(f"**{title}**")
     try:
         image = pictures.open_picture(Picture.from_name(picture))
-        with st.spinner("Looking at its parts"):
+        with st.spinner("Testing its parts"):
             values = _occlusion(name, picture, changed_at(Picture.from_name(picture)))
     except VlprobeError as error:
         quiet(str(error))
         return
     if not np.isfinite(values).all():
         quiet(
-            f"{model_name(name)} gives embeddings that are not numbers, so its parts "
-            "have no influence to show."
+            f"{model_name(name)} returns embeddings that are not finite numbers, so the influence of the parts is "
+            "unknown."
         )
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)

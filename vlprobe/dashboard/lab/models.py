@@ -44,7 +44,7 @@ def examined() -> Examination:
         st.info(
             "No model has been examined yet: every run examines its models.", icon=":material/info:"
         )
-        st.page_link("pages/home.py", label="Begin with the demo", icon=":material/play_arrow:")
+        st.page_link("pages/home.py", label="Start with the demo", icon=":material/play_arrow:")
         st.code("vlprobe doctor demo:softmax", language="sh")
         st.stop()
     by_key = {f"{exam.model_digest[:8]}-{exam.dataset_digest[:8]}": exam for exam in examinations}
@@ -73,8 +73,8 @@ def matrix() -> None:
         styles = charts.styles.styles(view(views.runs.models))
         st.html(fitness.matrix(rows, styles, model_labels(row.model for row in rows)))
         quiet(
-            "✓ passed, ! failed, - not judged: it does not apply, or no published value "
-            "exists. A control is meant to fail: it shows that the checks can."
+            "✓ passed, ! failed, - not judged: it does not apply, or no published value exists. Controls are meant "
+            "to fail: they show that the checks can detect a failure."
         )
 
 
@@ -171,7 +171,7 @@ def erased(examination: Examination) -> None:
         for row in examination.erased
     ]
     if not rows:
-        quiet("None: every edit that was tried reaches the model.")
+        quiet("None: every tested edit reaches the model.")
         return
     head = "".join(
         tag("th", title, scope="col") for title in ("Edit", "Never reach the model", "Undone by")
@@ -213,7 +213,9 @@ def draw_form() -> None:
         st.form_submit_button(
             "Rename", key="rename_submit", on_click=attempt, args=(_rename, called)
         )
-        quiet("Only the name on pages changes. Results, links and commands keep the stored name.")
+        quiet(
+            "This only changes the name on pages. Results, links and commands keep the stored name."
+        )
 
 
 def _rename(called: Mapping[str, str]) -> None:
@@ -225,6 +227,8 @@ def _rename(called: Mapping[str, str]) -> None:
         raise InvalidInput(f"'{display}' is the name of '{others[0]}'. Choose another name.")
     display_names.rename(store(), stored, display)
     message = (
-        f"{stored} is called {display} now." if display else f"{stored} has its own name again."
+        f"{stored} is called {display} now."
+        if display
+        else f"{stored} has its original name again."
     )
     st.toast(plain(message), icon=":material/edit:")

@@ -72,7 +72,7 @@ def how_it_is_measured() -> Iterator[None]:
 def end(stored: PageSubject, name: str) -> None:
     """The paper's table, folded, the notes on the models, and the facts about the questions."""
     with st.expander(
-        "As the paper's tables have it", icon=":material/table_chart:", key="paper_table"
+        "In the format of the paper's tables", icon=":material/table_chart:", key="paper_table"
     ):
         table = draw_table(stored)
         export.download(view(views.papers.remade, stored.question_set, table.number), name)
@@ -132,8 +132,8 @@ def draw_altered_file(stored: PageSubject) -> None:
             "`rococo:FILE@PICTURES` and every reader of RoCOCO's own files can read it.",
         )
     quiet(
-        "Pictures with fewer than five captions, more than six, or one that could not be altered do not fit that "
-        "layout and are left out. vlprobe perturb DATASET FOLDER --probe rococo writes mixed pictures."
+        "Pictures with fewer than five captions, more than six, or with a caption that could not be altered, do not "
+        "fit this layout and are left out. vlprobe perturb DATASET FOLDER --probe rococo writes mixed pictures."
     )
 
 
@@ -179,7 +179,7 @@ def draw_printed_numbers() -> None:
     _summarize(paper, cells, stored, model)
     cells = _matching(cells, table, mark, contains)
     if cells.empty:
-        st.info("No printed number has these words and remarks.", icon=":material/info:")
+        st.info("No printed number matches these filters.", icon=":material/info:")
         return
     hidden = {} if stored else dict.fromkeys(("This run", "95 % interval"))
     st.dataframe(

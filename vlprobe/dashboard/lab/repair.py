@@ -65,8 +65,8 @@ NUMBERS: Numbers = tuple(
 SEEDS = 9  # shipped models are numbered: demo:eqsim, demo:eqsim-2, ...
 Three = tuple[str, str, str]  # before, control, after
 HELP = {
-    "before": "The model that the two others were tuned from.",
-    "control": "Tuned without the repair: more training changes a model, too.",
+    "before": "The model from which the other two were tuned.",
+    "control": "Tuned without the repair, because more training alone also changes a model.",
     "after": "Tuned with the repair.",
 }
 FIRST = {"before": "demo:softmax", "control": "demo:plain", "after": "demo:eqsim"}
@@ -165,9 +165,8 @@ def changed(models: Three) -> None:
     """
     if len(set(models)) < 3 or "" in models:
         st.info(
-            "To see what was repaired takes three models: the one before, a control that was "
-            "trained just as long without the repair, and the one after. Fine-tune them below, or "
-            "pick three different ones.",
+            "Three models are needed: the one before, a control that was trained equally long without the repair, "
+            "and the one after. Fine-tune them below, or choose three different ones.",
             icon=":material/info:",
         )
         return
@@ -182,22 +181,20 @@ def changed(models: Three) -> None:
     if not keys:
         return
     metrics = {probe: tables.metrics(probe) for probe in PROBES}
-    with st.spinner("Comparing the three, picture by picture", show_time=False):
+    with st.spinner("Comparing the three by picture", show_time=False):
         moves = view(views.repair.repair_moves, *models, NUMBERS)
         levels = view(views.repair.repair_levels, models, NUMBERS)
     _draw_repaired(models)
     _draw_first_lists(models[0], models[2])
-    with st.expander("Gains and losses in words", key="repair_in_words"):
+    with st.expander("Gains and losses by word", key="repair_in_words"):
         st.html(repair.in_words(moves, metrics))
     styles = charts.styles.styles(view(views.runs.models))
     roles = zip(repair.ROLES, models, strict=True)
     _figures(levels, metrics, {model: f"{role}: {called(model)}" for role, model in roles}, styles)
     quiet(
-        "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, "
-        "before, control and after. The effect of the repair is the distance from "
-        f"the control to the last mark. {ARMS}The differences in the table are paired, picture by "
-        "picture, and so can "
-        "be real where arms overlap."
+        "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, before, control and "
+        f"after. The effect of the repair is the distance from the control to the last mark. {ARMS}The differences "
+        "in the table are paired by picture, so they can be significant even where lines overlap."
     )
     body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, styles)
     st.html(body)
@@ -219,7 +216,7 @@ def _draw_repaired(models: Three) -> None:
     before, _, after = models
     repaired = _most_repaired(before, after)
     if repaired is None:
-        quiet("Every case that fooled the model before fools the model after, too.")
+        quiet("Every case that fooled the model before still fools it after.")
         return
     kind = presentations()[repaired.questions.probe].kind(repaired.case_filter.kind)
     names = [plain(model_name(name)) for name in (before, after)]
@@ -281,9 +278,9 @@ def _draw_first_lists(before: str, after: str) -> None:
         return
     stored = page_subject(key).question_set
     lists = view(views.figures.first_lists, stored, before, after, FIRST_LISTS)
-    with st.expander("The first five before and after", key="first_lists"):
+    with st.expander("The top five before and after", key="first_lists"):
         if not lists:
-            quiet("No stored search has a different first five after the repair.")
+            quiet("No stored search has a different top five after the repair.")
             return
         picture_of = view(views.figures.gallery_pictures, stored)
         shown = {picture_of[item] for row in lists for item in (*row.before, *row.after)}
@@ -308,9 +305,9 @@ def seeds(models: Three) -> None:
     st.subheader("Other seeds")
     if not others:
         quiet(
-            "The intervals above are over pictures, for these very weights. Another seed gives "
-            "other weights and other differences: fine-tune the control and the repair with a "
-            "second and a third seed, and their mean and spread appear here."
+            "The intervals above cover the choice of pictures for these weights. Another seed gives different "
+            "weights and differences: fine-tune the control and the repair with a second and a third seed, and their "
+            "mean and spread appear here."
         )
         return
     pairs = (models[1:], *others)
@@ -320,7 +317,7 @@ def seeds(models: Three) -> None:
         for probe in view(views.repair.repair_sets, models)
         if probe not in view(views.repair.repair_sets, everyone)
     )
-    if missing and not _going(everyone) and changes("The other seeds have not been run."):
+    if missing and not _going(everyone) and changes("The other seeds have not been run yet."):
         rest = tuple(name for name in everyone if name not in models)
         button = {
             "icon": ":material/play_arrow:",
@@ -338,9 +335,8 @@ def seeds(models: Three) -> None:
             )
         )
         quiet(
-            "After − control, on the same questions, in trainings that differ only by their seed. "
-            "The standard deviation is that of one training: a smaller difference may come from the seed and not from "
-            "the repair."
+            "After − control, on the same questions, in trainings that differ only by their seed. The standard "
+            "deviation is that of one training: a smaller difference may come from the seed and not from the repair."
         )
 
 
@@ -364,7 +360,7 @@ def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], styl
     }
     rates = {pair: row for pair, row in rows.items() if row[1] == "rate"}
     if rates:
-        alt = "A row a number, marks for before, control and after. The table has the numbers."
+        alt = "One row per number, with marks for before, control and after. The table has the numbers."
         figure = partial(charts.repair.dumbbells, levels, rates, names, styles)
         chart(figure, "repair_rates", alt)
     others = {pair: row for pair, row in rows.items() if pair not in rates}
@@ -462,5 +458,5 @@ def _work(models: Three, missing: list[str]) -> str:
         seconds = np.nanmedian([run.seconds for run in earlier]) if earlier else math.nan
         total += float(seconds) * (len(models) - n_answered)
     if math.isnan(total):
-        return "Time unknown until the first of them runs: these tests have not been run here."
+        return "Time unknown: these tests have not been run here yet."
     return f"About {span(total)}, judging by earlier runs of the demo models on this machine."

@@ -39,7 +39,7 @@ OTHERS = {  # files other than runs: their description, and their repair
     ),
     "thumbnails": ("Thumbnail of a picture", "Deleted; rebuilt when it is shown"),
     "jobs": ("State of a job", "Deleted; its finished results stay"),
-    "annotations": ("Tags and notes", "Stays: only you can write it again"),
+    "annotations": ("Tags and notes", "Kept: only you can write it again"),
 }
 RESULTS = ("Questions or answers",)
 NEVER_FINISHED = ("An unfinished file", "Deleted")
@@ -77,7 +77,7 @@ def draw() -> None:
     _thumbnails()
     if not looked.damages:
         st.success(
-            f"{looked.at}: everything that is stored is as it was written.",
+            f"{looked.at}: all checksums match.",
             icon=":material/check_circle:",
         )
         return
@@ -142,7 +142,7 @@ def _list(looked: Looked) -> None:
         st.warning(f"{looked.at}: {_files(damaged)} damaged.", icon=":material/warning:")
     if older:
         st.info(
-            f"{looked.at}: {_files(older)} of an older version of vlprobe. No result is lost.",
+            f"{looked.at}: {_files(older)} from an older version of vlprobe. No result is lost.",
             icon=":material/info:",
         )
     show("Damaged files", column_heads(HEAD), rows, "vp-prose")
@@ -160,7 +160,7 @@ def _list(looked: Looked) -> None:
         f"These files are deleted, and {starts}; models and pictures must be where they were. Undamaged "
         "files are kept."
         if models
-        else "These files are deleted. No run has to start again now."
+        else "These files are deleted. No run has to be repeated now."
     )
 
 
@@ -295,7 +295,7 @@ def _in_words(damage: Damage, history: History) -> tuple[str, str]:
     if kind in OTHERS and (damage.drop or kind == "annotations"):
         return OTHERS[kind]
     if not damage.drop:
-        return OTHERS.get(kind, RESULTS)[0], "Stays: ask its owner for read access"
+        return OTHERS.get(kind, RESULTS)[0], "Kept: ask its owner for read access"
     runs = _runs_of(damage, history)
     if not runs:
         subject = "Answers of a model" if kind == "runs" else "Questions"

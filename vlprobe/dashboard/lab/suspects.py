@@ -87,8 +87,8 @@ def _has_label(probe: str, kind: str) -> bool:
 def _draw_none(questions: PageSubject, ranking: Suspects) -> None:
     if len(ranking.strong) < 2:
         st.info(
-            "Two strong models are needed, because one model's mistakes say nothing about labels. "
-            "Lower the accuracy, or run more models."
+            "At least two strong models are needed: the mistakes of one model say nothing about labels. Lower the "
+            "accuracy, or run more models."
         )
     else:
         st.info("No label is rejected by most of the strong models.")

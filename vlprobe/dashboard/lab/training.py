@@ -29,23 +29,23 @@ REPAIRS = {
     "plain": (
         "Plain: the control",
         {},
-        "CLIP's own loss and nothing more. All others are compared with it.",
+        "Only CLIP's own loss: the baseline for all others.",
     ),
     "eqsim": (
         "EqSim (EqBen)",
         {"eqsim": 5.0},
-        "If two captions trade places, similarity has to change evenly. Meant for Pairs.",
+        "If two captions swap places, the similarity has to change equally. Meant for Pairs.",
     ),
     "hardneg": (
         "Hard negatives (EqBen's ablation)",
         {"hardneg": 1.0},
-        "Each pair against only the mismatches that score highest. EqSim is compared with it.",
+        "Contrasts each pair only with the mismatches that score highest: the baseline for EqSim.",
     ),
     "scvc": (
         "SC + VC (RoCOCO)",
         {"sc": 0.05, "vc": 0.2},
-        "Away from captions with words exchanged and from mixed pictures. Meant for Retrieval; "
-        "may cost R@1.",
+        "Pushes the model away from captions with replaced words and from mixed pictures. Meant for Retrieval; may "
+        "cost R@1.",
     ),
     "lgip": (
         "Consistency + flips (LGIP)",
@@ -125,7 +125,7 @@ def _trainings() -> list[Training]:
 
 def training_form() -> None:
     """Draw the form: the model to tune, the loss and the duration; then one button."""
-    if not changes("Install vlprobe to fine-tune models of your own."):
+    if not changes("Install vlprobe to fine-tune your own models."):
         return
     kind = st.radio(
         "Loss",
@@ -152,8 +152,7 @@ def training_form() -> None:
         key="train_strength",
         disabled=kind == "plain",
         help=(
-            "Its weights beside CLIP's loss are multiplied by this. More repairs more, and costs "
-            "more elsewhere."
+            "Multiplies its weights relative to CLIP's loss. A higher value repairs more and costs more elsewhere."
         ),
     )
     lower = st.columns(3)
@@ -183,8 +182,8 @@ def training_form() -> None:
             format_func=lambda name: VARIANTS[name],
             key="train_eqsim",
             help=(
-                "v1 asks that two mismatches score alike, v2 also that both matches do. The "
-                "variants of EqBen's table 6."
+                "v1 requires equal scores for two mismatches, v2 also for both matches: the variants in EqBen's "
+                "table 6."
             ),
         )
     request = tuning_request(start, datasets, kind, strength, int(steps), rate, int(seed), variant)
@@ -408,8 +407,8 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
     """The loss and its parts so far, and a table of the parts that are held out."""
     if table.empty:
         quiet(
-            "No loss yet: the model and the pictures are being read. The first training draws its "
-            "pictures, a minute."
+            "No loss yet: the model and the pictures are being read. The first training also draws its pictures, "
+            "which takes a minute."
         )
         return
     weights = objective.weights(request.loss)
@@ -418,7 +417,7 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
     chart(
         figure,
         "training_losses",
-        "Losses step by step, in training and on what is held out; the table has the latter.",
+        "Losses step by step, on the training and the held-out pictures; the table has the latter.",
     )
     quiet(
         "How to read it: down is better. The thin line is each batch before the step that learns "

@@ -33,7 +33,7 @@ PAGE = "pages/explore.py"
 STYLE = Path(__file__).with_name("style.css")
 WALL = "wall"  # the URL's parameter that asks for all cases
 OWN_PARAMETERS = ("set", "model", "kind", "case", "mixture")  # any other is about the wall
-RUN_AGAIN = "What stood first was not stored when this was run. Run it again to see it."
+RUN_AGAIN = "This run did not store the top results. Run it again to see them."
 
 
 @dataclass(frozen=True)
@@ -248,10 +248,10 @@ def _offer(models: tuple[str, ...]) -> None:
     names = ", ".join(model_name(name) for name in models[:3])
     remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
     st.button(
-        f"Ask {plain(names)}{remainder} at every share",
+        f"Ask {plain(names)}{remainder} on every mixture",
         key="mixed_load",
         icon=":material/download:",
-        help="Loading may take a while, and fetches weights that are not on this machine.",
+        help="Loading may take a while and downloads weights that are not on this machine.",
         on_click=_load,
         args=(models[:3],),
     )

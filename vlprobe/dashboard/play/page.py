@@ -140,7 +140,7 @@ def _clock() -> int:
         icon=":material/timer:",
         type="tertiary",
         key="clock",
-        help="How long a vote may take.",
+        help="Time limit for a vote.",
         on_click=_next_clock,
     )
     return seconds

@@ -96,8 +96,8 @@ def _page() -> None:
         "Playground: which captions fool the models?"
     )  # two lines on a phone, as the finding
     st.markdown(
-        "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in "
-        "every way it knows, and each model says how well the picture fits: live, while you type."
+        "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, "
+        "and each model scores the results while you type."
     )
     refused = _refused()
     if refused:
@@ -155,7 +155,7 @@ def _page() -> None:
         rows
         or tag(
             "p",
-            "No wrong caption fools these models. Change a word, or draw others.",
+            "No wrong caption fools these models. Change a word, or draw other edits.",
             class_="vp-quiet",
         )
     )
@@ -200,7 +200,7 @@ def _say_limits(
         unknown_words = listed([f"“{word}”" for word in words])
         whom = "it" if len(models) == 1 else "them"
         quiet(
-            f"Unknown to {listed(models)}: {unknown_words}. All unknown words are the same to {whom}."
+            f"Unknown to {listed(models)}: {unknown_words}. All unknown words look the same to {whom}."
         )
 
 
@@ -328,8 +328,7 @@ def _players() -> list[Player]:
         accept_new_options=not access.read_only(),
         on_change=_chosen,
         help=(
-            "Any name that the command line knows, such as openclip:ViT-B-32:openai. Others can "
-            "be typed."
+            "Any model name that the command line accepts, such as openclip:ViT-B-32/openai. You can type one."
         ),
     )
     ready = st.session_state.setdefault("play_loaded", set())
@@ -382,7 +381,7 @@ def _options() -> tuple[int, int, str, str]:
         show = choose("Listed", "show", SHOW, "all", segments=True)
         help_ = "How many words RoCOCO replaces in the caption at once."
         k = choose("Words replaced", "k", words, "1", segments=True, help_=help_)
-        help_ = "The word whose removal changes the caption's embedding least, by the models' vote; or any."
+        help_ = "The word whose removal changes the caption's embedding least, by vote of the models; or any word."
         which = choose("Start with", "word", WHICH, "least", segments=True, help_=help_)
         st.button(
             "Other words",
@@ -405,8 +404,7 @@ def _why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.markdown(
-            "**Words.** How much the caption's meaning changes, to this model, when the word is "
-            "left out."
+            "**Words.** How much this model's embedding of the caption changes when the word is left out."
         )
         if player.embeds_texts:
             scores = {
@@ -461,12 +459,12 @@ def _mixing(
     """The picture with another one mixed in, and its scores with both captions; the slider reruns only this."""
     st.header("Mix in another picture")
     st.markdown(
-        "Your caption should prefer your picture to a mixed one. Where the mixed picture scores as "
-        "high or higher, it **fools** the model."
+        "Your caption should fit your picture better than a mixed one. Where the mixed picture scores as high or "
+        "higher, it **fools** the model."
     )
     others = {key: exhibit.captions[0] for key, exhibit in shelf.items() if key != item}
     if not others:
-        quiet("There is no other picture to mix with.")
+        quiet("There is no other picture to mix it with.")
         return
     left, right = st.columns([2, 3], gap="large")
     with right:
@@ -474,7 +472,14 @@ def _mixing(
             partner = shelf[_partner(others)]
             kind = choose("Edit", "edit", KINDS, "mix", segments=True)
         stays = st.slider(
-            "How much of your picture stays", 5, 95, 80, 5, "%d %%", key="lam", bind="query-params"
+            "Share of your picture that remains",
+            5,
+            95,
+            80,
+            5,
+            "%d %%",
+            key="lam",
+            bind="query-params",
         )
         partner_canvas = _opened(partner, "play_other")
         mixture = exhibits.edited(
@@ -529,7 +534,7 @@ def _opened(exhibit: Exhibit, slot: str) -> Canvas:
 def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     """Store picture and caption as a dataset on request, and show its location and how to run it."""
     st.header("Keep it")
-    if not changes("Nothing can be kept."):
+    if not changes("Nothing can be saved here."):
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input("Name of the dataset", "playground", max_chars=60, key="play_name")

@@ -31,8 +31,8 @@ from vlprobe.views.quiz import Draw, QuizRound
 DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "Random"}
 LARGEST_SEED = 10**6
 ABOUT_DRAWS = (
-    "Hard ones fooled at least two models in three. Random: each lie is as likely as any other, "
-    "and how often people are right can be compared with models."
+    "Hard ones fooled at least two models in three. Random: every lie is equally likely, so people can be compared "
+    "with models."
 )
 
 
@@ -51,7 +51,7 @@ def pick_round() -> tuple[PageSubject, QuizRound] | None:
     draw = choose("Chosen", "quiz", DRAWS, "hard", segments=True, help_=ABOUT_DRAWS)
     quiz = _drawn(stored, kind, "fair" if draw == "fair" else "hard")
     if not quiz.questions and draw == "hard":
-        quiet("No trained model has answered these questions, so they are random instead.")
+        quiet("No trained model has answered these questions, so they are drawn at random.")
         quiz = _drawn(stored, kind, "fair")
     return stored, quiz
 

@@ -148,7 +148,7 @@ class Rooms:
         room = self._room(code)
         person = self._person(room, secret)
         if person == room.host:
-            raise InvalidInput("Who opened the room can close it, not leave it.")
+            raise InvalidInput("The person who opened the room can close it but not leave it.")
         if not room.has_voted(person):
             del room.people[secret]
 
@@ -169,15 +169,15 @@ class Rooms:
         person = self._person(room, secret)
         current = room.rounds[-1]
         if type(round_number) is not int or type(question) is not int:
-            raise InvalidInput("A vote names its question by whole numbers.")
+            raise InvalidInput("A vote names its question with whole numbers.")
         if type(caption) is not int or caption not in (0, 1):
             raise InvalidInput("There are two captions to choose from.")
         if (round_number, question) != (len(room.rounds) - 1, current.current):
             raise InvalidInput("That question is over.")
         if current.revealed > question:
-            raise InvalidInput("That question was turned over before your vote came.")
+            raise InvalidInput("Your vote came after the answer was revealed.")
         if person in current.votes[question]:
-            raise InvalidInput("You have voted on this question.")
+            raise InvalidInput("You have already voted on this question.")
         current.votes[question][person] = caption
         room.voted_at = self._clock()
 
@@ -202,7 +202,7 @@ class Rooms:
         """The host asks other questions; votes of earlier rounds stay."""
         room = self._hosted(code, secret)
         if len(room.rounds) >= MAX_ROUNDS:
-            raise InvalidInput(f"A room has {MAX_ROUNDS} rounds at most. Open another one.")
+            raise InvalidInput(f"A room has at most {MAX_ROUNDS} rounds. Open another one.")
         if not quiz.questions:
             raise InvalidInput("The quiz has no questions.")
         room.rounds.append(_started(quiz))
@@ -275,14 +275,14 @@ class Rooms:
     def _person(self, room: _Room, secret: str) -> int:
         _check_secret(secret)
         if secret not in room.people:
-            raise InvalidInput("You are not in this room. Type its code.")
+            raise InvalidInput("You are not in this room. Enter its code.")
         room.people[secret].seen_at = self._clock()
         return room.people[secret].number
 
     def _hosted(self, code: str, secret: str) -> _Room:
         room = self._room(code)
         if self._person(room, secret) != room.host:
-            raise InvalidInput("Only who opened the room can do that.")
+            raise InvalidInput("Only the person who opened the room can do that.")
         return room
 
     def _make_way(self) -> None:

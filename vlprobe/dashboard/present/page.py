@@ -46,7 +46,7 @@ def draw_page() -> None:
                 icon=":material/refresh:",
                 on_click=_open_next,
                 args=(talk_story.opener.next,),
-                help="Begins with the next case; those come first that fool most models.",
+                help="Begins with the next case; cases that fool most models come first.",
             )
         slides = deck.slides(talk_story, renamed())
         talk = _talk(stored, talk_story, slides)

@@ -39,15 +39,14 @@ from vlprobe.views.durations import NOTHING, UNKNOWN, Duration, expected, in_wor
 from vlprobe.views.records import RunRow
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
-DRAWN = "Made on this computer, for each question its own"
+DRAWN = "Generated on this computer for each question"
 MOST_DATASETS = 10  # that are shown side by side
 UNSPOKEN = re.compile(r"[\\`*_{}\[\]<>!|#~$:]+")  # signs of Markdown, which may load a picture
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
-    "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
-    "file; `hf:FOLDER` for one of Hugging Face; `scores:FILE` and `embeddings:FILE` for what was "
-    "computed elsewhere (`vlprobe ask` writes the questions); `http:URL#MODEL` for one that a server "
-    "answers for, where the owner of this page named it (`--api URL`)."
+    "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file; `hf:FOLDER` for "
+    "one of Hugging Face; `scores:FILE` and `embeddings:FILE` for imported scores and embeddings (`vlprobe ask` "
+    "writes the questions); `http:URL#MODEL` for one on a server that the owner of this page allowed (`--api URL`)."
 )
 COLUMNS = 3
 WIDE_COLUMNS = 2  # of lists, which hold several values in a row
@@ -62,7 +61,7 @@ def draw() -> None:
     st.title("Run a test", anchor=False)
     stays = "Everything stays on this computer"
     if servers := ", ".join(endpoints.named()):
-        stays += f", except what models of {servers} are asked"
+        stays += f", except requests to models on {servers}"
     quiet(
         f"{stays}. You can close this page: the run continues, and finished work is never repeated."
     )
@@ -197,7 +196,7 @@ def _pick_dataset(chosen_probes: Sequence[str]) -> str:
             "Your pictures (folder or file)",
             key="run_own",
             placeholder=OWN_DATA,
-            help=f"Takes the place of the dataset. With the path of your file or folder: {forms}.",
+            help=f"Replaces the dataset. With the path of your file or folder: {forms}.",
             persist_state="session",
         ).strip()
         name = typed or picked or ""
@@ -433,7 +432,7 @@ def checked(
     if not models:
         raise InvalidInput("Choose at least one model.")
     if not probes:
-        raise InvalidInput("Choose at least one question.")
+        raise InvalidInput("Choose at least one test.")
     run_settings: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in parse_options(SETTINGS, settings, "A run").items()
@@ -536,7 +535,7 @@ def _servers(requests: Sequence[Request]) -> str:
     limit = requests[0].max_cost
     return (
         f"Texts and pictures are sent to {', '.join(sorted(origins))}, at the cost of the owner of this page"
-        f"{f', {limit} at most' if limit else ''}. How many requests that takes is the first line of the job's log."
+        f"{f', {limit} at most' if limit else ''}. The first line of the job's log says how many requests that takes."
     )
 
 

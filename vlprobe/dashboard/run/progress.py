@@ -44,7 +44,7 @@ STAGES = {  # of `profile`, in words
     "make questions": "Making edits",
     "load models": "Loading the model",
     "doctor": "Checking the model",
-    "similarity spread": "Measuring how far its scores vary",
+    "similarity spread": "Measuring the spread of its scores",
     "judge, intervals, write": "Computing intervals",
     SCORING: "Scoring",
 }
@@ -152,7 +152,7 @@ def stage(job: Job) -> str:
 def in_one_line(job: Job) -> str:
     """Compute how far a job is, for the bar at the bottom of other pages."""
     if job.state == "queued":
-        return f"{_what(job)}: waiting for its turn"
+        return f"{_what(job)}: waiting"
     model = model_name(job.models[min(_place(job), len(job.models) - 1)])
     return f"{model}: {' · '.join(filter(None, [stage(job), _pace(job)]))}"
 

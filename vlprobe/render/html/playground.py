@@ -24,7 +24,7 @@ GROUPS = {
         "It no longer fits, so the score should fall.",
     ),
     "statement": (
-        "Made wrong: the relations of its objects",
+        "Made wrong: a negation, a relation or the word order",
         "It no longer fits, so the score should fall.",
     ),
     "substitution": (

@@ -198,7 +198,8 @@ def _numbers(about: Subject) -> list[htpy.Node]:
             f"rates count them as wrong. {AVERAGED[POOLED]}"
         ),
         map(remark, views.runs.version_notes(store, question_set)),
-        unknown and remark(f"Not asked here, or unknown for these models: {', '.join(unknown)}."),
+        unknown
+        and remark(f"Not measured here, or unknown for these models: {', '.join(unknown)}."),
     ]
 
 
