@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tests.conftest import LONGEST
+from vlprobe.types.presentation import CardBody
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = sorted((ROOT / "vlprobe").rglob("*.py"))
@@ -108,6 +110,27 @@ def imported_files(path: Path, known: dict[str, Path]) -> set[str]:
                 full = f"{node.module}.{alias.name}"
                 targets.add(full if full in known else node.module)
     return targets & known.keys()
+
+
+def test_only_two_files_choose_by_the_body_of_a_case():
+    """What a body means for data is in one file, how it is drawn in another; no other file reads it or names a card."""
+    bodies = set(get_args(CardBody))
+    choosing = set()
+    for path in PACKAGE:
+        for node in ast.walk(parsed(path)):
+            is_read = isinstance(node, ast.Attribute) and re.search(
+                r"(kind|presentation)(\(.*\))?\.body$", ast.unparse(node)
+            )
+            keys = node.keys if isinstance(node, ast.Dict) else []
+            is_table = {key.value for key in keys if isinstance(key, ast.Constant)} >= bodies
+            is_card = (
+                isinstance(node, ast.Call)
+                and ast.unparse(node.func) == "isinstance"
+                and ast.unparse(node.args[1]).endswith("Card")
+            )
+            if is_read or is_table or is_card:
+                choosing.add(place(path))
+    assert choosing == {"vlprobe/views/bodies.py", "vlprobe/case/card.py"}
 
 
 def test_no_circle_of_files():

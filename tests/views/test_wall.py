@@ -10,6 +10,7 @@ import pytest
 from vlprobe import views
 from vlprobe.errors import StoredDamage
 from vlprobe.storage.store import Store
+from vlprobe.views.bodies import BODIES
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import CaseRow
 from vlprobe.views.runs import QuestionSet
@@ -174,16 +175,16 @@ def test_a_rows_texts_stand_for_what_its_kind_asks():
         ("original", "same", "different"),
         {},
     )
-    assert views.wall.texts_of(row, "triplet", "") == ("near", "wrong")
-    searched = views.wall.texts_of(row, "caption_search", "wrong")
+    assert BODIES["triplet"].texts(row, "") == ("near", "wrong")
+    searched = BODIES["caption_search"].texts(row, "wrong")
     assert searched[1] == "wrong" and searched[0] in ("near", "far")
-    assert views.wall.texts_of(row, "caption_search", "of another picture") == (
+    assert BODIES["caption_search"].texts(row, "of another picture") == (
         "near",
         "of another picture",
     )
-    assert views.wall.texts_of(row, "picture_search", "{}") == ("near", "")
+    assert BODIES["picture_search"].texts(row, "{}") == ("near", "")
     shared = '[["a", "b"], ["a", "b"], ["c", "d"]]'
-    assert views.wall.texts_of(row, "rankings", shared) == ("near", "wrong")
+    assert BODIES["rankings"].texts(row, shared) == ("near", "wrong")
 
 
 @pytest.mark.parametrize("probe", ["eqben", "lgip", "prsm", "rococo", "visla"])

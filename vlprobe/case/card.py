@@ -176,6 +176,15 @@ class Matrix:
     rows: Sequence[tuple[str, Sequence[Run]]]
 
 
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """The candidate that a model ranks first in a search: a text or a picture."""
+
+    sentence: str  # for a screen reader
+    text: str = ""
+    picture: str = ""  # its name
+
+
 @dataclass(frozen=True)
 class CaseCard:
     """A case: one picture, a true caption, and a wrong or reworded one. Subclasses describe the other bodies."""
@@ -404,11 +413,11 @@ class CaseCard:
         """Return the scores of one model, where the margin is that of the worst of several comparisons."""
         return None
 
-    def winner_of(self, answer: AnswerRow | None) -> str:
-        """Return the model's first candidate in a search: the name of a picture, or a text; "" if the question has
-        two sides only, so that the verdict shows it.
+    def winner_of(self, answer: AnswerRow | None) -> Winner | None:
+        """Return what the model ranks first in a search; None if the question has two sides only, so that the verdict
+        shows it.
         """
-        return ""
+        return None
 
 
 class ChangedPictureCard(CaseCard):
@@ -436,7 +445,45 @@ class ChangedPictureCard(CaseCard):
         return {name: _score(index) for index, name in enumerate(names)}
 
 
-class CaptionSearchCard(CaseCard):
+class SearchCard(CaseCard):
+    """A case in which a model ranks candidates, one of which is right."""
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Return the numbers of a table of models next to the margin, by heading."""
+        return RANKS
+
+    def winner_of(self, answer: AnswerRow | None) -> Winner | None:
+        """Return the candidate that a model ranks first: the right one if its margin is above 0."""
+        top = answer and (self.right if answer.margin > 0 else answer.text("top"))
+        return self._winner(top) if top else None
+
+    @property
+    def right(self) -> str:
+        """The right candidate."""
+        return self.case.true_text
+
+    def _winner(self, top: str) -> Winner:
+        return Winner(f"first “{shorten(top, 120)}”", text=self._winner_words(top))
+
+    def _winner_words(self, text: str) -> str:
+        """A caption that a model ranked first, in as few words as distinguish it from the others: the inserted ones if
+        it is an altered caption of this picture.
+        """
+        if text == self.right:
+            return "a true one"
+        true_texts = [
+            true_text
+            for true_text, role in zip(self.case.texts, self.case.roles, strict=True)
+            if role != "different"
+        ]
+        if text not in self.case.texts or not true_texts:
+            return shorten(text, LONGEST_WINNER)
+        changes = [changed_words(true_text, text)[1] for true_text in true_texts]
+        return shorten(min(filter(None, changes), key=len, default=text), LONGEST_WINNER)
+
+
+class CaptionSearchCard(SearchCard):
     """A picture, and the caption that a model ranks first among its own and altered ones."""
 
     believed = "ranked above the true ones"
@@ -452,35 +499,8 @@ class CaptionSearchCard(CaseCard):
         role = ROLES[self.wrong_role]
         return replace(role, label="Ranked 1st") if is_first else super().loser
 
-    @property
-    def columns(self) -> Mapping[str, Column]:
-        """Return the numbers of a table of models next to the margin, by heading."""
-        return RANKS
 
-    def winner_of(self, answer: AnswerRow | None) -> str:
-        """Return the candidate that a model ranks first: the right one if its margin is above 0."""
-        if answer is None:
-            return ""
-        return self.case.true_text if answer.margin > 0 else answer.text("top")
-
-    def winner_words(self, text: str) -> str:
-        """A caption that a model ranked first, in as few words as distinguish it from the others: the inserted ones if
-        it is an altered caption of this picture.
-        """
-        if text == self.case.true_text:
-            return "a true one"
-        true_texts = [
-            true_text
-            for true_text, role in zip(self.case.texts, self.case.roles, strict=True)
-            if role != "different"
-        ]
-        if text not in self.case.texts or not true_texts:
-            return shorten(text, LONGEST_WINNER)
-        changes = [changed_words(true_text, text)[1] for true_text in true_texts]
-        return shorten(min(filter(None, changes), key=len, default=text), LONGEST_WINNER)
-
-
-class PictureSearchCard(CaseCard):
+class PictureSearchCard(SearchCard):
     """A caption, its picture, and the mixed picture that a model ranks first."""
 
     believed = "ranked above the right one"
@@ -578,15 +598,13 @@ class PictureSearchCard(CaseCard):
         return f"{amount} {how} is enough.", f"{subject} {lose} the right one."
 
     @property
-    def columns(self) -> Mapping[str, Column]:
-        """Return the numbers of a table of models next to the margin, by heading."""
-        return RANKS
+    def right(self) -> str:
+        """The name of the right picture."""
+        return self.case.images[0]
 
-    def winner_of(self, answer: AnswerRow | None) -> str:
-        """Return the candidate that a model ranks first: the right one if its margin is above 0."""
-        if answer is None:
-            return ""
-        return self.case.images[0] if answer.margin > 0 else answer.text("top")
+    def _winner(self, top: str) -> Winner:
+        wrong = "a mixed" if Picture.from_name(top).edit else "another"
+        return Winner(f"{'the right' if top == self.right else wrong} picture first", picture=top)
 
 
 class PairCard(CaseCard):

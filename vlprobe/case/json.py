@@ -5,9 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from vlprobe.case.card import (
     CHANGES,
     VERDICT_WORDS,
-    CaptionSearchCard,
     CaseCard,
-    PictureSearchCard,
     Run,
     Shot,
     verdict_word,
@@ -174,7 +172,7 @@ def facing_card(
 
 def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: Source) -> Values:
     """A model's box: mark, verdict, and where models search what it ranked first."""
-    kind, top = card.kind, card.winner_of(card.answers.get(verdict.model))
+    kind, winner = card.kind, card.winner_of(card.answers.get(verdict.model))
     is_change = verdict.verdict == "tied" and not verdict.is_scored
     state = f"is {CHANGES}" if is_change else STATES[verdict.verdict]
     text, address, label = "", "", f"{name} {state}"
@@ -182,13 +180,9 @@ def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: 
         text = f"{-100 * verdict.margin:.0f} %" if kind.is_share else f"{-verdict.margin:.3f}"
         text = "-" if verdict.verdict == "unknown" else text
         label = f"{name} {MOVED[verdict.verdict]} {text}".strip()
-    elif top and isinstance(card, CaptionSearchCard):
-        text = card.winner_words(top)
-        label = f"{label}: first “{shorten(top, 120)}”"
-    elif top:
-        wrong = "a mixed" if Picture.from_name(top).edit else "another"
-        address = source(top)
-        label = f"{label}: {'the right' if top == card.case.images[0] else wrong} picture first"
+    elif winner:
+        text, label = winner.text, f"{label}: {winner.sentence}"
+        address = winner.picture and source(winner.picture)
     return {
         **mark_values(looks[verdict.model]),
         "state": "moved" if kind.is_movement else verdict.verdict,
@@ -200,10 +194,11 @@ def box(card: CaseCard, verdict: ModelVerdict, name: str, looks: Looks, source: 
 
 def facing_pictures(card: CaseCard) -> list[str]:
     """Names of all pictures on a card of Compare, those that models rank first included."""
-    names = [shot.name for shot in card.front]
-    if isinstance(card, PictureSearchCard):
-        names += filter(None, map(card.winner_of, card.answers.values()))
-    return names
+    winners = map(card.winner_of, card.answers.values())
+    return [
+        *(shot.name for shot in card.front),
+        *(winner.picture for winner in winners if winner and winner.picture),
+    ]
 
 
 def picture_names(card: CaseCard) -> list[str]:

@@ -57,11 +57,6 @@ class KindPresentation:
     guess_held: float = math.nan  # share of the cases that a guess holds; NaN: not defined
     is_share: bool = False  # for a change: it is a share, not a cosine
 
-    @property
-    def wide(self) -> bool:
-        """Return whether a card has several pictures side by side."""
-        return self.body in ("changed_picture", "pair", "picture_search", "rankings", "series")
-
 
 @dataclass(frozen=True, slots=True)
 class TradeOff:

@@ -2,17 +2,16 @@
 
 import pandas as pd
 
-from vlprobe import registry
 from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views import cases as views_cases
 from vlprobe.views import estimates
+from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed.case import first_candidates
 from vlprobe.views.records import FailureRow, records
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.wall import ANSWER_BODIES, texts_of
 
 COLUMNS = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
 # For a picture search: the candidate that the model ranked first, and the pictures it consists of.
@@ -44,17 +43,17 @@ def failure_table(
     if not total:
         check_values(store, question_set, case_filter)
     numbers = table["case"].tolist()
-    body = registry.load_probe(question_set.probe).presentation.kind(case_filter.kind).body
+    body = stored_body(question_set.probe, case_filter.kind)
     tops = [""] * len(numbers)
-    if numbers and body in ANSWER_BODIES:
+    if numbers and body.uses_answer:
         answers = views_cases.answers(store, question_set, numbers, (case_filter.model,))
         tops = answers.set_index("case")["top"].loc[numbers].tolist()
     rows = records(FailureRow, table)
-    texts = [texts_of(row, body, top) for row, top in zip(rows, tops, strict=True)]
+    texts = [body.texts(row, top) for row, top in zip(rows, tops, strict=True)]
     table["original"] = [true_text for true_text, _ in texts]
     table["edited"] = [wrong_text for _, wrong_text in texts]
     table["image"] = [next(iter(images), "") for images in table["images"]]
-    if body != "picture_search":
+    if body.ranks != "pictures":
         return table.loc[:, COLUMNS], total
     first = [
         (" + ".join(filter(None, (each.item, each.partner))), each.picture, each.partner_picture)

@@ -21,6 +21,7 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import rows as views_rows
+from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import single_change
 
 BETWEEN = ">"
@@ -135,7 +136,7 @@ def pattern_groups(store: Store, case_key: str, probe: str, kind: str) -> Patter
     stored = _stored_words(store, case_key)
     if len(stored.keys):
         return stored
-    is_search = presentation.body == "caption_search"
+    is_search = body_of(presentation).ranks == "captions"
     make = _altered_captions if is_search else _types_tags_and_words
     path = store.files([case_key], "cases")[0]
     version = views_rows.cases_version(store, case_key)

@@ -19,6 +19,7 @@ from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
+from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import word_runs
 from vlprobe.views.paired_tests import SIGNIFICANCE
 from vlprobe.views.records import CaseRow, records
@@ -30,7 +31,6 @@ Segments = tuple[
     tuple[str, bool], ...
 ]  # parts of a caption, and whether the other one differs there
 N_QUESTIONS = 10
-BODIES = ("captions", "edit", "pair")  # of kinds with one picture and two captions
 FOOLED_SHARE = 2 / 3  # of the models, in a hard question: four of six
 CANDIDATES = 100  # cases that ten questions are picked from
 MIN_CASES = 30  # with fewer, no result for people is reported
@@ -183,7 +183,7 @@ def quiz_round(
 
 
 def _is_asked(kind: KindPresentation) -> bool:
-    return kind.body in BODIES and not kind.is_movement
+    return body_of(kind).is_for_people and not kind.is_movement
 
 
 def quiz_margins(

@@ -12,6 +12,7 @@ from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
+from vlprobe.views.bodies import body_of, stored_body
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.mixed.case import MixedCase, mixed_case
@@ -23,12 +24,6 @@ from vlprobe.views.showcase import headline_models
 from vlprobe.views.wall import WallCard
 
 MOST_OPENERS = 200
-PICTURE_OPTIONAL = (
-    "captions",
-    "edit",
-    "caption_search",
-    "triplet",
-)  # bodies of cases told without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +75,7 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
         kind: Kind of the cases.
         case_id: Case id of the case that is shown first; "": the worst that fools most models.
     """
-    presentation = registry.load_probe(question_set.probe).presentation
-    is_search = presentation.kind(kind).body == "picture_search"
+    is_search = stored_body(question_set.probe, kind).ranks == "pictures"
     newest = question_set.runs[0]
     models = headline_models(store, question_set)
     return Story(
@@ -148,8 +142,8 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
 def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Opener | None:
     """The case with this id, else the first of `order`; None where the kind has no case."""
     numbers, n_fooling_all = order(store, question_set, kind)
-    presentation = registry.load_probe(question_set.probe).presentation
-    if presentation.kind(kind).body == "picture_search":
+    body = stored_body(question_set.probe, kind)
+    if body.ranks == "pictures":
         numbers = _lost_to_own(store, question_set, numbers)
     number = views_cases.case_number(store, question_set, case_id) if case_id else None
     if number not in views_rows.case_numbers(store, question_set.key, "kind = ?", [kind]):
@@ -164,8 +158,7 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
     next_id = views_cases.questions(store, question_set, following)["id"].iloc[0]
     case_filter = Filter(_fooled_model(store, question_set, number), kind)
     (card,) = views_wall.cards(store, question_set, case_filter, [number])
-    is_optional = presentation.kind(kind).body in PICTURE_OPTIONAL
-    if is_optional and not views_cases.are_here(card.images[:1]):
+    if body.is_picture_optional and not views_cases.are_here(card.images[:1]):
         card = replace(card, images=())
     return Opener(card, position, len(numbers), str(next_id), n_fooling_all)
 
@@ -217,7 +210,7 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
 
 def _has_mixtures(probe: str) -> bool:
     kinds = registry.load_probe(probe).presentation.kinds.values()
-    return any(kind.body == "picture_search" for kind in kinds)
+    return any(body_of(kind).ranks == "pictures" for kind in kinds)
 
 
 def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | None:

@@ -11,16 +11,15 @@ from typing import Literal
 
 import numpy as np
 
-from vlprobe import registry
 from vlprobe.storage import annotations, errata
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.errata import Erratum, Verdict
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
+from vlprobe.views.bodies import stored_body
 from vlprobe.views.records import CaseRow, RunRow, records
 from vlprobe.views.runs import QuestionSet
-from vlprobe.views.wall import texts_of
 
 LEAST_ACCURACY = 0.85  # of a strong model, unless people choose another
 VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TAGS.items()}
@@ -108,7 +107,7 @@ def suspects(
     order = suspicious[
         np.lexsort((numbers[suspicious], last[suspicious], -n_rejecting[suspicious]))
     ]
-    body = registry.load_probe(question_set.probe).presentation.kind(kind).body
+    body = stored_body(question_set.probe, kind)
     rows = _rows(store, question_set, numbers[order].tolist())
     best_first = sorted(
         accuracies, key=lambda each: (-np.nan_to_num(each.all_cases, nan=-1.0), each.model)
@@ -116,9 +115,7 @@ def suspects(
     return Suspects(
         tuple(each.model for each in best_first if each.all_cases >= least_accuracy),
         tuple(
-            Suspect(
-                row.case, row.id, *texts_of(row, body, ""), int(count), verdicts.get(row.case, "")
-            )
+            Suspect(row.case, row.id, *body.texts(row, ""), int(count), verdicts.get(row.case, ""))
             for row, count in zip(rows, n_rejecting[order], strict=True)
         ),
         tuple(best_first),

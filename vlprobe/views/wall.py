@@ -4,8 +4,6 @@ A question set's margins are in memory, so that a changed filter costs a few pas
 texts are read of the cards of one page only.
 """
 
-import difflib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,20 +11,17 @@ from typing import Literal
 
 import numpy as np
 
-from vlprobe import registry
 from vlprobe.storage.store import Store
-from vlprobe.types.presentation import CardBody
 from vlprobe.views import cases as views_cases
 from vlprobe.views import filter as views_filter
 from vlprobe.views import rows as views_rows
+from vlprobe.views.bodies import CaseBody, stored_body
 from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter, Matches
 from vlprobe.views.records import AnswerRow, CaseRow, answer_records, records
 from vlprobe.views.runs import QuestionSet
 
 Verdict = Literal["fooled", "tied", "held", "unknown"]
-# Bodies of cards whose wrong side comes from the model's answer, not by the question.
-ANSWER_BODIES = ("caption_search", "picture_search", "rankings", "series")
 SAME_PICTURE = 24  # other cases of a picture that the drawer lists
 
 
@@ -251,9 +246,8 @@ def cards(
     if not numbers:
         return ()
     rows = records(CaseRow, views_cases.questions(store, question_set, numbers))
-    presentation = registry.load_probe(question_set.probe).presentation
-    bodies: list[CardBody] = [presentation.kind(row.kind).body for row in rows]
-    searched = [row.case for row, body in zip(rows, bodies, strict=True) if body in ANSWER_BODIES]
+    bodies = [stored_body(question_set.probe, row.kind) for row in rows]
+    searched = [row.case for row, body in zip(rows, bodies, strict=True) if body.uses_answer]
     model = case_filter.model
     answers: dict[int, dict[str, AnswerRow]] = {}
     if searched:
@@ -284,7 +278,7 @@ def cards(
 
 def _card(
     row: CaseRow,
-    body: CardBody,
+    body: CaseBody,
     model: str,
     verdicts: tuple[ModelVerdict, ...],
     answer: AnswerRow | None,
@@ -292,7 +286,7 @@ def _card(
 ) -> WallCard:
     own = next(verdict for verdict in verdicts if verdict.model == model)
     top = str(answer.columns.get("top", "")) if answer else ""
-    true_text, wrong_text = texts_of(row, body, top)
+    true_text, wrong_text = body.texts(row, top)
     source, target = row.source, row.target
     if not (source or target) and wrong_text in row.texts:
         source, target = changed_words(true_text, wrong_text)
@@ -308,7 +302,7 @@ def _card(
         true_text=true_text,
         wrong_text=wrong_text,
         images=tuple(row.images),
-        wrong_image=top if body == "picture_search" else "",
+        wrong_image=top if body.ranks == "pictures" else "",
         margin=own.margin,
         verdicts=verdicts,
         more=n_more,
@@ -318,36 +312,6 @@ def _card(
         answer=answer,
         is_scored=own.is_scored,
     )
-
-
-def texts_of(row: CaseRow, body: CardBody, top: str) -> tuple[str, str]:
-    """The true text, and the one that stands against it: of a search for captions the first of the
-    altered ones, of rankings the wording that shares the fewest pictures; "" where there is none.
-
-    Args:
-        row: The case.
-        body: Body of its kind.
-        top: The candidate that the model ranked first, in the form that the probe stores.
-    """
-    texts, roles = list(row.texts), list(row.roles)
-    if body == "picture_search":
-        return texts[0], ""
-    if body == "rankings":
-        ranked: list[list[str]] = json.loads(top)
-        overlaps = [len(set(ranked[0]) & set(names)) for names in ranked]
-        return texts[0], texts[overlaps.index(min(overlaps[1:]), 1)]
-    if body != "caption_search":
-        wrong = roles.index("different") if "different" in roles else min(1, len(texts) - 1)
-        return texts[0], texts[wrong] if wrong else ""
-    if top not in texts:
-        return texts[0], top
-    words = top.split()
-    true_texts = [text for text, role in zip(texts, roles, strict=True) if role != "different"]
-    nearest = max(
-        true_texts,
-        key=lambda text: difflib.SequenceMatcher(None, text.split(), words).ratio(),
-    )
-    return nearest, top
 
 
 def _passing(store: Store, question_set: QuestionSet, case_filter: Filter) -> _Passing:

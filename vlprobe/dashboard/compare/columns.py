@@ -22,6 +22,7 @@ from vlprobe.render.html.embed import embed
 from vlprobe.render.wall import side_filter
 from vlprobe.render.words import movement_kinds
 from vlprobe.scoring import thumbnails
+from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import PairedTests
 from vlprobe.views.records import answer_records
@@ -131,7 +132,7 @@ def card_values(
     """Return the data that the component `wall` draws: cards with one small box per model."""
     kind = contest.presentation.kind(case_filter.kind)
     answers = {}
-    if kind.body in views.wall.ANSWER_BODIES:
+    if body_of(kind).uses_answer:
         table = view(
             views.cases.answers,
             contest.question_set,

@@ -29,6 +29,7 @@ from vlprobe.render.sentences import listed
 from vlprobe.render.words import presentations
 from vlprobe.storage import errata
 from vlprobe.storage.errata import Verdict
+from vlprobe.views.bodies import stored_body
 from vlprobe.views.filter import Filter
 from vlprobe.views.suspects import Suspect, Suspects
 
@@ -81,7 +82,7 @@ def draw_page() -> None:
 
 
 def _has_label(probe: str, kind: str) -> bool:
-    return presentations()[probe].kind(kind).body in views.quiz.BODIES
+    return stored_body(probe, kind).is_for_people
 
 
 def _draw_none(questions: PageSubject, ranking: Suspects) -> None:

@@ -21,6 +21,7 @@ from vlprobe.surfaces.site.privacy import bare
 from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.bodies import body_of
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard
 
@@ -92,7 +93,7 @@ def _cards(
 ) -> dict[str, Sequence[WallCard]]:
     """The cases as each model saw them: its margin, and where it searches its answer."""
     store, question_set = subject.store, subject.question_set
-    if subject.presentation.kind(kind_name).body in views.wall.ANSWER_BODIES:
+    if body_of(subject.presentation.kind(kind_name)).uses_answer:
         return {
             model: views.wall.cards(store, question_set, Filter(model, kind_name), numbers)
             for model in subject.models
@@ -115,7 +116,7 @@ def _distinct_answer(card: WallCard, kind: KindPresentation, model: str) -> obje
     """Return the part of a model's answer that decides the look of its card: only the verdict, unless the answer is a
     movement or a search result.
     """
-    is_told_apart = kind.is_movement or kind.body in views.wall.ANSWER_BODIES
+    is_told_apart = kind.is_movement or body_of(kind).uses_answer
     return model if is_told_apart else (views.wall.verdict_of(card.margin), card.is_scored)
 
 

@@ -15,9 +15,10 @@ from vlprobe.render.sentences import unbroken
 from vlprobe.render.wall import side_filter
 from vlprobe.surfaces.site.subject import Subject, Values, entries
 from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.bodies import body_of
 from vlprobe.views.paired_tests import PairedTests
 from vlprobe.views.records import AnswerRow, answer_records
-from vlprobe.views.wall import ANSWER_BODIES, WallCard
+from vlprobe.views.wall import WallCard
 
 MOST_MODELS = 8  # that are compared
 RIVALS = 3  # beside a baseline at once
@@ -47,7 +48,7 @@ class Columns:
 
     def _place(self, card: WallCard, model: str) -> int:
         """The position of a card; if models search, each sees another one."""
-        key = card.case, model if self.kind.body in ANSWER_BODIES else ""
+        key = card.case, model if body_of(self.kind).uses_answer else ""
         if key not in self._places:
             self._places[key] = len(self.cards)
             self.cards.append(card)
@@ -75,7 +76,7 @@ class Columns:
         ]
 
     def _answers(self) -> dict[int, dict[str, AnswerRow]]:
-        if self.kind.body not in ANSWER_BODIES or not self.cards:
+        if not body_of(self.kind).uses_answer or not self.cards:
             return {}
         numbers = list(dict.fromkeys(card.case for card in self.cards))
         store, question_set = self.subject.store, self.subject.question_set

@@ -1,0 +1,91 @@
+"""What the views of cases do by the body of a kind. `case.card.CARDS` draws each body; no other file chooses by it."""
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from vlprobe import registry
+from vlprobe.types.presentation import CardBody, KindPresentation
+from vlprobe.views.records import CaseRow
+
+# The true text of a case and the one that should lose, "" where there is none, from the case and the candidate that
+# the model ranks first in the form that the probe stores.
+Texts = Callable[[CaseRow, str], tuple[str, str]]
+
+
+def _labeled_texts(row: CaseRow, top: str) -> tuple[str, str]:
+    """The first text, and the first one that is labeled different, else the second."""
+    texts, roles = list(row.texts), list(row.roles)
+    wrong = roles.index("different") if "different" in roles else min(1, len(texts) - 1)
+    return texts[0], texts[wrong] if wrong else ""
+
+
+def _query(row: CaseRow, top: str) -> tuple[str, str]:
+    """The text only: a picture should lose."""
+    return row.texts[0], ""
+
+
+def _first_caption(row: CaseRow, top: str) -> tuple[str, str]:
+    """The altered caption that the model ranks first, and the true one that is most like it."""
+    if top not in row.texts:
+        return row.texts[0], top
+    words = top.split()
+    true_texts = [
+        text for text, role in zip(row.texts, row.roles, strict=True) if role != "different"
+    ]
+    nearest = max(
+        true_texts,
+        key=lambda text: difflib.SequenceMatcher(None, text.split(), words).ratio(),
+    )
+    return nearest, top
+
+
+def _farthest_wording(row: CaseRow, top: str) -> tuple[str, str]:
+    """The query, and the wording that shares the fewest of its first pictures."""
+    ranked: list[list[str]] = json.loads(top)
+    overlaps = [len(set(ranked[0]) & set(names)) for names in ranked]
+    return row.texts[0], row.texts[overlaps.index(min(overlaps[1:]), 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseBody:
+    """What the views do with cases of one body.
+
+    Attributes:
+        texts: Chooses the two texts that are compared.
+        uses_answer: Whether the wrong side comes from the model's answer, not from the question.
+        ranks: What the model ranks in a search; "" where it compares a few sides.
+        is_picture_optional: Whether a talk can show a case without its picture.
+        is_for_people: Whether a case has one picture and two captions, so that people can answer it.
+    """
+
+    texts: Texts = _labeled_texts
+    uses_answer: bool = False
+    ranks: Literal["", "captions", "pictures"] = ""
+    is_picture_optional: bool = False
+    is_for_people: bool = False
+
+
+BODIES: Mapping[CardBody, CaseBody] = {
+    "captions": CaseBody(is_picture_optional=True, is_for_people=True),
+    "edit": CaseBody(is_picture_optional=True, is_for_people=True),
+    "changed_picture": CaseBody(),
+    "caption_search": CaseBody(_first_caption, True, "captions", is_picture_optional=True),
+    "picture_search": CaseBody(_query, True, "pictures"),
+    "pair": CaseBody(is_for_people=True),
+    "triplet": CaseBody(is_picture_optional=True),
+    "rankings": CaseBody(_farthest_wording, True),
+    "series": CaseBody(uses_answer=True),
+}
+
+
+def body_of(kind: KindPresentation) -> CaseBody:
+    """Return the body of the cases of a kind."""
+    return BODIES[kind.body]
+
+
+def stored_body(probe: str, kind: str) -> CaseBody:
+    """Return the body of the cases of a kind, by the names of its probe and of the kind."""
+    return body_of(registry.load_probe(probe).presentation.kind(kind))
