@@ -7,6 +7,7 @@ of the export from its schema, and file formats from the docstrings of their rea
 
 import inspect
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -100,7 +101,7 @@ def _help(name: str, command: click.Command) -> Iterator[str]:
     context = command.context_class(
         command, info_name=name, terminal_width=WIDTH, help_option_names=["-h", "--help"]
     )
-    text = command.get_help(context).partition("\nDocumentation: ")[0]
+    text = re.split(r"\n *Documentation: ", command.get_help(context))[0].rstrip()
     yield from (f"## {name}", "", "```text", text.strip(), "```", "")
 
 

@@ -38,13 +38,13 @@ PRESENTATION = Presentation(
         "generic": "Generic",
         "spatial": "Spatial",
         # SugarCrepe
-        "add_att": "An attribute added",
-        "add_obj": "A thing added",
-        "replace_att": "Another attribute",
-        "replace_obj": "Another thing",
-        "replace_rel": "Another relation",
-        "swap_att": "Attributes swapped",
-        "swap_obj": "Things swapped",
+        "add_att": "An added attribute",
+        "add_obj": "An added thing",
+        "replace_att": "A wrong attribute",
+        "replace_obj": "A wrong object",
+        "replace_rel": "A wrong relation",
+        "swap_att": "Swapped attributes",
+        "swap_obj": "Swapped things",
     },
     kinds={
         "t2t": KindPresentation(
