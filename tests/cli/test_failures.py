@@ -10,6 +10,7 @@ import pytest
 import vlprobe
 from tests.cli.test_main import call
 from tests.datasets.test_pairs import valse
+from tools import ship
 from vlprobe.errors import NotFound
 from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
@@ -157,6 +158,15 @@ def test_a_search_for_captions_shows_the_altered_caption_that_won(mixed_store):
     scores = mixed_store.run(manifest["key"]).table("scores").to_pandas()
     top = scores.loc[scores["kind"] == "i2t", "top"]
     assert sorted(row["edited"] for row in rows) == sorted(top)
+
+
+@pytest.mark.parametrize("probe", ship.PROBES)
+def test_failures_of_every_bundled_probe_are_listed(probe, tmp_path: Path):
+    runs = [run for run in Store(shipped.FOLDER).runs() if run["run"]["probe"] == probe]
+    key = next(run["key"] for run in runs if run["run"]["model"] == "demo:softmax")
+    result = call(tmp_path, "failures", key, "--size", "3", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    assert all(row["original"] and row["edited"] for row in json.loads(result.stdout))
 
 
 def test_a_probe_without_options_says_so(tmp_path: Path):

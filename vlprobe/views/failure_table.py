@@ -47,7 +47,8 @@ def failure_table(
     tops = [""] * len(numbers)
     if numbers and body.uses_answer:
         answers = views_cases.answers(store, question_set, numbers, (case_filter.model,))
-        tops = answers.set_index("case")["top"].loc[numbers].tolist()
+        if "top" in answers:  # answers of the probe series have none
+            tops = answers.set_index("case")["top"].loc[numbers].tolist()
     rows = records(FailureRow, table)
     texts = [body.texts(row, top) for row, top in zip(rows, tops, strict=True)]
     table["original"] = [true_text for true_text, _ in texts]
