@@ -22,6 +22,7 @@ from vlprobe.cli.arguments import (
 )
 from vlprobe.cli.output import ProgressBar, inform, print_rows, print_table, text_output
 from vlprobe.cli.plugins import typed
+from vlprobe.types import Item
 
 
 @click.command()
@@ -141,21 +142,61 @@ def perturb(
     is_flag=True,
     help="Check only the texts; the pictures of a table may be missing.",
 )
+@click.option(
+    "--blind",
+    is_flag=True,
+    help="Print how many true captions can be guessed without the picture: by length, by words, by a small classifier.",
+)
 @FORMAT
 @click.pass_context
-def check(ctx: click.Context, dataset: str, no_pictures: bool, how: str) -> None:
+def check(ctx: click.Context, dataset: str, no_pictures: bool, blind: bool, how: str) -> None:
     """Count the problems of DATASET before you trust a score on it."""
     from vlprobe import registry
     from vlprobe.datasets import audit
 
     typed(dataset)
     root = cache_store(ctx).root
+    if blind:
+        _print_blind(registry.load_dataset(dataset, root).items, how)
+        return
     if no_pictures:
         findings = audit.check_texts(dataset, root)
     else:
         findings = audit.check(registry.load_dataset(dataset, root).items, root)
     rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in findings]
     print_rows("defect count of examples meaning", rows, how)
+
+
+def _print_blind(items: Sequence[Item], how: str) -> None:
+    """Print the accuracy of guesses without the picture, on all pairs and on each subset."""
+    from vlprobe.datasets import audit
+    from vlprobe.metrics import blind
+
+    item_of_id = {item.id: item for item in items}
+    pairs = [
+        blind.Pair(
+            str(item.image.path) if item.image else item.unit,
+            item.tags.get("subset", ""),
+            true,
+            wrong,
+        )
+        for item_id, true, wrong in audit.alterations(items)
+        for item in [item_of_id[item_id]]
+    ]
+    rows = [
+        (
+            *(
+                row.subset or "all",
+                row.method,
+                row.accuracy.value,
+                row.accuracy.low,
+                row.accuracy.high,
+            ),
+            *(row.n_pairs, row.n_tied, row.accuracy.n_items, blind.METHODS[row.method]),
+        )
+        for row in blind.check_pairs(pairs)
+    ]
+    print_rows("subset guess accuracy low high pairs tied pictures meaning", rows, how)
 
 
 @click.command()

@@ -116,8 +116,13 @@ def check(items: Sequence[Item], cache: Path, sees_pictures: bool = True) -> lis
         language_finding([captions[row] for row in judged], len(captions), cache),
         *(_picture_findings(items, digests) if sees_pictures else ()),
     ]
-    alterations = [row for item in items for row in _item_alterations(item)]
-    return findings + (_alteration_findings(items, alterations) if alterations else [])
+    altered = alterations(items)
+    return findings + (_alteration_findings(items, altered) if altered else [])
+
+
+def alterations(items: Iterable[Item]) -> list[Alteration]:
+    """Return every foil of the items with the caption that it was made from."""
+    return [row for item in items for row in _item_alterations(item)]
 
 
 def _paths(items: Sequence[Item]) -> dict[Path, str]:

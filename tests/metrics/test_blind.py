@@ -1,0 +1,99 @@
+"""Guesses without the picture, against scikit-learn, a plain loop and published figures."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tests.cli.test_main import call
+from vlprobe import registry
+from vlprobe.datasets import audit
+from vlprobe.errors import InvalidInput
+from vlprobe.metrics import blind
+from vlprobe.metrics.blind import CLASSIFIER, LENGTH, WORDS, Pair, check_pairs
+
+COLORS = ("red", "blue", "green", "white", "black")
+
+
+def colored(n_pictures: int, n_pairs: int = 1) -> list[Pair]:
+    """Pairs in which the wrong caption always has the word "not"."""
+    rng = np.random.default_rng(0)
+    pairs = []
+    for picture in range(n_pictures):
+        for _ in range(n_pairs):
+            first, second = rng.choice(COLORS, 2, replace=False)
+            true, wrong = f"a {first} dog and a {second} cat", f"a {second} dog not a {first} cat"
+            pairs.append(Pair(str(picture), "", true, wrong))
+    return pairs
+
+
+def of_method(pairs: list[Pair]) -> dict[str, blind.BlindAccuracy]:
+    return {row.method: row for row in check_pairs(pairs) if not row.subset}
+
+
+def test_a_word_that_gives_the_answer_away_is_learned_and_equal_lengths_are_ties():
+    by_method = of_method(colored(60))
+    assert by_method[WORDS].accuracy.value == by_method[CLASSIFIER].accuracy.value == 1
+    assert by_method[LENGTH].accuracy.value == 0
+    assert by_method[LENGTH].n_tied == by_method[LENGTH].n_pairs == 60
+
+
+def test_captions_of_a_picture_teach_nothing_about_the_same_picture():
+    pairs = [
+        Pair(str(picture), "", f"x{picture} here", f"y{picture} here")
+        for picture in range(60)
+        for _ in range(4)
+    ]
+    by_method = of_method(pairs)
+    assert by_method[WORDS].accuracy.value == 0
+    assert by_method[WORDS].n_tied == 240, "a fold was trained on captions of its pictures"
+
+
+def test_the_weights_are_those_of_scikit_learn():
+    linear_model = pytest.importorskip(
+        "sklearn.linear_model", reason="needs requirements-models.txt"
+    )
+    pairs = colored(80, 3)
+    true, wrong = [pair.true for pair in pairs], [pair.wrong for pair in pairs]
+    differences, n_features = blind._feature_differences(true, wrong, blind._features)
+    rng = np.random.default_rng(1)
+    label = (
+        rng.random(len(pairs)) < 0.8
+    )  # some pairs the other way round, so that the weights are moderate
+    signed = differences.multiply(np.where(label, 1, -1)[:, None]).tocsr()
+    expected = linear_model.LogisticRegression(
+        C=1.0, fit_intercept=False, tol=1e-8, max_iter=10_000
+    )
+    both = np.vstack(
+        [signed.toarray(), -signed.toarray()]
+    )  # each pair from both sides: half the regularization
+    expected.set_params(C=0.5).fit(both, np.repeat([1, 0], len(pairs)))
+    weights = blind._logistic_regression(signed, n_features)
+    assert weights == pytest.approx(expected.coef_[0], abs=0.01)
+
+
+def test_fewer_than_fifty_pictures_are_refused_in_one_line():
+    with pytest.raises(InvalidInput, match=r"50 or more pictures.* There are 49\.$"):
+        check_pairs(colored(49, 4))
+
+
+def test_a_dataset_without_wrong_captions_is_refused_in_one_line(tiny, tmp_path):
+    result = call(tmp_path, "check", tiny, "--blind", code=1)
+    assert "There are 0." in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_length_and_classifier_on_sugarcrepe(tmp_path):
+    """As published for length: the shorter caption is true in 97.6 % of add_obj."""
+    result = call(tmp_path, "check", "bundled:SugarCrepe", "--blind", "--format", "json")
+    accuracy = {(row["subset"], row["guess"]): row["accuracy"] for row in json.loads(result.stdout)}
+    items = registry.load_dataset("bundled:SugarCrepe", tmp_path).items
+    subset = {item.id: item.tags["subset"] for item in items}
+    for name in ("add_obj", "swap_att"):
+        rows = [row for row in audit.alterations(items) if subset[row.item] == name]
+        shorter = [
+            len(re.split(r"\s+", t.strip())) < len(re.split(r"\s+", w.strip())) for _, t, w in rows
+        ]
+        assert accuracy[name, "length"] == pytest.approx(np.mean(shorter))
+    assert accuracy["add_obj", "length"] == pytest.approx(0.976, abs=5e-4)
+    assert accuracy["all", "classifier"] > 0.8 > 0.7 > accuracy["swap_obj", "classifier"]
