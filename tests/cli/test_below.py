@@ -47,8 +47,8 @@ def test_an_empty_cache_shows_what_a_cache_of_it_would(words, below, tmp_path, m
 
 
 def test_show_says_how_many_came_along(below, tmp_path):
-    assert "2 of these came with vlprobe" in call(tmp_path / "empty", "show").stderr
-    assert "came with vlprobe" not in call(below, "show").stderr
+    assert "2 of these are bundled with vlprobe" in call(tmp_path / "empty", "show").stderr
+    assert "bundled with vlprobe" not in call(below, "show").stderr
 
 
 def test_a_report_and_an_export_are_of_what_came_along(below, tmp_path):
@@ -62,12 +62,12 @@ def test_a_report_and_an_export_are_of_what_came_along(below, tmp_path):
 
 def test_an_own_run_of_the_same_key_is_shown_and_removed_in_its_place(below, tmp_path):
     own = shutil.copytree(below, tmp_path / "own")
-    assert "came with vlprobe" not in call(own, "show").stderr
+    assert "bundled with vlprobe" not in call(own, "show").stderr
     key = keys(own)["guess"]
     call(own, "remove", key, "--yes")
     answer = call(own, "show", "--format", "json")
     assert key in {row["key"] for row in json.loads(answer.stdout)}
-    assert "1 of these came with vlprobe" in answer.stderr
+    assert "1 of these are bundled with vlprobe" in answer.stderr
     assert "came with vlprobe and is not removed" in call(own, "remove", key, code=1).stderr
 
 

@@ -353,7 +353,7 @@ def test_rows_of_too_few_pictures_say_why_they_have_no_interval(capsys):
     table = pd.DataFrame({"value": [0.5, 0.4], "low": [np.nan, 0.3], "n_items": [4, 9]})
     for how, printed in (("table", True), ("csv", False)):
         output.print_table(table, how)
-        assert ("rest on fewer than 5 pictures" in capsys.readouterr().err) == printed
+        assert ("are based on fewer than 5 pictures" in capsys.readouterr().err) == printed
     output.print_table(table.iloc[1:], "table")
     assert not capsys.readouterr().err
 

@@ -139,7 +139,7 @@ def test_an_empty_result_of_valid_filters_says_so(compared):
         call(compared.root, "failures", key, "--size", "999", "--format", "json").stdout
     )
     beyond = call(compared.root, "failures", key, "--page", "999", "--size", str(len(total)))
-    assert beyond.stderr.splitlines()[-1] == "Page 999 is after the last page, 1."
+    assert beyond.stderr.splitlines()[-1] == "There is no page 999; the last page is 1."
 
 
 def test_the_table_has_file_names_and_the_csv_has_paths(compared):

@@ -48,7 +48,7 @@ def opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
         at._page_hash = calc_hash(path)  # Streamlit's name for the page at this path
         at.run()
         assert not at.exception, at.exception[0].message
-        assert not at.error and not any("not here" in one.value for one in at.warning)
+        assert not at.error and not any("not found" in one.value for one in at.warning)
         return at
 
     return show

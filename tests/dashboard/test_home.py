@@ -379,7 +379,7 @@ def test_a_picture_that_is_gone_is_named(shown, filled_with_one: Store, tmp_path
 
 def test_a_link_about_results_that_are_not_here_says_so(shown, come_along):
     at = shown(come_along, set="0" * 16)
-    assert "not here" in at.warning[0].value
+    assert "not found" in at.warning[0].value
     assert hero(at)["cases"]
 
 

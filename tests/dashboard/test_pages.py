@@ -104,7 +104,7 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
     elif page == "run":
         assert at.title[0].value == "Run a test"
     elif page == "breakdown":
-        assert at.title[0].value == "Where does the number of Always the same come from?"
+        assert at.title[0].value == "Where does the number for Always the same come from?"
     elif page in PROBES:
         assert at.title[0].value == presentations()[PROBES[page]].name
     elif page == "home":

@@ -92,7 +92,7 @@ def labels(at: AppTest) -> list[str]:
 def test_with_nothing_stored_it_says_what_it_takes_and_how_to_begin(monkeypatch, store: Store):
     at = open_page(monkeypatch, store, "repair")
     assert not at.error
-    assert "three models" in at.info[0].value
+    assert "Three models" in at.info[0].value
     assert labels(at) == ["Start the fine-tuning"]
     assert "No training yet" in words(at)
     assert not at.get("plotly_chart")

@@ -82,7 +82,7 @@ def run_of(store: Store, model: str) -> Path:
 def test_what_is_whole_is_said_so(monkeypatch, made):
     at = checked(monkeypatch, made[1])
     assert re.fullmatch(
-        r"\d\d \w+, \d\d:\d\d: everything that is stored is as it was written\.",
+        r"\d\d \w+, \d\d:\d\d: all checksums match\.",
         at.success[0].value,
     )
     assert not [button for button in at.button if button.key == "mend_stored"]
@@ -278,7 +278,7 @@ def test_embeddings_of_an_older_version_are_not_called_damaged(monkeypatch, copi
     new.rename(new.with_name(f"{new.stem[:24]}.npy"))
     at = checked(monkeypatch, copied)
     assert not at.warning
-    assert "1 stored file is of an older version of vlprobe" in " ".join(
+    assert "1 stored file is from an older version of vlprobe" in " ".join(
         one.value for one in at.info
     )
 

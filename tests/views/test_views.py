@@ -169,7 +169,7 @@ def test_a_filter_passes_what_a_loop_passes_in_its_order(
         row
         for row in rows.itertuples()
         if (not chosen.kind or row.kind == chosen.kind)
-        and (not chosen.subtype or row.subtype == chosen.subtype)
+        and (not chosen.subtype or row.subtype in chosen.subtype)
         and (not tag or dict(row.tags).get(tag) == value)
         and chosen.contains.lower() in "\n".join(row.texts).lower()
         and outcome[chosen.outcome](row.margin)
