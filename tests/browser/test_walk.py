@@ -60,7 +60,7 @@ SCREENS = {
 # What is whole in the first screen, and how many of it at each width.
 FIRST = {
     "home": (".hero img.picture", {390: 1, 1024: 1, 1280: 1, 1920: 1}),
-    "explore": ("button.card .frames", {390: 2, 1024: 6, 1280: 10, 1920: 20}),
+    "explore": ("button.card .frames", {390: 2, 1024: 6, 1280: 10, 1920: 33}),
     "drawer": ("[role=dialog] img", {1024: 1, 1280: 1, 1920: 1}),
     "mixed": (".sum .square", {1024: 3, 1280: 3, 1920: 3}),
     "near twins": ("button.card .frames", {1024: 2, 1280: 2, 1920: 4}),
