@@ -123,16 +123,6 @@ class AnswerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalRow:
-    """A model's value with its 95 % interval; unknown numbers are NaN."""
-
-    model: str
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class EstimateRow:
     """A mean with its 95 % interval, of one model, metric and slice; unknown numbers are NaN."""
 
