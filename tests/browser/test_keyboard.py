@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import ASKS, FLAGS, chromium, idle, visit
+from tests.browser.conftest import ASKS, FLAGS, chromium, idle, severe_violations, visit
 from tests.browser.test_walk import EXPLORE, SCREENS
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]
@@ -35,7 +35,7 @@ def tab_to(page, selector: str) -> None:
 
 def test_explore_s_wall_leads_to_the_drawer_and_back(page, url: str):
     visit(page, url + EXPLORE)
-    tab_to(page, ".chip")
+    tab_to(page, ".st-key-facet_subtype button")
     tab_to(page, "button.card")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
@@ -96,6 +96,7 @@ def test_the_trade_off_s_list_selects_a_model_and_leads_to_what_fools_it(page, u
     idle(page)
     assert page.evaluate(ACTIVE, f"{model}[aria-checked=true], {model}[aria-pressed=true]")
     tab_to(page, ".st-key-failures a")
+    assert not severe_violations(page)  # its words are legible on the color of a focused link
     page.keyboard.press("Enter")
     page.wait_for_url("**/explore?*model=*")
 

@@ -98,6 +98,12 @@ STYLE = """<style>
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
 [data-testid="stSelectboxVirtualDropdown"] { width: max-content !important; min-width: var(--trigger-width);
   max-width: min(520px, 100vw - 32px); }
+/* Streamlit tints a focused link and recolors the thin border of a focused field, which is hard to see. */
+:is([data-testid="stPageLink-NavLink"], [data-testid="stTopNavLink"], [data-testid="stSidebarNavLink"]):focus-visible,
+:is([data-testid="stTextInputRootElement"], [data-testid="stTextAreaRootElement"],
+  [data-testid="stNumberInputContainer"], .react-aria-ComboBox > [role="group"]):has(
+  :is(input, textarea):focus-visible) {
+  outline: 2px solid var(--vp-press); outline-offset: 1px; }
 small { font-size: max(13px, .8333em); }
 .st-key-lab_subject > :first-child { flex-grow: 1.8; }
 /* On phones the controls stay in one row: pickers share its width, presses show their icon. */
