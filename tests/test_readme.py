@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from packaging.requirements import Requirement
 
 from tools import reference
+from tools.train_demo import main as train_demo
 from vlprobe import __version__, registry, views
 from vlprobe.cli import main
 from vlprobe.dashboard import navigation
@@ -118,8 +119,10 @@ def check_pip(words: list[str]) -> None:
 
 
 def check_python(words: list[str]) -> None:
-    """Whether a script of ours is there; a module is pytest or venv."""
-    if words[0] == "-m":
+    """Whether a script of ours is there; a module is pytest, venv, or a tool with these options."""
+    if words[:2] == ["-m", "tools.train_demo"]:
+        train_demo.make_context("train_demo", words[2:]).close()
+    elif words[0] == "-m":
         assert words[1] in ("pytest", "venv")
         words = words[2:]
     ours = [word for word in words if word.startswith(("benchmarks/", "tests/"))]

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vlprobe.datasets.world.captions import TEMPLATES, captions
+from tools.train_demo import TEMPLATES
+from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import COLORS, OBJECTS, distinct, pick, stream
 from vlprobe.models.demo_weights import load_checkpoint

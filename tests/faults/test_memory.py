@@ -8,8 +8,8 @@ import pytest
 import torch
 from PIL import Image
 
+from tools.train_demo import vocabulary
 from vlprobe import registry
-from vlprobe.datasets.world.captions import vocabulary
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring.encoder import CachedEncoder
 from vlprobe.types import Capabilities, PairScorer, Picture

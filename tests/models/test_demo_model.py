@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from tests.demo_folder import export_local_dir
-from vlprobe.datasets.world.captions import TEMPLATES, captions
+from tools.train_demo import TEMPLATES, token_ids
+from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import distinct
 from vlprobe.errors import NotFound
 from vlprobe.models import demo
-from vlprobe.models.demo_weights import FOLDER, load_checkpoint, token_ids
+from vlprobe.models.demo_weights import FOLDER, load_checkpoint
 from vlprobe.registry import load_model
 
 TEXTS = [
@@ -123,4 +124,4 @@ def test_the_model_card_names_every_shipped_file_and_how_it_was_made():
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
     for name in demo.names():
         assert f"{name.partition(':')[2]}.safetensors" in card
-    assert len(re.findall(r"vlprobe train-demo --loss", card)) == 3
+    assert len(re.findall(r"tools\.train_demo --loss", card)) == 3

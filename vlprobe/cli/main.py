@@ -25,7 +25,7 @@ from vlprobe.cli.run import run
 from vlprobe.cli.serve import dashboard
 from vlprobe.cli.stored import pictures, remove, rename, verify
 from vlprobe.cli.suspects import errata, suspects
-from vlprobe.cli.train import train, train_demo
+from vlprobe.cli.train import train
 from vlprobe.errors import VlprobeError, describe_shortage, plugin_errors
 from vlprobe.storage.application import docs_folder
 
@@ -113,6 +113,6 @@ for command in (
         first_lists,
     ),
     *(gate, influence, jobs, list_, options, perturb, pictures, remove, rename, report, run, sheet),
-    *(show, site, suspects, train, train_demo, verdicts, verify),
+    *(show, site, suspects, train, verdicts, verify),
 ):
     main.add_command(command)

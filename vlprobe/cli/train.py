@@ -1,8 +1,7 @@
-"""The commands that train: fine-tuning of any OpenCLIP model, and the demo models from scratch."""
+"""The command that fine-tunes OpenCLIP models."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
@@ -110,20 +109,3 @@ def train(
                 f"{source['name']}: {count:,} captions are not in English; consistency and flip do not edit them."
             )
     inform(f"Probe it as {card['tuned']}")
-
-
-@click.command("train-demo")
-@click.option(
-    "--loss", type=click.Choice(["softmax", "sigmoid"]), default="softmax", show_default=True
-)
-@click.option("--steps", default=900, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@click.option("--threads", default=2, show_default=True)
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
-def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> None:
-    """Train one of the tiny demo models on the demo world's training scenes."""
-    from vlprobe.training import scratch
-
-    with ProgressBar() as bar:
-        scratch.train(loss, steps, seed, threads, output, bar.update)
-    click.echo(str(output))

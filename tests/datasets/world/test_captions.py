@@ -2,18 +2,15 @@ import re
 
 import pytest
 
+from tools.train_demo import TEMPLATES, vocabulary, wrapped
 from vlprobe.datasets.world.captions import (
-    COLORS,
     NUMBERS,
     SYNONYMS,
-    TEMPLATES,
     article,
     captions,
     plural,
-    vocabulary,
-    wrapped,
 )
-from vlprobe.datasets.world.scene import OPPOSITE, Group, Scene, draw, facing, placements
+from vlprobe.datasets.world.scene import COLORS, OPPOSITE, Group, Scene, draw, facing, placements
 
 SCENES = [draw("test", index) for index in range(400)]
 TEXTS = [(scene, text) for scene in SCENES for text in captions(scene, 8)]

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vlprobe.datasets.world.captions import PLACES, vocabulary
+from tools.train_demo import vocabulary
+from vlprobe.datasets.world.captions import PLACES
 from vlprobe.datasets.world.contrasts import KINDS, contrasts, converse, reworded
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import (

@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable
 
 from vlprobe.datasets.world.scene import (
-    COLORS,
-    OBJECTS,
     OPPOSITE,
     Group,
     Scene,
@@ -79,11 +77,6 @@ WITH = {  # "a dog with two cats ...": where the second is, as seen from the fir
     "front": ("in front of {it}",),
     "behind": ("behind {it}",),
 }
-_FUNCTION_WORDS = """
-    a an the that is are there and with where by of in on to it its them their this we you can see seen be single
-    shown pictured picture photo image scene showing shows placed located parked wearing dressed next beside flanked
-    partly hidden covered followed following side left right
-"""
 _PLURALS = {
     "person": "people",
     "puppy": "puppies",
@@ -136,45 +129,6 @@ def agree(verb: str, count: int) -> str:
 def article(text: str) -> str:
     """Replace "a" with "an" before a vowel letter, which suffices for the demo world."""
     return re.sub(r"\ba (?=[aeiou])", "an ", text)
-
-
-def vocabulary() -> frozenset[str]:
-    """Return every word of captions and templates of the demo world, in lower case."""
-    names = [
-        form
-        for name, others in SYNONYMS.items()
-        for noun in (name, *others)
-        for form in (noun, plural(noun))
-    ]
-    verbs = [
-        form
-        for background in PLACES
-        for name in OBJECTS
-        for in_the_air in (False, True)
-        for verb, doing in doings(background, name, in_the_air)
-        for form in (verb, agree(verb, 1), doing)
-    ]
-    tables = [
-        text
-        for table in (PLACES, SETTINGS, RELATIONS, WITH)
-        for texts in table.values()
-        for text in texts
-    ]
-    everything = " ".join((*names, *verbs, *tables, *NUMBERS.values(), *COLORS, _FUNCTION_WORDS))
-    return frozenset(re.findall(r"[a-z]+", everything))
-
-
-TEMPLATES = (
-    "a photo of {c}",
-    "an image of {c}",
-    "a picture of {c}",
-    "{c}",
-    "{c} in the scene",
-    "a scene showing {c}",
-    "In this image, {c}",
-    "In the picture, {c}",
-    "This image shows {c}",
-)
 
 
 class Voice:
@@ -271,15 +225,6 @@ def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, 
             if text not in texts:
                 texts.append(text)
     return tuple(texts[:n])
-
-
-def wrapped(caption: str, template: str) -> str:
-    """Insert a caption into one of LGIP's templates, with the right capital and period."""
-    inner = caption.removesuffix(".")
-    if not template.startswith("{c}"):
-        inner = inner[0].lower() + inner[1:]
-    text = template.format(c=inner)
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _alone_active(v: Voice) -> str:

@@ -5,48 +5,19 @@ training; a loaded model has the full table, with zeros for tokens that were not
 its position.
 """
 
-import copy
 import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from vlprobe.datasets.world.captions import vocabulary
 from vlprobe.models.modules import OpenClipModel, TorchModel
 from vlprobe.storage.files import write_bytes
 
 FOLDER = Path(__file__).parent
-LOSSES = ("softmax", "sigmoid")
 CONTEXT = 32  # tokens; the longest caption in a template has 28
 IMAGE_SIZE = 64  # pixels a side
-_CONFIG = {
-    "embed_dim": 128,
-    "quick_gelu": False,
-    "vision_cfg": {
-        "image_size": IMAGE_SIZE,
-        "layers": [1, 1, 1, 1],
-        "width": 16,
-        "patch_size": None,
-    },
-    "text_cfg": {
-        "context_length": CONTEXT,
-        "vocab_size": 49408,
-        "width": 64,
-        "heads": 4,
-        "layers": 4,
-    },
-}
 _ROWS = "token_embedding.weight"
-
-
-def config(loss: str) -> dict:
-    """OpenCLIP's model config for a model trained with the softmax or the sigmoid loss."""
-    model_config = copy.deepcopy(_CONFIG)
-    if loss == "sigmoid":
-        # log 10 and -10, as in SigLIP's paper
-        model_config |= {"init_logit_scale": 2.302585, "init_logit_bias": -10.0}
-    return model_config
 
 
 def tokenizer() -> Callable:
@@ -54,17 +25,6 @@ def tokenizer() -> Callable:
     from open_clip.tokenizer import SimpleTokenizer
 
     return SimpleTokenizer(context_length=CONTEXT)
-
-
-def token_ids() -> tuple[int, ...]:
-    """Return the tokens of all words of the demo world, ascending: padding first; last the end of text,
-    where CLIP pools.
-    """
-    tokens = tokenizer()
-    used = {0, tokens.sot_token_id, tokens.eot_token_id}
-    for word in (*vocabulary(), ".", ","):
-        used.update(tokens.encode(word))
-    return tuple(sorted(used))
 
 
 def build(model_config: dict) -> OpenClipModel:
@@ -79,21 +39,17 @@ def build(model_config: dict) -> OpenClipModel:
     return cast(OpenClipModel, model)
 
 
-def save(path: Path, model: TorchModel, loss: str, training: dict) -> None:
-    """Write a model in training (its token table only has the rows of `token_ids`) in half
-    precision.
-    """
-    _write(path, model.state_dict(), token_ids(), config(loss), training)
-
-
 def save_whole(path: Path, model: TorchModel, model_config: dict, training: dict) -> None:
     """Write a model with the full token table and that config, in half precision: only the rows that are not zero."""
     state = model.state_dict()
     ids = state[_ROWS].any(dim=1).nonzero()[:, 0].tolist()
-    _write(path, state | {_ROWS: state[_ROWS][ids]}, ids, model_config, training)
+    write_checkpoint(path, state | {_ROWS: state[_ROWS][ids]}, ids, model_config, training)
 
 
-def _write(path: Path, state: dict, ids: Sequence[int], model_config: dict, training: dict) -> None:
+def write_checkpoint(
+    path: Path, state: dict, ids: Sequence[int], model_config: dict, training: dict
+) -> None:
+    """Write a model in half precision, its token table with the rows of these tokens only."""
     import torch
     from safetensors.torch import save as packed
 
@@ -109,7 +65,7 @@ def _write(path: Path, state: dict, ids: Sequence[int], model_config: dict, trai
 
 
 def config_of(path: Path) -> dict:
-    """OpenCLIP's model config of a file that `save` wrote."""
+    """OpenCLIP's model config of a file that `write_checkpoint` wrote."""
     from safetensors import safe_open
 
     with safe_open(path, framework="np") as file:
@@ -117,8 +73,8 @@ def config_of(path: Path) -> dict:
 
 
 def read(path: Path) -> tuple[dict, dict]:
-    """OpenCLIP's model config and the full state dict, in single precision, of a file that `save`
-    wrote.
+    """OpenCLIP's model config and the full state dict, in single precision, of a file that
+    `write_checkpoint` wrote.
     """
     from safetensors.torch import load_file
 

@@ -1,40 +1,136 @@
-"""Train the demo world's tiny CLIP from nothing, with OpenCLIP's own model and losses, only on the training split.
+"""Train the bundled demo models: `python -m tools.train_demo --loss sigmoid --output sigmoid.safetensors`.
 
-Pictures and captions of that split are drawn in memory first.
+A tiny CLIP is trained from random weights on the training split of the demo world, with OpenCLIP's
+model and losses. The pictures and captions of that split are drawn in memory first.
 """
 
+import copy
 import math
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import click
 import numpy as np
 from PIL import Image
 
-from vlprobe.datasets.world.captions import TEMPLATES, captions, wrapped
-from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import draw, pick, stream
-from vlprobe.errors import InvalidInput
-from vlprobe.models.demo_weights import (
-    IMAGE_SIZE,
-    LOSSES,
-    build,
-    config,
-    save,
-    token_ids,
-    tokenizer,
+from vlprobe.cli.output import ProgressBar
+from vlprobe.datasets.world.captions import (
+    NUMBERS,
+    PLACES,
+    RELATIONS,
+    SETTINGS,
+    SYNONYMS,
+    WITH,
+    agree,
+    captions,
+    doings,
+    plural,
 )
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import COLORS, OBJECTS, draw, pick, stream
+from vlprobe.errors import InvalidInput
+from vlprobe.models.demo_weights import CONTEXT, IMAGE_SIZE, build, tokenizer, write_checkpoint
 from vlprobe.models.modules import OpenClipModel
 from vlprobe.training.learner import HIGHEST_SCALE, keep_scale, optimizer, schedule
 
-if TYPE_CHECKING:
-    pass
+LOSSES = ("softmax", "sigmoid")
 
+_CONFIG = {
+    "embed_dim": 128,
+    "quick_gelu": False,
+    "vision_cfg": {
+        "image_size": IMAGE_SIZE,
+        "layers": [1, 1, 1, 1],
+        "width": 16,
+        "patch_size": None,
+    },
+    "text_cfg": {
+        "context_length": CONTEXT,
+        "vocab_size": 49408,
+        "width": 64,
+        "heads": 4,
+        "layers": 4,
+    },
+}
+
+_FUNCTION_WORDS = """
+    a an the that is are there and with where by of in on to it its them their this we you can see seen be single
+    shown pictured picture photo image scene showing shows placed located parked wearing dressed next beside flanked
+    partly hidden covered followed following side left right
+"""
+
+TEMPLATES = (
+    "a photo of {c}",
+    "an image of {c}",
+    "a picture of {c}",
+    "{c}",
+    "{c} in the scene",
+    "a scene showing {c}",
+    "In this image, {c}",
+    "In the picture, {c}",
+    "This image shows {c}",
+)
 CAPTIONS = 8  # of each scene
 _SHIFT = 3  # pixels of 64 that a picture may move
 _BRIGHTNESS = 0.15  # share by which a picture may get brighter or darker
+
+
+def vocabulary() -> frozenset[str]:
+    """Return every word of captions and templates of the demo world, in lower case."""
+    names = [
+        form
+        for name, others in SYNONYMS.items()
+        for noun in (name, *others)
+        for form in (noun, plural(noun))
+    ]
+    verbs = [
+        form
+        for background in PLACES
+        for name in OBJECTS
+        for in_the_air in (False, True)
+        for verb, doing in doings(background, name, in_the_air)
+        for form in (verb, agree(verb, 1), doing)
+    ]
+    tables = [
+        text
+        for table in (PLACES, SETTINGS, RELATIONS, WITH)
+        for texts in table.values()
+        for text in texts
+    ]
+    everything = " ".join((*names, *verbs, *tables, *NUMBERS.values(), *COLORS, _FUNCTION_WORDS))
+    return frozenset(re.findall(r"[a-z]+", everything))
+
+
+def wrapped(caption: str, template: str) -> str:
+    """Insert a caption into one of LGIP's templates, with the right capital and period."""
+    inner = caption.removesuffix(".")
+    if not template.startswith("{c}"):
+        inner = inner[0].lower() + inner[1:]
+    text = template.format(c=inner)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def config(loss: str) -> dict:
+    """OpenCLIP's model config for a model trained with the softmax or the sigmoid loss."""
+    model_config = copy.deepcopy(_CONFIG)
+    if loss == "sigmoid":
+        # log 10 and -10, as in SigLIP's paper
+        model_config |= {"init_logit_scale": 2.302585, "init_logit_bias": -10.0}
+    return model_config
+
+
+def token_ids() -> tuple[int, ...]:
+    """Return the tokens of all words of the demo world, ascending: padding first; last the end of text,
+    where CLIP pools.
+    """
+    tokens = tokenizer()
+    used = {0, tokens.sot_token_id, tokens.eot_token_id}
+    for word in (*vocabulary(), ".", ","):
+        used.update(tokens.encode(word))
+    return tuple(sorted(used))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +268,7 @@ def train(
         "seconds": round(time.monotonic() - start),
         "final_loss": round(float(np.mean(losses[-20:])), 4),
     }
-    save(out, model, loss, summary)
+    write_checkpoint(out, model.state_dict(), token_ids(), config(loss), summary)
     return summary
 
 
@@ -214,3 +310,20 @@ def _fit(
             )
         progress("training", step + 1, steps)
     return model, losses
+
+
+@click.command()
+@click.option("--loss", type=click.Choice(LOSSES), default="softmax", show_default=True)
+@click.option("--steps", default=STEPS, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option("--threads", default=2, show_default=True)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
+def main(loss: str, steps: int, seed: int, threads: int, output: Path) -> None:
+    """Train one of the tiny demo models on the demo world's training scenes."""
+    with ProgressBar() as bar:
+        train(loss, steps, seed, threads, output, bar.update)
+    click.echo(str(output))
+
+
+if __name__ == "__main__":
+    main()

@@ -3,16 +3,17 @@ import json
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from open_clip.transform import PreprocessCfg, image_transform_v2
 from safetensors import safe_open
 from safetensors.torch import load_file
 
+from tools import train_demo as training
+from tools.train_demo import batches, config, draw_lessons, token_ids
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput
-from vlprobe.models.demo_weights import CONTEXT, build, config, token_ids, tokenizer
-from vlprobe.training import scratch as training
-from vlprobe.training.scratch import batches, draw_lessons
+from vlprobe.models.demo_weights import CONTEXT, build, tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +66,6 @@ def test_training_leaves_the_random_numbers_and_the_threads_of_others_alone(batc
 def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(
     batches_of_8, monkeypatch, tmp_path
 ):
-    seen = []
-    monkeypatch.setattr(training, "save", lambda path, model, loss, summary: seen.append(summary))
     monkeypatch.setattr(training, "SCENES", 24)
     last = training.train("softmax", 40, 0, 1, tmp_path / "x")["final_loss"]
     assert last < np.log(8)
@@ -148,3 +147,12 @@ def test_batches_move_and_relight_pictures_but_never_mirror_them(few):
 def test_the_token_rows_cover_numbers_colors_and_objects_as_the_tokenizer_writes_them():
     words = "two buses and a single orange puppy, partly hidden by people."
     assert set(tokenizer()([words])[0].tolist()) <= set(token_ids())
+
+
+def test_the_command_writes_the_checkpoint_and_prints_its_path(batches_of_8, tmp_path):
+    path = tmp_path / "a.safetensors"
+    options = ["--loss", "sigmoid", "--steps", "2", "--threads", "1", "--output", str(path)]
+    result = CliRunner().invoke(training.main, options)
+    assert result.exit_code == 0
+    assert result.stdout == f"{path}\n"
+    assert load_file(path)["logit_bias"].ndim == 0
