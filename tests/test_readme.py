@@ -38,7 +38,7 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PLACEHOLDERS = {"COMMAND", "NAME"}  # that a sentence has where a command's name goes
-OF_OTHERS = {"ray", "export", "docker"}  # programs whose words are not ours
+OF_OTHERS = {"ray", "export", "docker", "duckdb"}  # programs whose words are not ours
 
 
 def text_of(page: Path) -> str:

@@ -20,7 +20,7 @@ from vlprobe.cli.listing import jobs, list_, options
 from vlprobe.cli.output import inform
 from vlprobe.cli.plugins import require
 from vlprobe.cli.report import export, report, site
-from vlprobe.cli.results import failures, show
+from vlprobe.cli.results import failures, show, sql
 from vlprobe.cli.run import run
 from vlprobe.cli.serve import dashboard
 from vlprobe.cli.stored import pictures, remove, rename, verify
@@ -113,6 +113,6 @@ for command in (
         first_lists,
     ),
     *(gate, influence, jobs, list_, options, perturb, pictures, remove, rename, report, run, sheet),
-    *(show, site, suspects, train, verdicts, verify),
+    *(show, site, sql, suspects, train, verdicts, verify),
 ):
     main.add_command(command)

@@ -59,7 +59,7 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
     if how == "csv":
         click.echo(table.map(defused).to_csv(index=False), nl=False)
     elif how == "json":
-        click.echo(table.to_json(orient="records", indent=1))
+        click.echo(table.to_json(orient="records", indent=1, date_format="iso"))
     elif how == "markdown":
         for line in markdown_lines(table):
             click.echo(line)

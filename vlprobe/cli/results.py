@@ -146,3 +146,32 @@ def failures(
     print_table(table, how, empty)
     if source := published_text([question_set.run(model)]):
         inform(source)
+
+
+@click.command()
+@click.argument("statement", required=False)
+@click.option(
+    "--init",
+    "writes_init",
+    is_flag=True,
+    help="Write a script with a view per table into the cache and print its path, for duckdb -init.",
+)
+@FORMAT
+@click.pass_context
+def sql(ctx: click.Context, statement: str | None, writes_init: bool, how: str) -> None:
+    """Print the rows of a SELECT over all results, which are read-only (docs/sql.md).
+
+    The tables are those of `vlprobe export`: runs, cases, scores, estimates, annotations, and those of probes. The
+    column `bundled` of `runs` marks bundled results. A STATEMENT cannot write, and cannot read other files.
+    """
+    from vlprobe import views
+
+    if bool(statement) == writes_init:
+        raise click.UsageError('Give a statement or --init: vlprobe sql "SELECT * FROM runs".')
+    store = results_store(ctx)
+    if statement:
+        print_table(views.sql.query(store, statement), how, "The query returns no rows.")
+    else:
+        click.echo(views.sql.init_script(store))
+    for error in views.runs.unread(store):
+        inform(f"Left out: {error}")

@@ -10,7 +10,7 @@ import csv
 import json
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -52,20 +52,12 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
     """
     import duckdb
 
-    stored = runs(store).assign(bundled=[row.shipped for row in run_rows(store)])
-    if not with_bundled:
-        stored = stored.loc[~stored["bundled"]]
-    if stored.empty:
-        raise InvalidInput(
-            "Nothing is stored yet, so there is nothing to export. Run a probe first: vlprobe run --help."
-            if with_bundled
-            else "Nothing but bundled results is stored. Leave --no-bundled out to export these."
-        )
+    stored = exported_runs(store, with_bundled)
     if output.exists() or output.is_symlink():
         raise InvalidInput(
             f"'{output}' exists. Name a new {'file' if form == 'duckdb' else 'folder'}, or delete that one first."
         )
-    files = _files(store, stored)
+    files = table_files(store, stored)
     growing = output.with_name(f".{output.name}.{uuid.uuid4().hex}.tmp")
     try:
         _require_space(output, files)
@@ -73,10 +65,10 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
             growing.mkdir()
         with duckdb.connect(str(growing) if form == "duckdb" else ":memory:") as connection:
             connection.register("stored", stored)
-            connection.register("written", _annotations(store, stored["case_key"].unique()))
+            connection.register("written", annotation_rows(store, stored))
             queries = {
                 "runs": "SELECT * FROM stored",
-                **{name: _query(name, paths) for name, paths in files.items()},
+                **{name: select(name, paths) for name, paths in files.items()},
                 "annotations": "SELECT * FROM written",
             }
             _write(connection, queries, growing, form, ", ".join(sorted(set(stored["probe"]))))
@@ -96,7 +88,21 @@ def export(store: Store, output: Path, form: Form = "duckdb", with_bundled: bool
         growing.unlink(missing_ok=True)
 
 
-def _files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str]]]:
+def exported_runs(store: Store, with_bundled: bool = True) -> "pd.DataFrame":
+    """Return the table `runs`. Raises InvalidInput if it would be empty."""
+    stored = runs(store).assign(bundled=[row.shipped for row in run_rows(store)])
+    if not with_bundled:
+        stored = stored.loc[~stored["bundled"]]
+    if stored.empty:
+        raise InvalidInput(
+            "Nothing is stored yet, so there is nothing to export. Run a probe first: vlprobe run --help."
+            if with_bundled
+            else "Nothing but bundled results is stored. Leave --no-bundled out to export these."
+        )
+    return stored
+
+
+def table_files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str]]]:
     """Paths of each table, by its name and the key of the question set; "" where it has the runs' own."""
     keys = stored["key"].tolist()
     side_tables = {
@@ -113,13 +119,13 @@ def _files(store: Store, stored: "pd.DataFrame") -> dict[str, dict[str, list[str
     return files
 
 
-def _annotations(store: Store, case_keys: Iterable[str]) -> "pa.Table":
-    """Return the tags and notes of these question sets, one row per case."""
+def annotation_rows(store: Store, stored: "pd.DataFrame") -> "pa.Table":
+    """Return the tags and notes of the question sets of these runs, one row per case."""
     import pyarrow as pa
 
     rows = [
         {"case_key": key, **asdict(annotation)}
-        for key in case_keys
+        for key in stored["case_key"].unique()
         for annotation in annotations.read(store, key).current
     ]
     types = {"case": pa.int64(), "tags": pa.list_(pa.string())}
@@ -129,7 +135,7 @@ def _annotations(store: Store, case_keys: Iterable[str]) -> "pa.Table":
     )
 
 
-def _query(name: str, files: dict[str, list[str]]) -> str:
+def select(name: str, files: dict[str, list[str]]) -> str:
     """SQL of a table's rows. Columns that an earlier version did not write are NULL."""
     return " UNION ALL BY NAME ".join(
         f"SELECT {f'{_quoted(key)} AS case_key, ' if name == 'cases' else ''}* "
