@@ -65,6 +65,33 @@ def test_every_suggested_name_is_one_that_open_clip_knows():
         assert not tag or tag in open_clip.list_pretrained_tags_by_model(architecture)
 
 
+@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
+def test_pixels_have_the_bits_of_open_clip_s_transform(mode: str, trained: Callable):
+    transform = open_clip.image_transform(32, is_train=False, resize_mode=mode)
+    made, tokenizer = trained(), open_clip.get_tokenizer("test-tiny")
+    model = family.OpenClipEncoder("test", made, transform, tokenizer, "digest", "cpu")
+    for image in pictures(4):
+        pixels = model.preprocess(image)
+        assert pixels.dtype == np.float32
+        np.testing.assert_array_equal(pixels, transform(image).numpy())
+
+
+def test_a_transform_that_ends_in_other_steps_is_applied_as_it_is(trained: Callable):
+    usual = open_clip.image_transform(32, is_train=False)
+    steps = [*usual.transforms, lambda pixels: pixels.flip(2)]
+
+    def transform(image: Image.Image) -> torch.Tensor:
+        for step in steps:
+            image = step(image)
+        return image
+
+    transform.transforms = steps
+    made, tokenizer = trained(), open_clip.get_tokenizer("test-tiny")
+    model = family.OpenClipEncoder("test", made, transform, tokenizer, "digest", "cpu")
+    image = pictures(1)[0]
+    np.testing.assert_array_equal(model.preprocess(image), usual(image).numpy()[:, :, ::-1])
+
+
 def test_an_untrained_model_is_the_same_every_time_and_says_that_it_is_untrained():
     torch.manual_seed(1)
     first = family.load("openclip:test-tiny", "cpu")

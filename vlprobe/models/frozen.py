@@ -117,9 +117,7 @@ def arithmetic(device: str, precision: str, small: bool = False) -> Iterator[Non
     if small:
         torch.set_num_threads(1)
     if precision == "fp32":
-        # TF32 convolutions, PyTorch's default on recent GPUs, would move scores by 1e-4 against
-        # a CPU.
-        rounding = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+        rounding = without_tf32()
     else:
         dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[precision]
         rounding = torch.autocast(torch.device(device).type, dtype=dtype)
@@ -128,6 +126,16 @@ def arithmetic(device: str, precision: str, small: bool = False) -> Iterator[Non
             yield
     finally:
         torch.set_num_threads(threads)
+
+
+def without_tf32() -> contextlib.AbstractContextManager:
+    """Compute fp32 convolutions on a GPU in fp32.
+
+    TF32, PyTorch's default on recent GPUs, would move a cosine by 1e-4 against a CPU.
+    """
+    import torch
+
+    return torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 
 
 def on_device(array: np.ndarray, device: str) -> "torch.Tensor":

@@ -22,9 +22,8 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput
-from vlprobe.models import demo, open_clip
+from vlprobe.models import demo, frozen, open_clip
 from vlprobe.models.checkpoint import DAMAGED
-from vlprobe.models.frozen import PRECISIONS
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.training import batches, objective, outputs
@@ -81,7 +80,7 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         if card is None:
             outputs.refuse_overwriting(request.path, pinned)
             items = [item for dataset in datasets for item in dataset.items]
-            with _threads(request.threads):
+            with _threads(request.threads), frozen.without_tf32():
                 card = _Training(request, encoder, items, foreign, pinned, progress).run()
             card = {
                 **asdict(request),
@@ -326,10 +325,10 @@ def _check(request: TrainRequest) -> None:
         raise InvalidInput(
             f"The output '{request.output}' is not a .safetensors file. Name one, such as tuned.safetensors."
         )
-    if request.freeze not in ("", "image", "text") or request.precision not in PRECISIONS:
+    if request.freeze not in ("", "image", "text") or request.precision not in frozen.PRECISIONS:
         raise InvalidInput(
             f"freeze is '{request.freeze}' and precision '{request.precision}'. Expected image, text or nothing to "
-            f"freeze, and one of {', '.join(PRECISIONS)}."
+            f"freeze, and one of {', '.join(frozen.PRECISIONS)}."
         )
     low = {
         "steps": 1,

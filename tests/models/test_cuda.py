@@ -1,0 +1,161 @@
+"""Models on an NVIDIA GPU give the scores that a processor gives; skipped on a machine without one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.conftest import make_tiny
+from vlprobe import registry, views
+from vlprobe.errors import InvalidInput
+from vlprobe.models.frozen import PRECISIONS
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring.device import DeviceBatches
+from vlprobe.scoring.encoder import CachedEncoder
+from vlprobe.storage.store import Store
+from vlprobe.training import outputs
+from vlprobe.training.trainer import TrainRequest, train
+from vlprobe.types import Picture
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+
+TEXTS = [
+    "a cat",
+    "Two red cats on a very small boat next to a tree.",
+    "",
+    "A man rides a horse in the rain, and two dogs run behind him.",
+]
+# Largest difference of a coordinate of a unit vector from a processor's fp32
+TOLERANCE = {"fp32": 5e-6, "fp16": 5e-3, "bf16": 3e-2}
+
+
+def noise(count: int) -> list[Image.Image]:
+    """RGB pictures of several shapes."""
+    rng = np.random.default_rng(0)
+    return [
+        Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8))
+        for n in range(count)
+    ]
+
+
+def embeddings(model, pictures: Sequence[Image.Image]) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors of TEXTS and of the pictures, float32, shape (n, dim)."""
+    texts = model.encode_texts(model.tokenize(TEXTS))
+    return texts, model.encode_images(np.stack([model.preprocess(image) for image in pictures]))
+
+
+@pytest.fixture(
+    params=["demo:softmax", "demo:sigmoid", "openclip:ViT-B-32", "hf:clip", "hf:siglip"]
+)
+def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Name of a dual encoder; hf: a tiny one that is written here."""
+    if not request.param.startswith("hf:"):
+        return request.param
+    tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
+    tiny_hf.dual(request.param[3:], tmp_path)
+    return f"hf:{tmp_path}"
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_gpu_embeds_as_a_processor_does(name: str, precision: str):
+    expected = embeddings(registry.load_model(name, "cpu"), noise(5))
+    model = registry.load_model(name, "cuda", precision)
+    assert model.capabilities.device == "cuda"
+    for computed, exact in zip(embeddings(model, noise(5)), expected, strict=True):
+        assert computed.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(computed, axis=1), 1, atol=1e-5)
+        assert np.abs(computed - exact).max() <= TOLERANCE[precision]
+
+
+def test_an_embedding_on_a_gpu_does_not_depend_on_its_batch(name: str):
+    model = registry.load_model(name, "cuda")
+    tokens = model.tokenize(TEXTS)
+    pixels = np.stack([model.preprocess(image) for image in noise(5)])
+    one_by_one = np.concatenate([model.encode_images(row[None]) for row in pixels])
+    assert np.abs(model.encode_images(pixels) - one_by_one).max() <= TOLERANCE["fp32"]
+    one_by_one = np.concatenate([model.encode_texts(row[None]) for row in tokens])
+    assert np.abs(model.encode_texts(tokens) - one_by_one).max() <= TOLERANCE["fp32"]
+
+
+@pytest.mark.parametrize("kind", ["blip", "vilt", "llava", "qwen2_vl"])
+def test_a_gpu_scores_pairs_as_a_processor_does(kind: str, tmp_path: Path):
+    tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
+    is_generative = kind in ("llava", "qwen2_vl")
+    (tiny_hf.generative if is_generative else tiny_hf.matching)(kind, tmp_path)
+    scores = []
+    for device in ("cpu", "cuda"):
+        model = registry.load_model(f"hf-{'gen' if is_generative else 'itm'}:{tmp_path}", device)
+        encoded = model.encode_pictures([model.preprocess(image) for image in noise(2)])
+        scores.append(model.match(encoded, model.tokenize(TEXTS[:2])))
+    np.testing.assert_allclose(scores[1], scores[0], atol=5e-5)
+
+
+@pytest.mark.parametrize("probe", ["lgip", "rococo", "prsm", "pictures"])
+def test_a_run_on_a_gpu_has_the_numbers_of_a_run_on_a_processor(probe: str, tmp_path: Path):
+    dataset = make_tiny(tmp_path / "pictures")
+    tables = []
+    for device in ("cpu", "cuda"):
+        store = Store(tmp_path / device)
+        manifest = execute(Request(("demo:softmax",), dataset, probe, device=device), store)[0]
+        tables.append(
+            views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"]))
+        )
+    one, other = tables
+    assert one["metric"].tolist() == other["metric"].tolist()
+    np.testing.assert_allclose(one["value"], other["value"], atol=1e-5)
+    np.testing.assert_allclose(one["low"], other["low"], atol=1e-5)
+
+
+def test_a_batch_that_does_not_fit_a_gpu_is_halved_and_scored_the_same(tmp_path: Path):
+    pictures = []
+    for number, image in enumerate(noise(96)):
+        image.resize((224, 224)).save(tmp_path / f"{number}.png")
+        pictures.append(Picture(tmp_path / f"{number}.png"))
+    model = registry.load_model("openclip:ViT-B-32", "cuda")
+    whole = CachedEncoder(model, batch_size=96).images(pictures)
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(
+        (torch.cuda.memory_allocated() + (100 << 20)) / total
+    )
+    try:
+        encoder = CachedEncoder(model, batch_size=96)
+        halved = encoder.images(pictures)
+        texts = CachedEncoder(model, batch_size=2048).texts([f"{n} red cats" for n in range(8192)])
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    caps = encoder._device._oom_batch_caps
+    assert caps.get("images", 96) < 96
+    assert np.abs(halved - whole).max() <= TOLERANCE["fp32"]
+    assert np.isfinite(texts).all()
+
+
+def test_one_row_that_does_not_fit_is_one_line():
+    def fill(rows: np.ndarray) -> np.ndarray:
+        torch.empty(1 << 45, dtype=torch.uint8, device="cuda")
+        return rows
+
+    with pytest.raises(InvalidInput, match="even at batch size 1"):
+        DeviceBatches("huge").run("images", fill, np.zeros((4, 1), dtype=np.float32))
+
+
+def test_training_on_a_gpu_follows_training_on_a_processor(tmp_path: Path):
+    dataset = make_tiny(tmp_path / "pictures")
+    losses = {}
+    for device in ("cpu", "cuda"):
+        path = tmp_path / f"{device}.safetensors"
+        request = TrainRequest(
+            *("demo:softmax", (dataset,), str(path)),
+            loss="clip+0.5*eqsim",
+            steps=6,
+            batch_size=4,
+            device=device,
+        )
+        train(request, tmp_path / device)
+        losses[device] = [line["loss"] for line in outputs.read_log(path) if "loss" in line]
+    assert len(losses["cpu"]) >= 6
+    np.testing.assert_allclose(losses["cuda"], losses["cpu"], rtol=1e-3, atol=1e-4)
