@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 
 from vlprobe import registry
+from vlprobe.models.frozen import TorchDualEncoder
 from vlprobe.runs.profile import Profile
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
@@ -55,8 +56,8 @@ def matrix_rate(precision: str) -> float:
     """Return the rate of a product of two 8192 x 8192 matrices, FLOP/s, median of five."""
     dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
     one, other = (torch.randn(8192, 8192, device="cuda", dtype=dtype) for _ in range(2))
-    one @ other
-    return 2 * 8192**3 / float(np.median([seconds(lambda: one @ other) for _ in range(5)]))
+    torch.mm(one, other)
+    return 2 * 8192**3 / float(np.median([seconds(lambda: torch.mm(one, other)) for _ in range(5)]))
 
 
 def make_photographs(folder: Path, count: int) -> list[Path]:
@@ -107,11 +108,14 @@ def plain_loop(model, paths: list[Path], precision: str, workers: int) -> None:
 def rows(name: str, precision: str, paths: list[Path], root: Path) -> Iterator[tuple[str, float]]:
     """Yield what was measured and its rate per second, or its share."""
     model = registry.load_model(name, "cuda", precision)
+    if not isinstance(model, TorchDualEncoder):
+        raise SystemExit(f"{name} is not a dual encoder of PyTorch.")
     pixels = np.stack([model.preprocess(Image.open(path).convert("RGB")) for path in paths[:256]])
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(WORDS, 10)) for _ in range(16_384)]
     tokens = model.tokenize(texts[:1024])
-    model.encode_images(pixels), model.encode_texts(tokens)
+    model.encode_images(pixels)
+    model.encode_texts(tokens)
     rate, (picture, text) = matrix_rate(precision), flops(model, pixels, tokens)
     per_second = 256 / min(seconds(lambda: model.encode_images(pixels)) for _ in range(5))
     yield "pictures/s, model", per_second
