@@ -340,6 +340,12 @@ def test_the_reference_pages_are_written_from_the_code_as_it_is():
     assert written == reference.pages(), "run: python -m tools.reference"
 
 
+def test_the_reference_is_the_same_after_a_command_was_parsed_without_its_group():
+    with pytest.raises(click.exceptions.Exit):
+        main.main.commands["verify"].make_context("verify", ["-h"])
+    assert reference.pages()["commands.md"] == text_of(DOCS / "reference" / "commands.md")
+
+
 @pytest.mark.parametrize("probe", registry.names("probes"))
 def test_the_reference_has_every_metric_of_a_probe_with_unit_direction_and_chance(probe: str):
     section = text_of(DOCS / "reference" / "metrics.md").partition(f"\n## {probe}\n")[2]

@@ -15,7 +15,7 @@ import click
 
 from vlprobe import registry, views
 from vlprobe.cli.listing import option_rows
-from vlprobe.cli.main import main
+from vlprobe.cli.main import HELP, main
 from vlprobe.datasets import (
     coco,
     csv,
@@ -98,9 +98,7 @@ def _commands() -> Iterator[str]:
 
 
 def _help(name: str, command: click.Command) -> Iterator[str]:
-    context = command.context_class(
-        command, info_name=name, terminal_width=WIDTH, help_option_names=["-h", "--help"]
-    )
+    context = command.context_class(command, info_name=name, terminal_width=WIDTH, **HELP)
     text = re.split(r"\n *Documentation: ", command.get_help(context))[0].rstrip()
     yield from (f"## {name}", "", "```text", text.strip(), "```", "")
 

@@ -39,6 +39,7 @@ PAGE = re.compile(
 EPILOG = (
     f"\b\nDocumentation: {docs_folder()}"  # \b: one line at any width, so that a path is not broken
 )
+HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class _Commands(click.Group):
@@ -73,12 +74,13 @@ class _Commands(click.Group):
         inform(f"Error: {PAGE.sub(f'{docs_folder()}/', line)}")
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, with the location of the documentation below its help."""
+        """Add a command, with -h for its help and the location of the documentation below it."""
+        cmd.context_settings |= HELP
         cmd.epilog = EPILOG
         super().add_command(cmd, name)
 
 
-@click.group(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, epilog=EPILOG, context_settings=HELP)
 @click.version_option(__version__)
 @click.option(
     "--cache",
