@@ -76,14 +76,22 @@ def heading(
     return f"{sentence}, on {n_pictures:,} {'picture' if n_pictures == 1 else 'pictures'}"
 
 
-def tied_text(counted: Mapping[str, int], n_orders: int) -> str:
-    """Return the text after the share of fooled cases: how many have equal scores, or are fooled in one of
-    two orders of the captions.
+def rate_text(counted: Mapping[str, int], n_orders: int) -> str:
+    """Return the share of the cases that fool a model, and how many of them are ties, or fool it in one of two orders
+    of the captions: each of these counts half.
 
-    >>> tied_text({"tied": 3, "fooled": 9}, 1), tied_text({"tied": 694, "fooled": 934}, 2)
-    (', 3 by a tie', ': 240 in both orders, 694 in one')
+    Args:
+        counted: Cases by outcome: all, fooled (ties too), tied.
+        n_orders: Orders in which the model saw the captions: 1 or 2.
+
+    >>> rate_text({"all": 60, "tied": 3, "fooled": 9}, 1)
+    '15.0 % of 60, 3 by a tie'
+    >>> rate_text({"all": 7511, "tied": 694, "fooled": 934}, 2)
+    '7.8 % of 7,511: 240 in both orders, 694 in one, which counts half'
     """
+    n_fooled = counted["fooled"] - (counted["tied"] / 2 if n_orders == 2 else 0)
+    rate = f"{100 * n_fooled / counted['all']:.1f} % of {counted['all']:,}"
     if n_orders == 2:
         both = counted["fooled"] - counted["tied"]
-        return f": {both:,} in both orders, {counted['tied']:,} in one"
-    return f", {counted['tied']:,} by a tie" if counted["tied"] else ""
+        return f"{rate}: {both:,} in both orders, {counted['tied']:,} in one, which counts half"
+    return f"{rate}, {counted['tied']:,} by a tie" if counted["tied"] else rate

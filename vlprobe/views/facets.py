@@ -1,5 +1,6 @@
 """Facets of the cases that pass a filter: how many cases each value has, and how many of them fool the model."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -83,21 +84,19 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
     return tuple(found)
 
 
-def model_rates(
-    store: Store, question_set: QuestionSet, case_filter: Filter
-) -> dict[str, tuple[int, int]]:
-    """Count for each model the cases of the filter, whatever its outcomes, that fool the model, and those that the
-    model answered.
+def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, float]:
+    """Return for each model the share of the filter's cases, whatever its outcomes, that fool it; NaN if it answered
+    none. A tie counts; a case that fools it in one of two orders of the captions counts half, as on every page.
     """
     numbers = cases.numbers_matching(store, question_set, case_filter.any_outcome())
-    counts = {}
+    rates = {}
     for run in question_set.runs:
         margins = cases.margins_of(store, run.key, numbers)
-        counts[run.model] = (
-            int(np.count_nonzero(margins <= 0)),
-            int(np.count_nonzero(~np.isnan(margins))),
-        )
-    return counts
+        margins = margins[~np.isnan(margins)]
+        zero = 0.5 if run.n_orders == 2 else 1.0
+        fooled = np.where(margins == 0, zero, margins < 0)
+        rates[run.model] = float(fooled.mean()) if len(fooled) else math.nan
+    return rates
 
 
 def without(case_filter: Filter, name: str) -> tuple[tuple[str, ...], Filter]:

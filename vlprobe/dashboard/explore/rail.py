@@ -2,6 +2,7 @@
 above the wall.
 """
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -98,8 +99,7 @@ def _draw_models(about: PageSubject, case_filter: Filter) -> None:
     with st.container(key="rail_models", gap=None):
         for model in models:
             look, key = about.looks[model], f"who_{about.models.index(model)}"
-            n_fooled, n_asked = rates[model]
-            rate = f" {100 * n_fooled / n_asked:.1f}\u00a0%" if n_asked else ""
+            rate = "" if math.isnan(rates[model]) else f" {100 * rates[model]:.1f}\u00a0%"
             mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
             st.html(f"<style>.st-key-{key} label::before {{ {mark} }}</style>")
             st.session_state[key] = states.get(model, "any")

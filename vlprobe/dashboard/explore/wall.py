@@ -91,11 +91,9 @@ def _rate(stored: PageSubject, case_filter: Filter) -> str:
     counted["all"] = counts(stored, asked)["all"]
     if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
-    rate = f"{100 * counted['fooled'] / counted['all']:.1f} %"
-    ties = render_wall.tied_text(counted, stored.question_set.run(case_filter.model).n_orders)
-    if case_filter.outcome == "fooled":
-        return f"{rate} of {counted['all']:,}{ties}"
-    return f"fooled by {counted['fooled']:,} of {counted['all']:,} ({rate}){ties}"
+    n_orders = stored.question_set.run(case_filter.model).n_orders
+    rate = render_wall.rate_text(counted, n_orders)
+    return rate if case_filter.outcome == "fooled" else f"fooled by {rate}"
 
 
 def _draw_cards(

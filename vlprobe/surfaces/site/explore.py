@@ -130,9 +130,8 @@ def _line(
     )
     rate = ""
     if not kind.is_movement and counted["all"]:
-        ties = wall.tied_text(counted, subject.question_set.run(case_filter.model).n_orders)
-        share = 100 * counted["fooled"] / counted["all"]
-        rate = f"fooled by {counted['fooled']:,} of {counted['all']:,} ({share:.1f} %){ties}"
+        n_orders = subject.question_set.run(case_filter.model).n_orders
+        rate = f"fooled by {wall.rate_text(counted, n_orders)}"
     return [heading, rate, n_cases]
 
 
