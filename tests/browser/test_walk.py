@@ -56,6 +56,7 @@ SCREENS = {
     "series": "/series",
     "published": f"/published?{LGIP}",
     "suspects": "/suspects",
+    "docs": "/docs?page=numbers/lgip",
 }
 # What is whole in the first screen, and how many of it at each width.
 FIRST = {

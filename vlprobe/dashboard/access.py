@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
 from vlprobe.dashboard import guard
-from vlprobe.dashboard.state import plain, quiet
+from vlprobe.dashboard.state import link_docs, plain, quiet
 from vlprobe.storage import access
 
 
@@ -27,7 +27,7 @@ def admit() -> None:
             "Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=_sign_in
         )
         if problem := st.session_state.pop("sign_in_problem", ""):
-            st.error(plain(problem), icon=":material/error:")
+            st.error(link_docs(problem), icon=":material/error:")
         st.stop()
     if not access.allowed(email, st.user.get("email_verified") is True):
         guard.refuse()

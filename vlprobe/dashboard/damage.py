@@ -4,7 +4,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import plain, quiet, view
+from vlprobe.dashboard.state import link_docs, quiet, view
 from vlprobe.errors import StoredDamage, VlprobeError
 from vlprobe.storage import access
 
@@ -19,7 +19,7 @@ def left_out() -> None:
     except VlprobeError:  # nothing is known of the stored data, and the page reports that itself
         return
     for error in errors[:UNREAD]:
-        st.warning(plain(error_text(error)), icon=":material/warning:")
+        st.warning(link_docs(error_text(error)), icon=":material/warning:")
     if len(errors) > UNREAD:
         quiet(f"And {len(errors) - UNREAD:,} more. `vlprobe verify` lists all of them.")
     for error in [error for error in errors if isinstance(error, StoredDamage)][:1]:

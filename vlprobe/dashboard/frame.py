@@ -16,6 +16,7 @@ from vlprobe.dashboard.state import (
     PageSubject,
     choose,
     fix_store_version,
+    link_docs,
     model_name,
     pick_question_set,
     plain,
@@ -51,7 +52,7 @@ def main() -> None:
     token = _framed.set(True)
     try:
         if problem := st.session_state.pop("problem", ""):
-            st.error(plain(problem), icon=":material/error:")
+            st.error(link_docs(problem), icon=":material/error:")
         with plugin_errors(), fix_store_version():
             if unreached := store().connection_error:
                 st.warning(
@@ -65,7 +66,7 @@ def main() -> None:
             notices.draw_bar()
             notices.draw_notices()
     except VlprobeError as error:
-        st.error(plain(error_text(error)), icon=":material/error:")
+        st.error(link_docs(error_text(error)), icon=":material/error:")
         way_out(error)
     finally:
         _framed.reset(token)

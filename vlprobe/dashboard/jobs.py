@@ -9,7 +9,7 @@ import streamlit as st
 
 from vlprobe import registry
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.state import attempt, plain, store, tag
+from vlprobe.dashboard.state import attempt, link_docs, store, tag
 from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
@@ -101,7 +101,7 @@ def all_watched() -> list[Job]:
         try:
             watched_jobs.append(jobs.read(store(), job_id))
         except VlprobeError as error:
-            st.error(plain(str(error)))
+            st.error(link_docs(str(error)))
     return watched_jobs
 
 

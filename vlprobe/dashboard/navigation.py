@@ -33,6 +33,7 @@ BELOW = {  # pages that Lab leads to: the name of the door, the way back and the
     "series": "Video changes and human order (EqBen)",
     "published": "Printed numbers",
     "suspects": "Suspect labels",
+    "docs": "Documentation",
 }
 OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had
 MOVED = {  # former addresses

@@ -46,6 +46,10 @@ RESULTS = (  # parameters of the URL that name results; the others only change h
 )
 CARRIED = ("set", "model", "kind", "with")  # choices that are kept from page to page
 NAMED = 80  # characters of an unknown name that are repeated
+# Signs with a meaning in Markdown; some of them have none after a letter or digit, and "_" has none between two
+MARKDOWN = re.compile(r"[\\`*\[\]!|<>$~:&]|(?<![^\W_])[-+#_]|_(?![^\W_])")
+LISTED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)", re.MULTILINE)
+DOCS_PAGE = re.compile(r"(?<![\w/])docs/([\w/]+)\.md")
 Arguments = ParamSpec("Arguments")  # of a view, after the store
 Result = TypeVar("Result")
 _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
@@ -208,8 +212,23 @@ def n_passing(stored: "PageSubject", case_filter: Filter) -> int:
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows unchanged: names, captions and messages are data."""
-    return re.sub(r"([\\`*_{}\[\]()#+!|<>$~:&-])", r"\\\1", text)
+    """Text that Markdown shows unchanged: names, captions and messages are data.
+
+    Screen readers read labels with their backslashes, so a sign that Markdown ignores gets none.
+
+    >>> plain("GPT-4V (pair_tuned)"), plain("1) -1 *a*")
+    ('GPT-4V (pair_tuned)', '1\\\\) \\\\-1 \\\\*a\\\\*')
+    """
+    return LISTED.sub(r"\1\\\2", MARKDOWN.sub(r"\\\g<0>", text))
+
+
+def link_docs(text: str) -> str:
+    """Return a message as Markdown that shows it unchanged, and links the pages of the documentation that it names.
+
+    >>> link_docs("See docs/edits.md, not my_docs/edits.md.")
+    'See [docs/edits.md](docs?page=edits), not my_docs/edits.md.'
+    """
+    return DOCS_PAGE.sub(r"[docs/\1.md](docs?page=\1)", plain(text))
 
 
 def quiet(text: str) -> None:

@@ -20,6 +20,7 @@ from vlprobe.dashboard.state import (
     PageSubject,
     attempt,
     counts,
+    link_docs,
     model_name,
     n_passing,
     plain,
@@ -74,7 +75,7 @@ def draw_case(stored: PageSubject, case_filter: Filter, size: int, is_grouped: b
     with st.container(key="case_head", gap="xsmall"):  # stays in view while the rest scrolls
         _draw_steps(near, n_cards, size, is_picture=is_grouped and bool(card.images))
         if problem := st.session_state.pop("problem", ""):
-            st.error(plain(problem), icon=":material/error:")
+            st.error(link_docs(problem), icon=":material/error:")
     described = case_card(card, kind)
     draw_pictures(described)
     if card.images and not views.cases.are_here(card.images):

@@ -10,7 +10,17 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.export import report_button
-from vlprobe.dashboard.state import PageSubject, address, attempt, plain, query, quiet, store, view
+from vlprobe.dashboard.state import (
+    PageSubject,
+    address,
+    attempt,
+    link_docs,
+    plain,
+    query,
+    quiet,
+    store,
+    view,
+)
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import tag
 from vlprobe.storage import annotations, bookmarks
@@ -74,7 +84,7 @@ def _saved_views() -> None:
     try:
         saved = bookmarks.read(store())
     except VlprobeError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(link_docs(str(error)), icon=":material/error:")
         return
     if not saved:
         quiet("None yet. Saved views are shared with everyone who uses this cache.")

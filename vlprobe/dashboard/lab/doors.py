@@ -47,6 +47,10 @@ DOORS = {  # page: the question it answers, its icon
         "Cases that every strong model rejects: hard, or mislabeled? Judge them with one key.",
         ":material/flag:",
     ),
+    "docs": (
+        "Guides, and the formula and a worked example of every number.",
+        ":material/description:",
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import registry
-from vlprobe.dashboard.state import attempt, plain, quiet, store
+from vlprobe.dashboard.state import attempt, link_docs, plain, quiet, store
 from vlprobe.dashboard.tables import show
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import breakable, column_heads, tag
@@ -90,7 +90,7 @@ def _look() -> None:
         st.session_state[FOUND] = Looked(tuple(damages), time.strftime("%d %b, %H:%M"))
     except VlprobeError as error:
         st.session_state.pop(FOUND, None)
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(link_docs(str(error)), icon=":material/error:")
 
 
 def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:

@@ -14,7 +14,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.jobs import STATES, span
 from vlprobe.dashboard.run.progress import reread, resume, stop
-from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, tag
+from vlprobe.dashboard.state import attempt, choose, link_docs, plain, quiet, store, tag
 from vlprobe.render import charts
 from vlprobe.render.html import repair
 from vlprobe.runs import jobs
@@ -341,7 +341,7 @@ def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
             f"{tag('span', _summary(request))}</p>"
         )
         if job.error:
-            st.error(plain(job.error))
+            st.error(link_docs(job.error))
         if not job.ended:
             st.progress(job.fraction if job.total > 1 else 0.0, text=plain(job.label))
             quiet(_progress(training))

@@ -16,7 +16,7 @@ from vlprobe.dashboard.play.question import (
     pick_round,
     sent_by,
 )
-from vlprobe.dashboard.state import PageSubject, choose, plain, view
+from vlprobe.dashboard.state import PageSubject, choose, link_docs, view
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.quiz import Participant
 from vlprobe.storage import access
@@ -85,7 +85,7 @@ def _draw_quiz(bar: DeltaGenerator) -> None:
         bar: The row above it, which begins with the switch.
     """
     if problem := st.session_state.pop("quiz_problem", ""):
-        st.error(plain(problem), icon=":material/error:")
+        st.error(link_docs(problem), icon=":material/error:")
     if access.quiz() and room.current():
         room.draw(bar)
         return

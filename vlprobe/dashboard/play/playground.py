@@ -24,6 +24,7 @@ from vlprobe.dashboard.state import (
     address,
     choose,
     dataset_name,
+    link_docs,
     model_labels,
     plain,
     quiet,
@@ -86,7 +87,7 @@ def playground() -> None:
     try:
         _page()
     except VlprobeError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(link_docs(str(error)), icon=":material/error:")
 
 
 def _page() -> None:
@@ -101,7 +102,7 @@ def _page() -> None:
     )
     refused = _refused()
     if refused:
-        st.error(plain(refused), icon=":material/error:")
+        st.error(link_docs(refused), icon=":material/error:")
     left, right = st.columns([2, 3], gap="large")
     with left:
         shelf = _pick_shelf()
@@ -352,7 +353,7 @@ def _players() -> list[Player]:
             ready.add(name)
         except VlprobeError as error:
             ready.discard(name)
-            st.error(plain(str(error)), icon=":material/error:")
+            st.error(link_docs(str(error)), icon=":material/error:")
     return players
 
 
@@ -547,7 +548,7 @@ def _keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     try:
         folder = exhibits.keep(canvas, caption, name, store().root).resolve()
     except VlprobeError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(link_docs(str(error)), icon=":material/error:")
         return
     st.success(
         f"Kept in {plain(str(folder))}. Run all tests on it in a terminal:",
@@ -587,7 +588,7 @@ def _pick_shelf() -> dict[str, Exhibit]:
     try:
         shelf = _exhibits(name, root)
     except VlprobeError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(link_docs(str(error)), icon=":material/error:")
         shelf = _exhibits(DEMO, root)
     every = {exhibit.id: exhibit for exhibit in shelf}
     item = st.query_params.get("item", "")

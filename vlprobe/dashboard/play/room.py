@@ -18,7 +18,15 @@ from vlprobe.dashboard.play.question import (
     sent_by,
 )
 from vlprobe.dashboard.play.rooms import Rooms, Tally, is_secret, new_secret
-from vlprobe.dashboard.state import PageSubject, page_subject, plain, quiet, renamed, view
+from vlprobe.dashboard.state import (
+    PageSubject,
+    link_docs,
+    page_subject,
+    plain,
+    quiet,
+    renamed,
+    view,
+)
 from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.html.elements import tag
@@ -54,7 +62,7 @@ def current() -> str:
     try:
         code = all_rooms().join(code, secret())
     except VlprobeError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(link_docs(str(error)), icon=":material/error:")
         del st.query_params["room"]
         return ""
     if st.query_params["room"] != code:

@@ -18,7 +18,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.damage import error_text
 from vlprobe.dashboard.folds import fold
 from vlprobe.dashboard.jobs import begin, span
-from vlprobe.dashboard.state import attempt, dataset_name, model_name, plain, quiet, view
+from vlprobe.dashboard.state import attempt, dataset_name, link_docs, model_name, plain, quiet, view
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.endpoint.budget import Budget
@@ -69,7 +69,7 @@ def draw() -> None:
         if changes(NO_CHANGES):
             _draw()
     except VlprobeError as error:
-        st.error(plain(error_text(error)), icon=":material/error:")
+        st.error(link_docs(error_text(error)), icon=":material/error:")
 
 
 def _draw() -> None:
@@ -395,7 +395,7 @@ def _bar(
     except VlprobeError as error:
         problem = error
         if models and probes:
-            st.error(plain(error_text(error)), icon=":material/error:")
+            st.error(link_docs(error_text(error)), icon=":material/error:")
         else:
             quiet(str(error))
     st.space("stretch")
@@ -405,7 +405,7 @@ def _bar(
         icon=":material/play_arrow:",
         key="start",
         disabled=problem is not None,
-        help=plain(str(problem)) if problem else None,
+        help=link_docs(str(problem)) if problem else None,
         on_click=attempt,
         args=(_start, models, dataset, probes, settings),
     )

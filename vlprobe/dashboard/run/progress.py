@@ -13,15 +13,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.damage import error_text
 from vlprobe.dashboard.jobs import STATES, span
 from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import (
-    attempt,
-    dataset_name,
-    model_name,
-    plain,
-    quiet,
-    store,
-    view,
-)
+from vlprobe.dashboard.state import attempt, dataset_name, link_docs, model_name, quiet, store, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts, marks
 from vlprobe.render.html.elements import tag
@@ -73,7 +65,7 @@ def reread(job_id: str, ended: bool) -> Job | None:
     try:
         job = jobs.read(store(), job_id)
     except VlprobeError as error:
-        st.error(plain(str(error)))
+        st.error(link_docs(str(error)))
         return None
     if job.ended != ended:
         st.rerun()
@@ -187,7 +179,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
             f"{tag('span', f'{_what(job)} · {models}')}</p>"
         )
         if job.error:
-            st.error(plain(error_text(job.failure)))
+            st.error(link_docs(error_text(job.failure)))
         _cards(job, finished)
         for reason in job.left_out:
             quiet(f"Left out {reason}")
@@ -391,7 +383,7 @@ def past() -> None:
     watched = st.query_params.get_all("job")
     earlier = [job for job in jobs.jobs(store()) if job.ended or job.id not in watched][:PAST]
     for error in jobs.damaged(store()):
-        st.warning(plain(error_text(error)), icon=":material/warning:")
+        st.warning(link_docs(error_text(error)), icon=":material/warning:")
     if not earlier:
         quiet("None yet. Runs started from the command line appear on the other pages.")
     for job in earlier:

@@ -52,6 +52,7 @@ STYLE = """<style>
 [data-testid="stExpandSidebarButton"]::after { content: "Menu"; font-size: 15.5px; font-weight: 600; }
 @media (max-width: 640px) {
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
+.st-key-documentation code { overflow-wrap: anywhere; }
 .st-key-home { padding-top: 16px; }
 .st-key-doors a :is(span, p) { white-space: normal; }
 .st-key-home_sets a { background: none; padding-inline: 4px; } .st-key-home_sets { gap: 4px 10px; }

@@ -1,0 +1,57 @@
+"""The documentation that is installed with vlprobe, as a page: errors and information cards link its pages."""
+
+import functools
+import posixpath
+import re
+from collections.abc import Mapping
+
+import streamlit as st
+
+from vlprobe.dashboard.state import choose
+from vlprobe.storage.application import docs_folder
+
+START = "index"
+COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+\.webp)\)")
+LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#]*)(#[^)]*)?\)")
+
+TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
+SCROLLED = (  # on a narrow screen, with the keyboard too
+    '<div class="vp-scroll" role="region" tabindex="0" aria-label="Table">\n\n\\g<0>\n</div>\n'
+)
+
+
+def draw_page() -> None:
+    """Draw a picker of the pages, and the page that the URL names (`page`)."""
+    name = choose("Page", "page", titles(), START)
+    file = docs_folder() / f"{name}.md"
+    links = functools.partial(_link, posixpath.dirname(name))
+    parts = PICTURE.split(COMMENT.sub("", file.read_text(encoding="utf-8")))
+    with st.container(key="documentation"):
+        for index in range(0, len(parts), 3):
+            text = TABLE.sub(SCROLLED, LINK.sub(links, parts[index]))
+            st.markdown(text, unsafe_allow_html=True)
+            if index + 2 < len(parts):
+                st.image(file.parent / parts[index + 2], alt=parts[index + 1])
+
+
+@functools.cache  # the files are part of the installation
+def titles() -> Mapping[str, str]:
+    """Return the title of each page by its path in the folder, without the ending; START first."""
+    folder = docs_folder()
+    files = {
+        file.relative_to(folder).with_suffix("").as_posix(): file
+        for file in sorted(folder.rglob("*.md"))
+    }
+    names = sorted(files, key=lambda name: (name != START, name))
+    return {
+        name: files[name].read_text(encoding="utf-8").split("\n", 1)[0].strip("# ")
+        for name in names
+    }
+
+
+def _link(folder: str, link: re.Match[str]) -> str:
+    """Return a link to a page of the documentation as an address of the dashboard; of other files only the text."""
+    text, target, anchor = link.groups("")
+    name = posixpath.normpath(posixpath.join(folder, target)).removesuffix(".md")
+    return f"[{text}](docs?page={name}{anchor})" if name in titles() else text
