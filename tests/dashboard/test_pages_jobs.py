@@ -342,7 +342,9 @@ def test_every_stage_of_a_run_is_said_in_words_and_counts_what_it_reads(tmp_path
     request = Request(("demo:weak",), dataset, "lgip", device="cpu")
     execute(request, Store(tmp_path / "cache"), labels)
     said = [
-        progress.stage(Job("a", request, "running", label, done, total))
+        progress.stage(
+            Job(id="a", request=request, state="running", label=label, done=done, total=total)
+        )
         for label, done, total in labels.updates
     ]
     assert not [line for line in said if "demo:" in line or dataset in line or "(" in line]

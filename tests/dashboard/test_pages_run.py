@@ -122,7 +122,8 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
         if option.name != "ray_address"
     }
     settings["ray_address"] = "10.0.0.7:6379"  # of the owner, not of the form
-    settings |= {name: tuple(settings.get(name, ())) for name in jobs.REQUEST_LISTS}
+    lists = ("item", "where", "without", "without_tag", "errata")
+    settings |= {name: tuple(settings.get(name, ())) for name in lists}
     at.run()
     assert not at.error, at.error[0].value
     at.button(key="start").click().run()

@@ -8,9 +8,9 @@ import psutil
 import pytest
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.runs import job as job_files
 from vlprobe.runs import jobs
 from vlprobe.runs.request import PlanRequest, Request
-from vlprobe.storage import job_files
 
 
 def wait(store, job_id: str, states: tuple[str, ...] = jobs.ENDED) -> jobs.Job:
@@ -49,7 +49,7 @@ def test_one_job_asks_several_probes_and_tells_which_have_no_question(tiny, stor
     (reason,) = job.left_out
     assert reason.startswith("eqben: Probe 'eqben' makes no case")
     assert f"Left out {reason}" in jobs.log(store, job_id)
-    assert (job_files.status(store.root / "jobs" / job_id)["probe"], job.fraction) == ("prsm", 1)
+    assert (job_files.read_status(store.root / "jobs" / job_id).probe, job.fraction) == ("prsm", 1)
 
 
 def test_a_plan_of_which_nothing_can_be_asked_fails_and_says_why(tiny, store):

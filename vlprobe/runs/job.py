@@ -1,41 +1,85 @@
-"""A job: its request, its progress, and the status that its process writes (`status.json` in its folder)."""
+"""Files of a job, validated when they are read: a value of an unexpected type counts as damage.
 
+    cache/jobs/<id>/request.json    the fields of a run or of a training, or those of several runs
+                                    as `requests`; and `created`
+                    status.json     its state and progress; absent before its first start
+                    process.json    {"pid": ...}
+
+A folder whose name is not an id, such as a file manager's copy, is not read.
+"""
+
+import dataclasses
+import json
+import os
+import re
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
 
 from vlprobe.errors import JobFailed, StoredDamage, VlprobeError
 from vlprobe.runs.request import PlanRequest, Progress, Request, RunKeys
-from vlprobe.storage import job_files
-from vlprobe.storage.files import write_json
+from vlprobe.storage.files import (
+    convert,
+    parse_json_object,
+    present,
+    read,
+    unreadable,
+    write_json,
+)
 from vlprobe.training.request import TrainRequest
 
+ID = re.compile("[0-9a-f]{1,40}")
+ENDED = ("done", "failed", "cancelled", "dead")
+MAX_NUMBER = 10**11  # also of seconds since 1970: datetime has no later year
+
 JobRequest = Request | PlanRequest | TrainRequest  # distinguished by `kind`
+Number = Annotated[float, msgspec.Meta(gt=-MAX_NUMBER, lt=MAX_NUMBER)]
+Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-z]{0,64}\Z")]
+Content = TypeVar("Content")
 
 
-@dataclass(frozen=True)
-class Job:
-    """Current state of a job."""
+class Status(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Last state that a job's process wrote."""
 
-    id: str
-    request: JobRequest
-    state: str  # queued, running, done, failed, cancelled or dead
+    state: Literal["queued", "running", "done", "failed", "cancelled", "dead"]
     label: str = ""
-    done: float = 0.0
-    total: float = 1.0
-    created: float = 0.0
-    queued: float = 0.0  # when it last took its place in the queue
-    started: float = 0.0  # start of the stage in the label
-    updated: float = 0.0
+    done: Number = 0.0
+    total: Number = 1.0
+    queued: Number = 0.0  # when it last took its place in the queue
+    started: Number = 0.0  # start of the stage in the label
+    updated: Number = 0.0
     device: str = ""  # whose turn it waits for or has; "": not known yet
     error: str = ""  # the line of why it failed
     remedy: str = ""  # of what is stored and damaged; the end of `error`
-    run_key: str = ""  # of the run that is scored now, if any
-    case_key: str = ""  # of its questions
+    run_key: Key = ""  # of the run that is scored now, if any
+    case_key: Key = ""  # of its questions
     probe: str = ""  # that it belongs to
     keys: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # reasons why probes are skipped, one line each
+
+
+class _Created(msgspec.Struct):
+    created: Number  # seconds since 1970
+
+
+class _Plan(_Created, forbid_unknown_fields=True):
+    requests: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
+
+
+class _Process(msgspec.Struct, forbid_unknown_fields=True):
+    pid: Annotated[int, msgspec.Meta(gt=0, lt=2**31)]
+
+
+class Job(Status, frozen=True, kw_only=True):
+    """A job with its current state."""
+
+    id: str
+    request: JobRequest
+    created: float = 0.0
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -79,7 +123,7 @@ class Job:
     @property
     def ended(self) -> bool:
         """Return whether the job has ended."""
-        return self.state in job_files.ENDED
+        return self.state in ENDED
 
     @property
     def failure(self) -> VlprobeError:
@@ -92,6 +136,78 @@ class Job:
 def run_requests(request: Request | PlanRequest) -> tuple[Request, ...]:
     """A request a probe."""
     return request.requests if request.kind == "plan" else (request,)
+
+
+def folders(root: Path) -> list[Path]:
+    """Return the folders of all jobs of a cache that have a request, sorted by id."""
+    try:
+        names = sorted(os.listdir(root / "jobs"))
+    except OSError:
+        return []
+    return [
+        root / "jobs" / name
+        for name in names
+        if ID.fullmatch(name) and is_job(root / "jobs" / name)
+    ]
+
+
+def is_job(folder: Path) -> bool:
+    """Return whether the folder has a request, readable or not."""
+    return present(folder / "request.json")
+
+
+def read_request(folder: Path) -> tuple[JobRequest, float]:
+    """Return a job's request and when it was made, in seconds since 1970.
+
+    Raises InvalidInput if the file is damaged or unreadable, FileNotFoundError if it was deleted.
+    """
+    return _read(folder / "request.json", _parse_request)
+
+
+def _parse_request(content: dict[str, Any]) -> tuple[JobRequest, float]:
+    if "requests" in content:
+        plan = convert(content, _Plan)
+        requests = [_convert_request(fields, Request) for fields in plan.requests]
+        return PlanRequest(tuple(requests)), plan.created
+    created = convert(content, _Created).created
+    del content["created"]
+    kind = TrainRequest if "datasets" in content else Request
+    return _convert_request(content, kind), created
+
+
+def _convert_request(content: dict[str, Any], kind: type[Content]) -> Content:
+    """Raise ValueError for an unknown field, a value of another type, or a number out of bounds."""
+    if unknown := content.keys() - {field.name for field in dataclasses.fields(kind)}:  # type: ignore[arg-type] - a dataclass
+        raise ValueError(f"'{min(unknown)}' is not a field of a request")
+    for value in content.values():
+        if isinstance(value, int | float) and not abs(value) < MAX_NUMBER:
+            raise ValueError(f"{value} is out of bounds")
+    return convert(content, kind)
+
+
+def read_status(folder: Path) -> Status:
+    """Return the job's latest status. Raises as `read_request` does."""
+    return _read(folder / "status.json", lambda content: convert(content, Status))
+
+
+def read_pid(folder: Path) -> int:
+    """Return the id of the job's process. Raises as `read_request` does."""
+    return _read(folder / "process.json", lambda content: convert(content, _Process)).pid
+
+
+def _read(path: Path, parse: Callable[[dict[str, Any]], Content]) -> Content:
+    try:
+        content = parse_json_object(read(path).decode())
+        json.dumps(content, ensure_ascii=False).encode()  # raises for half a surrogate pair
+        return parse(content)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (ValueError, RecursionError):
+        raise StoredDamage(
+            f"'{path}' is damaged.", "Run `vlprobe verify --repair`, then start the run again."
+        ) from None
 
 
 WRITE_EVERY = 0.3  # seconds between two writes of the status

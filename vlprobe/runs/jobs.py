@@ -23,22 +23,19 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import psutil
 
 from vlprobe.errors import InvalidInput, JobFailed, Misfit, NotFound, StoredDamage, VlprobeError
 from vlprobe.models.frozen import pick_device
+from vlprobe.runs import job as job_files
 from vlprobe.runs import processes
-from vlprobe.runs.job import Cancelled, Job, JobReport, JobRequest, run_requests
-from vlprobe.runs.request import PlanRequest, Request
+from vlprobe.runs.job import ENDED, Cancelled, Job, JobReport, JobRequest, Status, run_requests
 from vlprobe.runs.run import execute_plan
-from vlprobe.storage import job_files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.storage.store import Store
-from vlprobe.training.request import TrainRequest
 
-REQUEST_LISTS = ("item", "where", "without", "without_tag", "errata")
-ENDED = job_files.ENDED
 NEWEST = 50  # jobs among which one that is going is looked for; their ids begin with the time
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
 _SPAWNED = 10  # seconds within which a started process has reported its start
@@ -123,48 +120,36 @@ def read(store: Store, job_id: str) -> Job:
             _children.pop(pid, None)
     request, created = _read_request(folder)
     status = _status(folder)
-    if status["state"] not in ENDED and (gone := _gone(folder)):
+    if status.state not in ENDED and (gone := _gone(folder)):
         status = _status(folder)  # it may have ended between the two looks
-        if status["state"] not in ENDED:
-            status |= {"state": "dead", "error": gone}
-    lists = {name: tuple(status.pop(name, ())) for name in ("keys", "left_out")}
-    return Job(id=job_id, request=request, created=created, **lists, **status)
+        if status.state not in ENDED:
+            status = msgspec.structs.replace(status, state="dead", error=gone)
+    return Job(id=job_id, request=request, created=created, **msgspec.structs.asdict(status))
 
 
 def _read_request(folder: Path) -> tuple[JobRequest, float]:
     """Read a job's request and its time. Raises InvalidInput (damaged) or NotFound (deleted)."""
     try:
-        fields = job_files.request(folder)
+        return job_files.read_request(folder)
     except FileNotFoundError:
         raise NotFound("job", folder.name, []) from None
-    created = fields.pop("created")
-    if "datasets" in fields:
-        return TrainRequest(datasets=tuple(fields.pop("datasets")), **fields), created
-    if "requests" in fields:
-        return PlanRequest(tuple(map(_run_request, fields["requests"]))), created
-    return _run_request(fields), created
 
 
-def _run_request(fields: dict) -> Request:
-    lists = {name: tuple(fields.pop(name, ())) for name in ("models", *REQUEST_LISTS)}
-    return Request(**lists, **fields)
-
-
-def _status(folder: Path) -> dict:
+def _status(folder: Path) -> Status:
     """Read the last status of the job; a job with a lost status counts as ended."""
     try:
-        return job_files.status(folder)
+        return job_files.read_status(folder)
     except FileNotFoundError:  # its maker was killed before it was started
-        return {"state": "dead", "error": "It was never started. Resume it."}
+        return Status(state="dead", error="It was never started. Resume it.")
     except InvalidInput:
-        return {"state": "dead", "error": "The job's state file is damaged. Resume it."}
+        return Status(state="dead", error="The job's state file is damaged. Resume it.")
 
 
 def _gone(folder: Path) -> str:
     """Return why an unfinished job has no running process, in one line; "" while it has one."""
     gone = "Its process is gone: killed, or the machine restarted. Resume it."
     try:
-        arguments = psutil.Process(job_files.pid(folder)).cmdline()
+        arguments = psutil.Process(job_files.read_pid(folder)).cmdline()
         # A process that is only just being started has no arguments yet.
         is_at_it = folder.name in arguments or (not arguments and _is_new(folder))
         return "" if is_at_it else gone
@@ -198,7 +183,7 @@ def going(store: Store) -> list[Job]:
     current = []
     for folder in job_files.folders(store.root)[-NEWEST:]:
         with contextlib.suppress(InvalidInput, NotFound, FileNotFoundError):
-            if job_files.status(folder)["state"] not in ENDED:
+            if job_files.read_status(folder).state not in ENDED:
                 current.append(read(store, folder.name))
     return [job for job in current if not job.ended]
 
@@ -243,7 +228,7 @@ def work(address: str, job_id: str) -> int:
     folder = _folder(store, job_id)
     # the process that started it may have been killed since
     write_json(folder / "process.json", {"pid": os.getpid()})
-    report = JobReport(folder, _status(folder).get("queued"))
+    report = JobReport(folder, _status(folder).queued or None)
     try:
         request, _ = _read_request(folder)
         report.device = _device(request)

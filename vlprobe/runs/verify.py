@@ -17,8 +17,9 @@ from pathlib import Path
 
 from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.models.doctor import examine
+from vlprobe.runs import job as job_files
 from vlprobe.scoring import vectors
-from vlprobe.storage import annotations, answer_log, files, job_files, mine, thumbnails
+from vlprobe.storage import annotations, answer_log, files, mine, thumbnails
 from vlprobe.storage.entry import (
     SCHEMA,
     parse_file_record,
@@ -248,9 +249,9 @@ def _job(folder: Path) -> Iterator[Damage]:
     if not job_files.ID.fullmatch(folder.name):
         return
     for file, read, drop in (
-        ("request.json", job_files.request, folder),
-        ("status.json", job_files.status, folder / "status.json"),
-        ("process.json", job_files.pid, folder / "process.json"),
+        ("request.json", job_files.read_request, folder),
+        ("status.json", job_files.read_status, folder / "status.json"),
+        ("process.json", job_files.read_pid, folder / "process.json"),
     ):
         try:
             read(folder)
