@@ -13,32 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-OBJECTS = (
-    "dog",
-    "cat",
-    "horse",
-    "car",
-    "bus",
-    "train",
-    "person",
-    "bird",
-    "boat",
-    "bicycle",
-    "truck",
-)
-COLORS = (
-    "red",
-    "blue",
-    "green",
-    "yellow",
-    "black",
-    "white",
-    "brown",
-    "gray",
-    "orange",
-    "pink",
-    "purple",
-)
+from vlprobe.perturb.flips import VOCABULARY
+
+# Words that LGIP exchanges, so that a drawn scene can show every changed caption
+OBJECTS, COLORS = VOCABULARY["object"], VOCABULARY["color"]
 COUNTS = (1, 2, 3, 4, 5)
 RELATIONS = ("left", "right", "above", "below", "front", "behind")
 BACKGROUNDS = ("street", "room", "meadow", "beach", "sea", "sky")
