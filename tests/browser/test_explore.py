@@ -97,8 +97,10 @@ def test_no_caption_becomes_markup_on_the_wall_or_in_the_drawer(page, url: str, 
     assert page.locator("main img[src=x]").count() == 0
 
 
-def test_the_first_press_after_a_link_moves_nothing_above_the_wall(page, url: str):
+def test_another_page_of_the_wall_begins_at_its_top_and_moves_nothing_above_it(page, url: str):
+    page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, url + EXPLORE)
+    first = names(page)[0]
     slot = page.locator(".st-key-chips")
     height = slot.bounding_box()["height"]
     slot.evaluate("""slot => { window.tallest = 0;
@@ -107,3 +109,7 @@ def test_the_first_press_after_a_link_moves_nothing_above_the_wall(page, url: st
     page.wait_for_url("**page=2*")
     idle(page)
     assert slot.is_visible() and page.evaluate("window.tallest") == height
+    card = page.locator("ul.wall button.card").first
+    assert card.get_attribute("aria-label") != first
+    assert 0 < card.bounding_box()["y"] < 450
+    assert page.locator("main h1").first.bounding_box()["y"] > 50  # below the row of pages

@@ -14,7 +14,7 @@ from vlprobe.render.html.style import STYLE
 pytestmark = pytest.mark.browser
 
 GOOD = 0.1  # https://web.dev/articles/cls
-OFTEN = ("home", "explore", "compare", "models", "playground")  # in the default tier, at one size
+OFTEN = ("home", "explore", "compare")  # in the default tier, at one size
 STATIC = Path(streamlit.__file__).parent / "static"
 PAGES = [name for name in SCREENS if name not in ("slides", "drawer")]  # parts of pages
 MEASURE = """window.shift = 0; new PerformanceObserver((list) => {

@@ -152,13 +152,25 @@ def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_
     offline.wait_for_selector(READY)
 
 
-def test_a_report_has_the_pages_in_one_file_and_prints_its_numbers(offline, hostile_site):
-    folder = hostile_site.parent
+@pytest.mark.parametrize(
+    "page",
+    [
+        *(
+            pytest.param(page, marks=pytest.mark.full)
+            for page in ("index", "explore&outcome=all", "compare", "tradeoff", "present")
+        ),
+        "numbers",
+    ],
+)
+def test_a_report_has_the_pages_of_a_site_and_its_numbers_in_one_file(offline, hostile_site, page):
     for width in (390, 1280):
         offline.set_viewport_size({"width": width, "height": 844})
-        for page in ("index", "explore&outcome=all", "compare", "tradeoff", "present", "numbers"):
-            opened(offline, folder, f"report.html#page={page}")
-            assert width == 390 or severe_violations(offline) == []
+        opened(offline, hostile_site.parent, f"report.html#page={page}")
+        assert width == 390 or severe_violations(offline) == []
+
+
+def test_a_report_prints_its_numbers(offline, hostile_site):
+    opened(offline, hostile_site.parent, "report.html#page=numbers")
     numbers = offline.locator(".numbers")
     assert numbers.is_visible()
     assert any(caption[:30] in numbers.inner_text() for caption in HOSTILE_CAPTIONS)

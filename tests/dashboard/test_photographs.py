@@ -29,8 +29,9 @@ def store(tmp_path: Path, coco: str, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr(page, "_downloads", {})
     root = tmp_path / "cache"
     addresses, _ = photographs.missing(registry.load_dataset(DATASET, root).items)
+    photograph = jpeg(1)
     for path in list(addresses)[N_MISSING:]:
-        path.write_bytes(jpeg(1))
+        path.write_bytes(photograph)
     return shipped.opened(root)
 
 

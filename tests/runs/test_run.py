@@ -118,28 +118,29 @@ def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):
     assert execute(request(tiny), store) == first
 
 
-@pytest.mark.parametrize("step", [3, 5, 7, 9, 12])
-def test_a_run_stopped_anywhere_resumes_to_the_same_bytes(tiny, tmp_path, monkeypatch, step):
+def test_a_run_stopped_anywhere_or_with_a_damaged_part_resumes_to_the_same_bytes(
+    tiny, tmp_path, monkeypatch
+):
     monkeypatch.setattr(answers, "PART_CASES", 16)
-    whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
+    whole = Store(tmp_path / "whole")
     execute(request(tiny), whole)
-    with pytest.raises(KeyboardInterrupt):
-        execute(request(tiny), broken, StopAt(step))
-    assert stored_bytes(broken) == {}
-    execute(request(tiny), broken)
-    assert stored_bytes(broken) == stored_bytes(whole)
-
-
-def test_a_damaged_part_is_made_again_on_resume(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(answers, "PART_CASES", 16)
-    whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
-    execute(request(tiny), whole)
-    with pytest.raises(KeyboardInterrupt):
-        execute(request(tiny), broken, StopAt(12))
-    part = next(broken.root.rglob("parts/*.parquet"))
-    part.write_bytes(part.read_bytes()[:-20])
-    execute(request(tiny), broken)
-    assert stored_bytes(broken) == stored_bytes(whole)
+    for step, is_damaged in (
+        (3, False),
+        (5, False),
+        (7, False),
+        (9, False),
+        (12, False),
+        (12, True),
+    ):
+        broken = Store(tmp_path / f"broken {step} {is_damaged}")
+        with pytest.raises(KeyboardInterrupt):
+            execute(request(tiny), broken, StopAt(step))
+        assert stored_bytes(broken) == {}
+        if is_damaged:
+            part = next(broken.root.rglob("parts/*.parquet"))
+            part.write_bytes(part.read_bytes()[:-20])
+        execute(request(tiny), broken)
+        assert stored_bytes(broken) == stored_bytes(whole), step
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tools import ship
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.render.charts.styles import styles
@@ -161,17 +162,20 @@ def test_lgip_runs_that_kept_no_cosines_of_texts_have_slices_by_the_length_of_a_
     )
 
 
+@pytest.mark.parametrize(
+    "probe", ["lgip", *(pytest.param(name, marks=pytest.mark.full) for name in ship.PROBES[1:])]
+)
 @pytest.mark.parametrize("by", list(caption_bins.VALUES))
-def test_bins_are_listed_as_numbers_and_not_as_text(by: str):
+def test_bins_are_listed_as_numbers_and_not_as_text(by: str, probe: str):
     """8 to 10 words came after 15 words or more."""
     store = Store(shipped.FOLDER)
-    for key in views.runs.question_sets(store)["case_key"]:
-        table = views.estimates.estimates(store, views.runs.question_set(store, key), by)
-        for (_, _), rows in table.groupby(["metric", "model"], sort=False):
-            places = [caption_bins.VALUES[by].index(name) for name in rows["slice"]]
-            assert places == sorted(places)
-        names = sorted(set(table["slice"]), key=slice_order)
-        assert names == [name for name in caption_bins.VALUES[by] if name in names]
+    keys = views.runs.question_sets(store).set_index("probe")["case_key"]
+    table = views.estimates.estimates(store, views.runs.question_set(store, keys[probe]), by)
+    for (_, _), rows in table.groupby(["metric", "model"], sort=False):
+        places = [caption_bins.VALUES[by].index(name) for name in rows["slice"]]
+        assert places == sorted(places)
+    names = sorted(set(table["slice"]), key=slice_order)
+    assert names == [name for name in caption_bins.VALUES[by] if name in names]
 
 
 def test_models_named_by_steps_are_listed_in_the_order_of_the_steps():
