@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import pictures
 from vlprobe.storage.store import Store
-from vlprobe.types import Item
+from vlprobe.types import Item, Model
 from vlprobe.views import comparisons
 
 MODEL = "demo:weak"
@@ -49,10 +50,16 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, di
     return store, manifests
 
 
+@cache
+def the_model() -> Model:
+    """The model that was run; reading it takes longer than what it is used for."""
+    return registry.load_model(MODEL, "cpu")
+
+
 @pytest.fixture(scope="module")
 def gallery_vectors(asked) -> np.ndarray:
     store, _ = asked
-    model = registry.load_model(MODEL, "cpu")
+    model = the_model()
     name = f"csv:{store.root.parent}/gallery.csv"
     items = registry.load_dataset(name, store.root).items
     images = [item.image for item in items if item.image]
@@ -62,7 +69,7 @@ def gallery_vectors(asked) -> np.ndarray:
 
 
 def similarities(texts: list[str], gallery_vectors: np.ndarray) -> np.ndarray:
-    model = registry.load_model(MODEL, "cpu")
+    model = the_model()
     vectors = model.encode_texts(model.tokenize(texts))
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)) @ gallery_vectors.T
 
