@@ -324,6 +324,6 @@ def test_home_present_and_the_quiz_show_no_suspect_label_and_begin_with_a_failur
         quiz = views.quiz.quiz_round(STORE, asked, "foil", "hard", seed)
         assert len(quiz.questions) == 10
         assert not suspects & {each.id for each in quiz.questions}
-    everything = views.rows.case_numbers(STORE, asked.key, "kind = ?", ["foil"])
+    everything = views.rows.CaseTable(STORE, asked.key).numbers("kind = ?", ["foil"])
     is_suspect = views.suspects.are_suspect(STORE, asked, "foil", everything)
     assert np.count_nonzero(is_suspect) == len(suspects) == 468

@@ -318,7 +318,7 @@ def test_rewordings_have_no_fooled_models(shown, compared: Store):
 
 def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
-    groups = pattern_groups(compared, key, "lgip", "flip")
+    groups = pattern_groups(views.rows.CaseTable(compared, key), "lgip", "flip")
     for pair in groups.keys:
         chosen = views.filter.Filter(ONE, pair=(pair,))
         expected, _, n_cases = views.wall.wall(compared, question_set, chosen, 1, 60, grouped=False)

@@ -294,9 +294,7 @@ def test_a_talk_begins_with_a_photograph_that_is_here():
     numbers, n_fooling_all = views.story.order(STORE, question_set(), "foil")
     rows = views.cases.questions(STORE, question_set(), numbers.tolist())
     assert all(views.cases.are_here(list(images)) for images in rows["images"])
-    margins = [
-        views.rows.margins(STORE, question_set().run(model).key) for model in question_set().models
-    ]
+    margins = [views.rows.AnswerTable(STORE, run.key).margins for run in question_set().runs]
     assert n_fooling_all == sum(
         all(margin <= 0 for margin in row) for row in zip(*margins, strict=True)
     )

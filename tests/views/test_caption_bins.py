@@ -59,7 +59,7 @@ def test_every_case_is_in_the_bin_that_a_loop_over_its_words_finds(filled, key, 
         ("caption_length", [length_bin(caption) for caption in captions]),
         ("word_frequency", [frequency_bin(caption, every) for caption in captions]),
     ):
-        codes = caption_bins.bin_codes(filled, key, by)
+        codes = caption_bins.bin_codes(views.rows.CaseTable(filled, key), by)
         assert [caption_bins.VALUES[by][code] for code in codes] == binned
         assert len(set(binned)) > 1
 
@@ -109,7 +109,7 @@ def test_bins_read_in_blocks_are_those_read_at_once(filled, question_set, monkey
 
 @pytest.mark.parametrize("by", caption_bins.VALUES)
 def test_a_filter_by_a_bin_passes_its_cases_alone(filled, key, question_set, by):
-    codes = caption_bins.bin_codes(filled, key, by)
+    codes = caption_bins.bin_codes(views.rows.CaseTable(filled, key), by)
     for code, name in enumerate(caption_bins.VALUES[by]):
         chosen = Filter.parse(ONE, outcome="all", caption=f"{by}={name}")
         table, total = views.cases.failures(filled, question_set, chosen, size=10_000)

@@ -49,8 +49,7 @@ def joined(store: Store, question_set, case_filter: Filter) -> pd.DataFrame:
 
 
 def numbers_of(store: Store, question_set, chosen: Filter) -> list[int]:
-    matches = views.cases.answers_matching(store, question_set, chosen)
-    return matches.numbers[views.filter.passing(chosen, matches)].tolist()
+    return views.cases.passing(store, question_set, chosen)[0].tolist()
 
 
 def values_of(table: pd.DataFrame, name: str) -> pd.Series:

@@ -191,7 +191,7 @@ def test_an_increase_keeps_its_number_and_has_no_interval_where_the_answers_give
     stored = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]
     other, remember = Estimate(stored["value"] + 0.1, 0.0, 9.0, 5), views.rows.remember
     monkeypatch.setattr(
-        "vlprobe.views.rows.remember",
+        "vlprobe.views.papers.remember",
         lambda key, compute: other if key[0] == "increase" else remember(key, compute),
     )
     cell = views.papers.remade(every_probe, question_set, 4).query(place).iloc[0]

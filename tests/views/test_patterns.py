@@ -20,6 +20,7 @@ from vlprobe.storage import shipped
 from vlprobe.storage.store import Store
 from vlprobe.views import pattern_groups, patterns
 from vlprobe.views.filter import Filter
+from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 MODEL = "control:random"
@@ -70,7 +71,7 @@ def rows(counted: Store, asked: QuestionSet) -> pd.DataFrame:
 
 def answered(monkeypatch: pytest.MonkeyPatch, margins: np.ndarray) -> None:
     """These are the margins of every run."""
-    monkeypatch.setattr(views.rows, "margins", lambda store, run_key: margins)
+    monkeypatch.setattr(views.rows.AnswerTable, "margins", property(lambda table: margins))
 
 
 def believed(
@@ -246,7 +247,7 @@ def test_patterns_of_whole_captions_are_types_tags_and_words(every_probe: Store,
     question_set = views.runs.question_set(every_probe, key)
     table = pd.read_parquet(every_probe.root / "cases" / key / "cases.parquet")
     for kind in dict.fromkeys(table["kind"]):
-        groups = pattern_groups.pattern_groups(every_probe, key, probe, kind)
+        groups = pattern_groups.pattern_groups(CaseTable(every_probe, key), probe, kind)
         of_kind = table[table["kind"] == kind].set_index("case")
         assert len(groups.keys) and len(groups.cases) == len(groups.codes)
         assert (np.diff(groups.cases) >= 0).all()
@@ -271,11 +272,12 @@ def test_an_altered_caption_is_believed_where_it_is_what_came_first(every_probe:
     key = sets.loc[sets["probe"] == "rococo", "case_key"].iloc[0]
     question_set = views.runs.question_set(every_probe, key)
     run = question_set.run(MODEL)
-    groups = pattern_groups.pattern_groups(every_probe, key, "rococo", "i2t")
+    groups = pattern_groups.pattern_groups(CaseTable(every_probe, key), "rococo", "i2t")
     scores = pd.read_parquet(every_probe.root / "runs" / run.key / "scores.parquet").set_index(
         "case"
     )
-    counts, believed_rows = pattern_groups.answers(every_probe, groups, run.key)
+    answers = views.rows.AnswerTable(every_probe, run.key)
+    counts, believed_rows = pattern_groups.answers(groups, answers)
     assert groups.captions is not None
     for place, (case, caption) in enumerate(
         zip(groups.cases.tolist(), groups.captions.tolist(), strict=True)
@@ -285,7 +287,7 @@ def test_an_altered_caption_is_believed_where_it_is_what_came_first(every_probe:
         assert believed_rows[place] == (is_lost and row["top"] == caption)
         assert counts[place] == (not is_lost or row["top"] == caption)
     for name in ("type:danger", *groups.keys[:4]):
-        members = pattern_groups.members(every_probe, groups, run.key, [name])
+        members = pattern_groups.members(groups, answers, [name])
         rows_of = [
             case
             for case, code, counted in zip(groups.cases, groups.codes, counts, strict=True)

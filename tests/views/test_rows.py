@@ -14,6 +14,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.storage import entry
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
+from vlprobe.views.rows import AnswerTable, CaseTable
 
 ROWS = 23
 
@@ -49,44 +50,44 @@ def test_rows_are_those_of_the_file_in_the_order_that_is_asked_for(
     store: Store, monkeypatch, few: int
 ):
     monkeypatch.setattr(views.rows, "FEW", few)
-    path = store.files(["b"], "cases")[0]
-    whole = pd.read_parquet(path)
+    cases = CaseTable(store, "b")
+    whole = pd.read_parquet(cases.path)
     for _ in range(2):  # read, and kept
-        found = views.rows.read_rows(store, path, [22, 3, 99, 14, 4, -1], ("kind",))
+        found = cases.rows([22, 3, 99, 14, 4, -1], ("kind",))
         assert found.columns.tolist() == ["case", "texts", "tags"]
         assert found["case"].tolist() == [22, 3, 14, 4]
         for row in found.itertuples():
             assert list(row.texts) == list(whole["texts"][row.case])
             assert row.tags == dict(whole["tags"][row.case])
-    assert views.rows.read_rows(store, path, [], ()).columns.tolist() == whole.columns.tolist()
+    assert cases.rows([], ()).columns.tolist() == whole.columns.tolist()
 
 
 def test_cases_and_margins_are_by_number(store: Store):
-    assert views.rows.case_numbers(store, "b", "kind = ?", ["same"]).tolist() == list(
-        range(1, ROWS, 2)
-    )
-    assert views.rows.case_numbers(store, "b", "kind = ?", ["other"]).tolist() == []
-    assert views.rows.margins(store, "a").tolist() == answers(0)["margin"].to_pylist()
+    cases = CaseTable(store, "b")
+    assert cases.numbers("kind = ?", ["same"]).tolist() == list(range(1, ROWS, 2))
+    assert cases.numbers("kind = ?", ["other"]).tolist() == []
+    assert AnswerTable(store, "a").margins.tolist() == answers(0)["margin"].to_pylist()
 
 
 def test_a_table_that_was_made_anew_is_read_anew(store: Store):
-    path = store.files(["a"], "scores")[0]
-    views.rows.margins(store, "a"), views.rows.read_rows(store, path, [3], ())
+    before = AnswerTable(store, "a")
+    before.margins, before.rows([3], ())
     store.run("a").finish({"scores": answers(1)}, {})
     expected = answers(1)["margin"].to_pylist()
-    assert views.rows.margins(store, "a").tolist() == expected
-    assert views.rows.read_rows(store, path, [3], ())["margin"].tolist() == expected[3:4]
+    after = AnswerTable(store, "a")
+    assert after.margins.tolist() == expected
+    assert after.rows([3], ())["margin"].tolist() == expected[3:4]
 
 
 def test_a_file_that_becomes_another_while_it_is_read_is_one_line(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    path = store.files(["a"], "scores")[0]
-    known = views.rows._footer(views.rows._file_version(path))
+    answered = AnswerTable(store, "a")
+    known = views.rows._footer(answered.version)
     monkeypatch.setattr(views.rows, "_footer", lambda version: known)
-    os.truncate(path, 40)
+    os.truncate(answered.path, 40)
     with pytest.raises(InvalidInput, match="cannot be read"):
-        views.rows.read_rows(store, path, [3], ())
+        answered.rows([3], ())
 
 
 def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_to_the_wrong_case(
@@ -95,7 +96,7 @@ def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_t
     mixed = answers(0).take(pa.array([1, 0, *range(2, ROWS)]))
     store.run("c").finish({"scores": mixed}, {})
     with pytest.raises(InvalidInput, match="in another order"):
-        views.rows.margins(store, "c")
+        _ = AnswerTable(store, "c").margins
 
 
 @pytest.mark.parametrize("sort", views.filter.SORTS)
@@ -120,12 +121,12 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
         *(place for place in range(200) if math.isnan(keys[place])),
     ]
     chosen = replace(Filter("x"), sort=sort, other="another")
-    matches = views.filter.Matches(np.arange(200), margin, other, n_fooled)
     is_pictured = rng.random(200) < 0.3
     pictures_first = sorted(expected, key=lambda place: not is_pictured[place])
+    keys, mixed = (
+        chosen.sort_keys(margin, other, n_fooled, pictured) for pictured in (None, is_pictured)
+    )
     for start, stop in ((0, 1), (0, 12), (60, 72), (130, 170), (190, 300), (200, 212), (500, 512)):
-        indices = views.filter.sorted_indices(chosen, matches, start, stop)
-        assert indices.tolist() == expected[start:stop]
-        mixed = matches._replace(is_pictured=is_pictured)
-        indices = views.filter.sorted_indices(chosen, mixed, start, stop)
-        assert indices.tolist() == pictures_first[start:stop]
+        for sort_keys, in_order in ((keys, expected), (mixed, pictures_first)):
+            matches = views.filter.Matches(np.arange(200), margin, other, sort_keys)
+            assert matches.order(start, stop).tolist() == in_order[start:stop]

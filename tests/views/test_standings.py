@@ -79,7 +79,7 @@ def test_a_talk_begins_with_what_fools_most_models_one_case_a_picture(
     assert n_fooling_all == (fooled == len(models)).sum()
     best = fooled.groupby(rows["item"]).max().sort_values(ascending=False).tolist()
     assert sorted(fooled[numbers].tolist(), reverse=True) == fooled[numbers].tolist() == best
-    codes = views.rows.picture_codes(filled, key)[numbers]
+    codes = views.rows.CaseTable(filled, key).picture_codes[numbers]
     assert len(np.unique(codes)) == len(codes)
 
 

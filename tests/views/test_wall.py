@@ -150,7 +150,7 @@ def test_the_first_of_each_group_is_what_a_loop_finds():
 
 
 def test_pictures_have_one_code_each(filled: Store, question_set: QuestionSet):
-    codes = views.rows.picture_codes(filled, question_set.key)
+    codes = views.rows.CaseTable(filled, question_set.key).picture_codes
     path = filled.files([question_set.key], "cases")[0]
     table = pd.read_parquet(path)
     names = [images[0] for images in table["images"]]
@@ -232,12 +232,12 @@ def check_texts(card: WallCard, probe: str, row: pd.Series) -> None:
 def test_answers_of_another_length_are_damage_and_no_other_cases(
     filled: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
 ):
-    true_margins = views.rows.margins
     short = question_set.run(MODELS[1]).key
+    true_margins = views.rows.AnswerTable(filled, short).margins
     monkeypatch.setattr(
-        views.rows,
+        views.rows.AnswerTable,
         "margins",
-        lambda store, key: true_margins(store, key)[: 3 if key == short else None],
+        property(lambda table: true_margins[: 3 if table.key == short else None]),
     )
     with pytest.raises(StoredDamage, match="answers to 3 cases, fewer than its question set"):
         views.wall.wall(filled, question_set, Filter(MODELS[0], outcome="all", sort="best"))

@@ -22,8 +22,8 @@ from vlprobe import registry
 from vlprobe.metrics.judge import Judge, metrics_on
 from vlprobe.scoring.cases import score_columns
 from vlprobe.storage.store import Store
-from vlprobe.views import rows as views_rows
 from vlprobe.views.records import RunRow
+from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
 
 LENGTH, FREQUENCY = "caption_length", "word_frequency"
@@ -49,30 +49,27 @@ def names() -> dict[str, str]:
     }
 
 
-def members(store: Store, case_key: str, binned_by: str, values: Sequence[str]) -> np.ndarray:
+def members(table: CaseTable, binned_by: str, values: Sequence[str]) -> np.ndarray:
     """Return the numbers of the cases whose caption is in one of these bins, rising."""
-    codes = bin_codes(store, case_key, binned_by)
     chosen = [VALUES[binned_by].index(value) for value in values]
-    return np.flatnonzero(np.isin(codes, chosen)).astype(np.int32)
+    return np.flatnonzero(np.isin(bin_codes(table, binned_by), chosen)).astype(np.int32)
 
 
-def bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:
+def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
     """The place in VALUES of each case's bin, int8 of shape (n_cases,), by the case's number."""
-    version = views_rows.cases_version(store, case_key)
-    key = ("caption bins", version, binned_by)
-    return views_rows.remember(key, lambda: _bin_codes(store, case_key, binned_by))
 
+    def compute() -> np.ndarray:
+        codes, captions = table.first_texts()
+        tokens = [_WORD.findall(caption.lower()) for caption in captions]
+        if binned_by == LENGTH:
+            sizes = [len(of_caption) for of_caption in tokens]
+        else:
+            counted = Counter(word for of_caption in tokens for word in set(of_caption))
+            sizes = [min((counted[word] for word in words), default=0) for words in tokens]
+        bins = np.digitize(np.array(sizes, dtype=np.int64), _EDGES[binned_by]).astype(np.int8)
+        return bins[codes]
 
-def _bin_codes(store: Store, case_key: str, binned_by: str) -> np.ndarray:
-    codes, captions = views_rows.first_texts(store, case_key)
-    tokens = [_WORD.findall(caption.lower()) for caption in captions]
-    if binned_by == LENGTH:
-        sizes = [len(of_caption) for of_caption in tokens]
-    else:
-        counted = Counter(word for of_caption in tokens for word in set(of_caption))
-        sizes = [min((counted[word] for word in words), default=0) for words in tokens]
-    bins = np.digitize(np.array(sizes, dtype=np.int64), _EDGES[binned_by]).astype(np.int8)
-    return bins[codes]
+    return remember(("caption bins", table.version, binned_by), compute)
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
@@ -84,26 +81,27 @@ def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.Dat
     """
     tables = []
     for run in question_set.runs:
-        version = views_rows.answers_version(store, run.key)
-        tables.append(
-            views_rows.remember(
-                ("caption estimates", version, binned_by),
-                lambda run=run: _judged(store, question_set, run, binned_by),
-            ).assign(key=run.key)
-        )
+        answers = AnswerTable(store, run.key)
+
+        def judge(run: RunRow = run, answers: AnswerTable = answers) -> pd.DataFrame:
+            return _judged(store, question_set, run, answers, binned_by)
+
+        key = ("caption estimates", answers.version, binned_by)
+        tables.append(remember(key, judge).assign(key=run.key))
     return pd.concat(tables, ignore_index=True)
 
 
-def _judged(store: Store, question_set: QuestionSet, run: RunRow, binned_by: str) -> pd.DataFrame:
+def _judged(
+    store: Store, question_set: QuestionSet, run: RunRow, answers: AnswerTable, binned_by: str
+) -> pd.DataFrame:
     probe = registry.load_probe(question_set.probe)
-    units = views_rows.unit_codes(store, question_set.key)
-    value_names = np.array(VALUES[binned_by], dtype=object)[
-        bin_codes(store, question_set.key, binned_by)
-    ]
+    cases = CaseTable(store, question_set.key)
+    units = cases.unit_codes
+    value_names = np.array(VALUES[binned_by], dtype=object)[bin_codes(cases, binned_by)]
     column = f"tag:{binned_by}"
 
     def blocks() -> Iterator[pd.DataFrame]:
-        for table in views_rows.judged_blocks(store, question_set.key, run.key, BLOCK_CASES):
+        for table in cases.judged_blocks(answers, BLOCK_CASES):
             yield _rows(table, units).assign(**{column: value_names[table["case"].to_numpy()]})
 
     survey = probe.survey(blocks())

@@ -1,6 +1,6 @@
 """Cases of a question set and the stored models' answers to them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,15 +8,14 @@ import pandas as pd
 
 from vlprobe.datasets import bundled, drawn
 from vlprobe.datasets.sources import UNPICTURED
-from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations, containers
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views import caption_bins, pattern_groups
 from vlprobe.views import filter as views_filter
-from vlprobe.views import rows as views_rows
 from vlprobe.views.filter import Filter, Matches
 from vlprobe.views.mixed.outcomes import outcomes as search_outcomes
+from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 
 # Columns of answers that repeat the question, or are the same for all answers of a run.
@@ -27,71 +26,67 @@ INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
 
 def matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
-    """Return the cases whose questions pass a filter, whatever the answers of its own models, and what sorts them."""
-    matches = answers_matching(store, question_set, case_filter)
+    """Return the cases that pass a filter, and what sorts them."""
+    numbers, margins, second_margins = passing(store, question_set, case_filter)
     n_fooled = None
     if case_filter.sort == "models":
-        n_fooled = count_fooled(store, question_set, matches.numbers)
-    is_pictured = are_pictured(store, question_set, case_filter.kind, matches.numbers)
-    return matches._replace(n_fooled=n_fooled, is_pictured=is_pictured)
+        n_fooled = count_fooled(store, question_set, numbers)
+    keys = case_filter.sort_keys(
+        margins,
+        second_margins,
+        n_fooled,
+        are_pictured(store, question_set, case_filter.kind, numbers),
+    )
+    return Matches(numbers, margins, second_margins, keys)
 
 
-def answers_matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> Matches:
-    """Return the cases of `matching` with the margins only: looking for pictures takes .3 s of SugarCrepe."""
-    numbers = numbers_matching(store, question_set, case_filter)
-    second_run = question_set.run(case_filter.other) if case_filter.other else None
-    second_margins = None
-    if case_filter.paired and second_run is not None:
-        second_margins = margins_of(store, second_run.key, numbers)
-    margins = margins_of(store, question_set.run(case_filter.model).key, numbers)
-    return Matches(numbers, margins, second_margins)
+def passing(
+    store: Store, question_set: QuestionSet, case_filter: Filter
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the cases of `matching` without their order: looking for pictures takes .3 s of SugarCrepe.
 
-
-def numbers_matching(store: Store, question_set: QuestionSet, case_filter: Filter) -> np.ndarray:
-    """Return the numbers of the cases of `matching`: int32 of shape (n,), rising."""
-    run = question_set.run(case_filter.model)
+    Returns:
+        Numbers of cases, int32, rising; margins of the filter's model; and of its second model, None unless the
+        filter is `paired`. Shape (n,).
+    """
+    cases = CaseTable(store, question_set.key)
+    answers = AnswerTable(store, question_set.run(case_filter.model).key)
     annotated = annotations.read(store, question_set.key).current if case_filter.tagged else ()
     where = case_filter.where(
         [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags],
-        views_rows.answer_columns(store, run.key) if case_filter.bin else (),
+        answers.columns if case_filter.bin else (),
     )
-    numbers = views_rows.case_numbers(
-        store,
-        question_set.key,
-        where.condition,
-        where.values,
-        run.key if where.needs_scores else "",
-    )
-    for members in _members(store, question_set, case_filter, run.key):
-        numbers = np.intersect1d(numbers, members, assume_unique=True)
-    for models, outcome in ((case_filter.fooled, "fooled"), (case_filter.held, "held")):
-        for model in models:
-            margins = margins_of(store, question_set.run(model).key, numbers)
-            numbers = numbers[views_filter.OUTCOMES[outcome](margins)]
-    if case_filter.agreement:
-        n_fooled = count_fooled(store, question_set, numbers)
-        is_passing = n_fooled == 1
-        if case_filter.agreement == "split":
-            is_passing = (n_fooled > 0) & (count_held(store, question_set, numbers) > 0)
-        numbers = numbers[is_passing]
-    return numbers
-
-
-def _members(
-    store: Store, question_set: QuestionSet, case_filter: Filter, run_key: str
-) -> Iterator[np.ndarray]:
-    """Yield the numbers of the cases that pass each condition that is computed from texts and files."""
-    key, kind = question_set.key, case_filter.kind
+    numbers = cases.numbers(where.condition, where.values, answers if where.needs_scores else None)
+    # Conditions that are computed from texts and files
     if case_filter.pair:
-        groups = pattern_groups.pattern_groups(store, key, question_set.probe, kind)
-        yield pattern_groups.members(store, groups, run_key, case_filter.pair)
+        groups = pattern_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
+        members = pattern_groups.members(groups, answers, case_filter.pair)
+        numbers = np.intersect1d(numbers, members, assume_unique=True)
     if case_filter.lost_to:
         searches = search_outcomes(store, question_set, case_filter.model)
-        yield searches.numbers[searches.is_own]
+        numbers = np.intersect1d(numbers, searches.numbers[searches.is_own], assume_unique=True)
     for binned_by, values in views_filter.values_by_name(case_filter.caption).items():
-        yield caption_bins.members(store, key, binned_by, values)
+        members = caption_bins.members(cases, binned_by, values)
+        numbers = np.intersect1d(numbers, members, assume_unique=True)
     if case_filter.pictured:
-        yield pictured(store, question_set, kind)
+        here = pictured(store, question_set, case_filter.kind)
+        numbers = np.intersect1d(numbers, here, assume_unique=True)
+    # Conditions on margins
+    is_fooled = margins(store, question_set, case_filter.fooled, numbers) <= 0
+    is_held = margins(store, question_set, case_filter.held, numbers) > 0
+    numbers = numbers[is_fooled.all(axis=0) & is_held.all(axis=0)]
+    if case_filter.agreement:
+        rated = margins(store, question_set, question_set.rated_models, numbers)
+        n_fooled, n_held = (rated <= 0).sum(axis=0), (rated > 0).sum(axis=0)
+        is_split = (n_fooled > 0) & (n_held > 0)
+        numbers = numbers[is_split if case_filter.agreement == "split" else n_fooled == 1]
+    of_model, second_margins = answers.margins_of(numbers), None
+    if case_filter.paired:
+        (second_margins,) = margins(store, question_set, [case_filter.other], numbers)
+    is_passing = case_filter.passes(of_model, second_margins)
+    if second_margins is not None:
+        second_margins = second_margins[is_passing]
+    return numbers[is_passing], of_model[is_passing], second_margins
 
 
 def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
@@ -104,26 +99,18 @@ def rights(margins: np.ndarray, n_orders: int) -> np.ndarray:
     return np.where(margins == 0, 0.5, is_right) if n_orders == 2 else is_right
 
 
+def margins(
+    store: Store, question_set: QuestionSet, models: Sequence[str], numbers: np.ndarray
+) -> np.ndarray:
+    """Margins of models on these cases, float32 of shape (n_models, n_cases)."""
+    tables = [AnswerTable(store, question_set.run(model).key) for model in models]
+    of_models = [table.margins_of(numbers) for table in tables]
+    return np.array(of_models, dtype=np.float32).reshape(len(models), len(numbers))
+
+
 def count_fooled(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
     """Count how many models each case fools, ties included and controls not: int64 of shape (n,)."""
-    run_keys = [question_set.run(model).key for model in question_set.rated_models]
-    return np.sum([margins_of(store, key, numbers) <= 0 for key in run_keys], axis=0)
-
-
-def count_held(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
-    """Count how many models each case does not fool, controls not counted: int64 of shape (n,)."""
-    run_keys = [question_set.run(model).key for model in question_set.rated_models]
-    return np.sum([margins_of(store, key, numbers) > 0 for key in run_keys], axis=0)
-
-
-def margins_of(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:
-    """Margins of these cases, float32 of shape (n,)."""
-    margins = views_rows.margins(store, run_key)
-    if len(numbers) and np.max(numbers) >= len(margins):
-        raise StoredDamage(
-            f"Run {run_key} has answers to {len(margins):,} cases, fewer than its question set."
-        )
-    return margins[numbers]
+    return (margins(store, question_set, question_set.rated_models, numbers) <= 0).sum(axis=0)
 
 
 def failures(
@@ -135,21 +122,19 @@ def failures(
         The columns of `FailureRow`; and the total.
     """
     matches = matching(store, question_set, case_filter)
-    matches = matches.take(views_filter.passing(case_filter, matches))
     start = max(page - 1, 0) * size
-    indices = views_filter.sorted_indices(case_filter, matches, start, start + size)
+    indices = matches.order(start, start + size)
     page_numbers = matches.numbers[indices].tolist()
     table = questions(store, question_set, page_numbers)
     table.insert(1, "margin", matches.margins[indices])
-    answered = _answers(store, question_set.run(case_filter.model).key, page_numbers)
-    table.insert(2, "scores", answered["scores"])
+    answers = AnswerTable(store, question_set.run(case_filter.model).key)
+    table.insert(2, "scores", answers.rows(page_numbers, excluded=QUESTION_COLUMNS)["scores"])
     return table, len(matches.numbers)
 
 
 def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -> pd.DataFrame:
     """The cases with these numbers, in this order: the columns of `CaseRow`."""
-    path = store.files([question_set.key], "cases")[0]
-    table = views_rows.read_rows(store, path, numbers, excluded=INTERNAL_COLUMNS)
+    table = CaseTable(store, question_set.key).rows(numbers, excluded=INTERNAL_COLUMNS)
     table["images"] = [_located(store, names) for names in table["images"]]
     return table
 
@@ -248,10 +233,9 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
     """Count how many cases pass a filter with each outcome, whatever outcome it names; ties are among the
     fooled, too.
     """
-    matches = matching(store, question_set, case_filter)
-    margins = matches.margins[views_filter.passing(replace(case_filter, outcome="all"), matches)]
+    _, of_model, _ = passing(store, question_set, replace(case_filter, outcome="all"))
     return {
-        name: int(np.count_nonzero(has_outcome(margins)))
+        name: int(np.count_nonzero(has_outcome(of_model)))
         for name, has_outcome in views_filter.OUTCOMES.items()
     }
 
@@ -269,19 +253,9 @@ def answers(
         models: Those whose answers are read; without any, all.
     """
     tables = [
-        _answers(store, question_set.run(model).key, numbers).assign(
-            model=model, is_scored=question_set.run(model).is_scored
-        )
-        for model in models or question_set.models
+        AnswerTable(store, run.key)
+        .rows(numbers, excluded=QUESTION_COLUMNS)
+        .assign(model=run.model, is_scored=run.is_scored)
+        for run in map(question_set.run, models or question_set.models)
     ]
     return pd.concat(tables, ignore_index=True).sort_values(["case", "model"], ignore_index=True)
-
-
-def _answers(store: Store, run_key: str, numbers: Sequence[int]) -> pd.DataFrame:
-    """The columns that only the run stores for these cases, without those of the question set."""
-    return views_rows.read_rows(
-        store,
-        store.files([run_key], "scores")[0],
-        numbers,
-        excluded=QUESTION_COLUMNS,
-    )

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from vlprobe.metrics import estimate
 from vlprobe.probes.prsm_ranking import COMPARISONS, MEASURES, NAMES, TABLE
 from vlprobe.storage.store import Store
-from vlprobe.views import rows as views_rows
+from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 BREAKDOWN = "comparison"
@@ -42,11 +42,11 @@ def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.Da
         The columns of `views.estimates.estimates`, `slice` being the comparison; runs that did not
         store them have no row.
     """
-    units = views_rows.unit_codes(store, question_set.key)
+    units = CaseTable(store, question_set.key).unit_codes
     counted = np.ones(len(units), dtype=bool)
     if tag:
         name, _, value = tag.partition("=")
-        numbers = views_rows.case_numbers(store, question_set.key, "tags[?] = ?", [name, value])
+        numbers = CaseTable(store, question_set.key).numbers("tags[?] = ?", [name, value])
         counted = np.isin(np.arange(len(units)), numbers)
     table = []
     for run in question_set.runs:

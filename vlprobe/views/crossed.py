@@ -13,7 +13,7 @@ import pandas as pd
 
 from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.storage.store import Store
-from vlprobe.views import rows as views_rows
+from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 
 TEXTS, PICTURES = "t2t", "i2t"
@@ -55,11 +55,11 @@ def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     both = crossing(store, question_set)
     subtypes = np.array(both.subtypes, dtype=object)
     names = ["", *sorted({name for name in both.subtypes if name})]
-    units = views_rows.unit_codes(store, question_set.key)
+    units = CaseTable(store, question_set.key).unit_codes
     item = units[both.texts]
     table, measures = [], []
     for run in question_set.runs:
-        margins = views_rows.margins(store, run.key)
+        margins = AnswerTable(store, run.key).margins
         sides = margins[both.texts], margins[both.pictures]
         is_known = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
         for name in names:

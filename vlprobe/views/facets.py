@@ -8,9 +8,10 @@ import numpy as np
 
 from vlprobe import registry
 from vlprobe.storage.store import Store
-from vlprobe.views import caption_bins, cases, estimates, pattern_groups, rows
-from vlprobe.views import filter as views_filter
+from vlprobe.views import caption_bins, cases, estimates, pattern_groups
 from vlprobe.views.filter import Filter, Slice
+from vlprobe.views.pattern_groups import PatternGroups
+from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
 
 LEAST_ASKED = 15  # cases of a pair of words
@@ -46,15 +47,6 @@ class Facet:
     rows: tuple[FacetRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Members:
-    """Values of cases; a case may have several."""
-
-    names: Sequence[str]
-    cases: np.ndarray  # numbers of cases, shape (n,)
-    codes: np.ndarray  # index in `names`, shape (n,)
-
-
 def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[Facet, ...]:
     """Return the facets of a kind of cases; see `Facet`. One whose values all have a rate of 100 % is left out, unless
     the filter names one of them.
@@ -69,12 +61,12 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
         if others not in selections:
             selections[others] = _selected(store, question_set, others, is_movement)
         is_asked, is_fooled = (mask[members.cases] for mask in selections[others])
-        n_asked = np.bincount(members.codes[is_asked], minlength=len(members.names))
-        n_fooled = np.bincount(members.codes[is_fooled], minlength=len(members.names))
+        n_asked = np.bincount(members.codes[is_asked], minlength=len(members.keys))
+        n_fooled = np.bincount(members.codes[is_fooled], minlength=len(members.keys))
         least = LEAST_ASKED if name == "pair" else 1
         listed = [
             FacetRow(value, int(asked), int(fooled))
-            for value, asked, fooled in zip(members.names, n_asked, n_fooled, strict=True)
+            for value, asked, fooled in zip(members.keys, n_asked, n_fooled, strict=True)
             if value and (asked >= least or value in chosen)
         ]
         has_rates = is_movement or any(row.n_fooled < row.n_asked for row in listed)
@@ -88,10 +80,10 @@ def model_rates(store: Store, question_set: QuestionSet, case_filter: Filter) ->
     """Return for each model the share of the filter's cases, whatever its outcomes, that fool it; NaN if it answered
     none. A tie counts; a case that fools it in one of two orders of the captions counts half, as on every page.
     """
-    numbers = cases.numbers_matching(store, question_set, case_filter.any_outcome())
+    numbers, _, _ = cases.passing(store, question_set, case_filter.any_outcome())
+    of_models = cases.margins(store, question_set, question_set.models, numbers)
     rates = {}
-    for run in question_set.runs:
-        margins = cases.margins_of(store, run.key, numbers)
+    for run, margins in zip(question_set.runs, of_models, strict=True):
         margins = margins[~np.isnan(margins)]
         zero = 0.5 if run.n_orders == 2 else 1.0
         fooled = np.where(margins == 0, zero, margins < 0)
@@ -134,39 +126,41 @@ def _selected(
     store: Store, question_set: QuestionSet, case_filter: Filter, is_movement: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whether each case counts as asked, and as fooled: bool of shape (n_cases,)."""
-    margins = rows.margins(store, question_set.run(case_filter.model).key)
+    margins = AnswerTable(store, question_set.run(case_filter.model).key).margins
     is_asked, is_fooled = np.zeros(len(margins), dtype=bool), np.zeros(len(margins), dtype=bool)
-    is_asked[cases.numbers_matching(store, question_set, case_filter.any_outcome())] = True
+    is_asked[cases.passing(store, question_set, case_filter.any_outcome())[0]] = True
     if case_filter == case_filter.any_outcome() and not is_movement:
         case_filter = replace(case_filter, outcome="fooled")
-    matches = cases.answers_matching(store, question_set, case_filter)
-    is_fooled[matches.numbers[views_filter.passing(case_filter, matches)]] = True
+    is_fooled[cases.passing(store, question_set, case_filter)[0]] = True
     is_asked &= ~np.isnan(margins)
     return is_asked, is_asked & is_fooled
 
 
 def _facet_members(
     store: Store, question_set: QuestionSet, case_filter: Filter
-) -> Iterator[tuple[str, _Members]]:
-    key, kind = question_set.key, case_filter.kind
-    path, version = store.files([key], "cases")[0], rows.cases_version(store, key)
+) -> Iterator[tuple[str, PatternGroups]]:
+    table = CaseTable(store, question_set.key)
+
+    def by_case(codes: np.ndarray, names: Sequence[str]) -> PatternGroups:
+        return PatternGroups(np.arange(len(codes)), codes, tuple(names))
+
     for name in ("subtype", "rule"):
-        codes, names = rows.dictionary_codes(path, name)
-        yield name, _Members(names, np.arange(len(codes)), codes)
-    groups = pattern_groups.pattern_groups(store, key, question_set.probe, kind)
+        yield name, by_case(*table.codes(name))
+    groups = pattern_groups.pattern_groups(table, question_set.probe, case_filter.kind)
     is_member = np.array([all(pattern_groups.words_of(each)) for each in groups.keys], dtype=bool)
     if is_member.any():
-        run_key = question_set.run(case_filter.model).key
-        listed = is_member[groups.codes] & pattern_groups.answers(store, groups, run_key)[0]
-        yield "pair", _Members(groups.keys, groups.cases[listed], groups.codes[listed])
-    tags = rows.remember(("tags", version), lambda: _tags(store, question_set, path))
+        answers = AnswerTable(store, question_set.run(case_filter.model).key)
+        listed = is_member[groups.codes] & pattern_groups.answers(groups, answers)[0]
+        yield "pair", PatternGroups(groups.cases[listed], groups.codes[listed], groups.keys)
+    tags = remember(("tags", table.version), lambda: _tags(store, question_set, table))
     yield from tags.items()
     for binned_by, values in caption_bins.VALUES.items():
-        codes = caption_bins.bin_codes(store, key, binned_by)
-        yield binned_by, _Members(values, np.arange(len(codes)), codes)
+        yield binned_by, by_case(caption_bins.bin_codes(table, binned_by), values)
 
 
-def _tags(store: Store, question_set: QuestionSet, path: str) -> dict[str, _Members]:
+def _tags(
+    store: Store, question_set: QuestionSet, cases_table: CaseTable
+) -> dict[str, PatternGroups]:
     """The dataset's tags with at most 60 values, by the name of their facet."""
     names = {text.partition("=")[0] for text in estimates.tag_values(store, question_set)}
     found = {}
@@ -174,8 +168,10 @@ def _tags(store: Store, question_set: QuestionSet, path: str) -> dict[str, _Memb
         with store.cursor() as cursor:
             table = cursor.execute(
                 'SELECT "case", tags[?] AS value FROM read_parquet(?) WHERE tags[?] IS NOT NULL',
-                [name, [path], name],
+                [name, [cases_table.path], name],
             ).fetchnumpy()
         values, codes = np.unique(np.asarray(table["value"], dtype=str), return_inverse=True)
-        found[f"tag:{name}"] = _Members(values.tolist(), np.asarray(table["case"]), codes)
+        found[f"tag:{name}"] = PatternGroups(
+            np.asarray(table["case"]), codes, tuple(values.tolist())
+        )
     return found

@@ -19,12 +19,12 @@ from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
 from vlprobe.types import selection
 from vlprobe.views import estimates, papers, runs, tradeoff, versions
-from vlprobe.views import rows as views_rows
 from vlprobe.views.filter import LURE_EDGES, lure_bins
 from vlprobe.views.mixed.case import item_pictures
 from vlprobe.views.papers import SCALE, belongs, histograms
 from vlprobe.views.published import PRSM_VERSIONS, TABLES
 from vlprobe.views.records import EstimateRow, records
+from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 # Options of RoCOCO that choose edits; the others say how edits are made.
@@ -264,7 +264,7 @@ def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     """The triplets of texts of a VISLA question set: case, unit (of resampling), subtype, texts."""
     with store.cursor() as cursor:
         return cursor.execute(
-            f'SELECT "case", {views_rows.unit_expression(store, question_set.key)} AS unit, subtype, texts '
+            f'SELECT "case", {CaseTable(store, question_set.key).unit} AS unit, subtype, texts '
             "FROM read_parquet(?) WHERE kind = 't2t' ORDER BY \"case\"",
             [store.files([question_set.key], "cases")],
         ).df()

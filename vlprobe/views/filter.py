@@ -214,6 +214,47 @@ class Filter:
             self, outcome="all", other_outcome="", within=(), fooled=(), held=(), agreement=""
         )
 
+    def passes(self, margins: np.ndarray, second_margins: np.ndarray | None) -> np.ndarray:
+        """Return whether the answers to each case pass: bool of shape (n,).
+
+        Args:
+            margins: Margins of the model, shape (n,).
+            second_margins: Margins of the other model; None unless the filter is `paired`.
+        """
+        is_passing = OUTCOMES[self.outcome](margins)
+        if second_margins is not None:
+            is_passing &= OTHER_OUTCOMES[self.other_outcome](second_margins)
+            if self.within:
+                x, y = margins[is_passing].astype(float), second_margins[is_passing].astype(float)
+                is_passing[is_passing] = _inside(self.within, x, y)
+        return is_passing
+
+    def sort_keys(
+        self,
+        margins: np.ndarray,
+        second_margins: np.ndarray | None,
+        n_fooled: np.ndarray | None,
+        is_pictured: np.ndarray | None,
+    ) -> np.ndarray:
+        """Return what cases are sorted by, the smallest first, shape (n,): cases with a picture come
+        before those without, each half in the filter's order.
+
+        Args:
+            margins: Margins of the model, shape (n,).
+            second_margins: Margins of the other model; None unless the filter is `paired`.
+            n_fooled: Number of models that each case fools; None unless the filter sorts by `models`.
+            is_pictured: Whether the pictures of each case are on this machine; None if all are.
+        """
+        keys = SORTS[self.sort](
+            margins,
+            margins if second_margins is None else second_margins,
+            np.zeros(len(margins)) if n_fooled is None else n_fooled,
+        )
+        if is_pictured is None:
+            return keys
+        ranks = np.unique(keys, return_inverse=True)[1]
+        return np.where(is_pictured, ranks, ranks + len(ranks))
+
     def where(self, tagged_cases: Sequence[int], answer_columns: Collection[str]) -> "Where":
         """Return the SQL condition on `cases`, and for `bin` and `crossed` on `scores`, of all fields but those that
         are computed from texts and files: `pair`, `lost_to`, `caption` and `pictured`.
@@ -310,25 +351,36 @@ def _answered_on_other_side(side: Slice) -> tuple[str, list[object]]:
 
 
 class Matches(NamedTuple):
-    """Cases whose questions pass a filter, and what sorts them; arrays of shape (n,).
+    """Cases that pass a filter; arrays of shape (n,).
 
     Attributes:
         numbers: Numbers of the cases, int32, rising.
         margins: Margins of the filter's model, float32.
-        second_margins: Second margins of its second model, float32, where the filter is `paired`.
-        n_fooled: Models that are fooled, where the filter sorts by `models`.
-        is_pictured: Whether the pictures of each case are on this machine; None where all are.
+        second_margins: Margins of its second model, float32; None unless the filter is `paired`.
+        sort_keys: What sorts them: see `Filter.sort_keys`.
     """
 
     numbers: np.ndarray
     margins: np.ndarray
-    second_margins: np.ndarray | None = None
-    n_fooled: np.ndarray | None = None
-    is_pictured: np.ndarray | None = None
+    second_margins: np.ndarray | None
+    sort_keys: np.ndarray
 
-    def take(self, positions: np.ndarray) -> "Matches":
-        """Return the cases at these positions, or those where a mask is True."""
-        return Matches(*(None if column is None else column[positions] for column in self))  # type: ignore[arg-type]
+    def order(self, start: int, stop: int, positions: np.ndarray | None = None) -> np.ndarray:
+        """Return indices of the cases from `start` to before `stop` in the filter's order; ties stay in the order of
+        cases.
+
+        Args:
+            start: Index of the first case.
+            stop: Index after the last one.
+            positions: The cases that count, which the indices are of; None: all.
+        """
+        keys = self.sort_keys if positions is None else self.sort_keys[positions]
+        stop = min(stop, len(keys))
+        if start >= stop:
+            return np.empty(0, dtype=np.int64)
+        bound = np.partition(keys, stop - 1)[stop - 1]
+        candidates = np.arange(len(keys)) if np.isnan(bound) else np.flatnonzero(keys <= bound)
+        return candidates[np.argsort(keys[candidates], kind="stable")][start:stop]
 
 
 def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
@@ -345,48 +397,6 @@ def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
         return ()
     is_finite = all(math.isfinite(number) for corner in corners for number in corner)
     return corners if 3 <= len(corners) <= CORNERS and is_finite else ()
-
-
-def passing(case_filter: Filter, matches: Matches) -> np.ndarray:
-    """Return whether the answers to each case pass the filter: bool of shape (n,)."""
-    margins, second_margins = matches.margins, matches.second_margins
-    is_passing = OUTCOMES[case_filter.outcome](margins)
-    if second_margins is not None:
-        if case_filter.other_outcome:
-            is_passing &= OTHER_OUTCOMES[case_filter.other_outcome](second_margins)
-        if case_filter.within:
-            x, y = margins[is_passing].astype(float), second_margins[is_passing].astype(float)
-            is_passing[is_passing] = _inside(case_filter.within, x, y)
-    return is_passing
-
-
-def sorted_indices(case_filter: Filter, matches: Matches, start: int, stop: int) -> np.ndarray:
-    """Return indices of the cases from `start` to before `stop` in the filter's order; ties stay in the
-    order of cases. See `sort_keys`.
-    """
-    keys = sort_keys(case_filter, matches)
-    stop = min(stop, len(keys))
-    if start >= stop:
-        return np.empty(0, dtype=np.int64)
-    bound = np.partition(keys, stop - 1)[stop - 1]
-    candidates = np.arange(len(keys)) if np.isnan(bound) else np.flatnonzero(keys <= bound)
-    return candidates[np.argsort(keys[candidates], kind="stable")][start:stop]
-
-
-def sort_keys(case_filter: Filter, matches: Matches) -> np.ndarray:
-    """Return what cases are sorted by, the smallest first, shape (n,): cases with a picture come
-    before those without, each half in the filter's order.
-    """
-    margins, second_margins, n_fooled = matches[1:4]
-    keys = SORTS[case_filter.sort](
-        margins,
-        margins if second_margins is None else second_margins,
-        np.zeros(len(margins)) if n_fooled is None else n_fooled,
-    )
-    if matches.is_pictured is None:
-        return keys
-    ranks = np.unique(keys, return_inverse=True)[1]
-    return np.where(matches.is_pictured, ranks, ranks + len(ranks))
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:

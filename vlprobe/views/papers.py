@@ -20,9 +20,9 @@ from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
 from vlprobe.types import AS_PAPER, POOLED, Estimate, Measure
 from vlprobe.views import comparisons, estimates, published, runs, versions
-from vlprobe.views import rows as views_rows
 from vlprobe.views.published import ALL_SLICES, TABLES, Column, PaperTable
 from vlprobe.views.records import EstimateRow, PrintedCell, RunRow, records
+from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
 
 ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "ties", "note"]
@@ -167,11 +167,11 @@ def _increase(
         first, second = (
             _margin_measure(store, question_set, run, column.metric, names) for names in sides
         )
-        units = views_rows.unit_codes(store, question_set.key)
+        units = CaseTable(store, question_set.key).unit_codes
         return increases([(first, second)], max(run.n_units, int(units.max(initial=-1)) + 1))[0]
 
-    version = views_rows.answers_version(store, run.key)
-    drawn = views_rows.remember(("increase", version, column.metric, *sides), compute)
+    version = AnswerTable(store, run.key).version
+    drawn = remember(("increase", version, column.metric, *sides), compute)
     if not math.isclose(drawn.value, value, abs_tol=SAME_INCREASE):
         return value, math.nan, math.nan, n_items, 0
     return value, drawn.low, drawn.high, n_items, 0
@@ -182,16 +182,14 @@ def _margin_measure(
 ) -> Measure:
     """A metric's mean within each group of the cases of these subtypes, computed from only the margins."""
     judged = question_set.metrics[metric]
-    numbers = views_rows.case_numbers(
-        store,
-        question_set.key,
+    numbers = CaseTable(store, question_set.key).numbers(
         "list_contains(?, kind) AND list_contains(?, subtype)",
         [tuple(judged.kinds), tuple(subtypes)],
     )
-    margins = views_rows.margins(store, run.key)[numbers]
+    margins = AnswerTable(store, run.key).margins[numbers]
     value = np.where(np.isnan(margins), np.nan, judged.value(pd.DataFrame({"margin": margins})))
-    groups = views_rows.group_codes(store, question_set.key)[numbers]
-    items = views_rows.unit_codes(store, question_set.key)[numbers]
+    groups = CaseTable(store, question_set.key).codes("group")[0][numbers]
+    items = CaseTable(store, question_set.key).unit_codes[numbers]
     return estimate.macro(value, np.ones(len(value)), groups, items)
 
 

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe import registry
-from vlprobe.storage.store import Store
-from vlprobe.views import rows as views_rows
 from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import single_change
+from vlprobe.views.rows import AnswerTable, CaseTable, remember
 
 BETWEEN = ">"
 TYPE, TAG = "type:", "tag:"
@@ -45,16 +44,11 @@ class PatternGroups:
         """Their size in memory, without that of texts."""
         return self.cases.nbytes + self.codes.nbytes + 100 * len(self.keys)
 
-    def rows_of(self, keys: Sequence[str]) -> np.ndarray:
-        """Return whether each row is of one of the patterns with these keys."""
-        is_chosen = np.isin(np.array(self.keys, dtype=object), list(keys))
-        return is_chosen[self.codes] if len(self.keys) else np.empty(0, dtype=bool)
-
 
 NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
 
 
-def answers(store: Store, groups: PatternGroups, run_key: str) -> tuple[np.ndarray, np.ndarray]:
+def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.ndarray]:
     """The answers of a model to the members of patterns, one row per member.
 
     A case of a search for captions that was lost to another altered caption carries no information about this one, and
@@ -64,43 +58,35 @@ def answers(store: Store, groups: PatternGroups, run_key: str) -> tuple[np.ndarr
         Whether the row counts, bool of shape (n_rows,): the model answered; and whether the model
         believed it, ties included.
     """
-    margins = views_rows.margins(store, run_key)[groups.cases]
+    margins = table.margins[groups.cases]
     is_fooled = margins <= 0
     is_answered = ~np.isnan(margins)
     if groups.captions is None:
         return is_answered, is_fooled
-    is_first = _ranked_first(store, groups, groups.captions, run_key)
+
+    def rank_first() -> np.ndarray:
+        """Return whether the model ranks each altered caption first among those of its case."""
+        numbers = np.unique(groups.cases)
+        with table.store.cursor() as cursor:
+            ranked = cursor.execute(
+                'SELECT "case", top FROM read_parquet(?) WHERE "case" IN '
+                '(SELECT unnest(?::BIGINT[])) ORDER BY "case"',
+                [[table.path], numbers.tolist()],
+            ).df()
+        tops = ranked["top"].to_numpy(dtype=object)
+        return groups.captions == tops[np.searchsorted(ranked["case"].to_numpy(), groups.cases)]
+
+    is_first = remember(("ranked first", table.version, groups), rank_first)
     return is_answered & (is_first | ~is_fooled), is_first & is_fooled
 
 
-def members(store: Store, groups: PatternGroups, run_key: str, keys: Sequence[str]) -> np.ndarray:
+def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> np.ndarray:
     """Numbers of the cases that count as members of any of these patterns, for a model: rising."""
-    is_member = groups.rows_of(keys)
+    is_chosen = np.isin(np.array(groups.keys, dtype=object), list(keys))
+    is_member = is_chosen[groups.codes] if len(groups.keys) else np.empty(0, dtype=bool)
     if groups.captions is not None:
-        counts, _ = answers(store, groups, run_key)
-        is_member &= counts
+        is_member &= answers(groups, table)[0]
     return np.unique(groups.cases[is_member])
-
-
-def _ranked_first(
-    store: Store, groups: PatternGroups, captions: np.ndarray, run_key: str
-) -> np.ndarray:
-    """Return whether a model ranks each altered caption first among the altered ones of its case."""
-    path = store.files([run_key], "scores")[0]
-
-    def read() -> np.ndarray:
-        numbers = np.unique(groups.cases)
-        with store.cursor() as cursor:
-            table = cursor.execute(
-                'SELECT "case", top FROM read_parquet(?) WHERE "case" IN '
-                '(SELECT unnest(?::BIGINT[])) ORDER BY "case"',
-                [[path], numbers.tolist()],
-            ).df()
-        tops = table["top"].to_numpy(dtype=object)
-        return captions == tops[np.searchsorted(table["case"].to_numpy(), groups.cases)]
-
-    version = views_rows.answers_version(store, run_key)
-    return views_rows.remember(("ranked first", version, groups), read)
 
 
 def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
@@ -121,49 +107,43 @@ def words_of(key: str) -> tuple[str, str]:
     return source, target
 
 
-def pattern_groups(store: Store, case_key: str, probe: str, kind: str) -> PatternGroups:
+def pattern_groups(table: CaseTable, probe: str, kind: str) -> PatternGroups:
     """The patterns of one kind of cases; NONE if no model can be fooled.
 
     Args:
-        store: Where results are.
-        case_key: The key of a question set.
+        table: The cases of a question set.
         probe: The name of its probe.
         kind: Kind of its cases.
     """
     presentation = registry.load_probe(probe).presentation.kind(kind)
     if presentation.is_movement:
         return NONE
-    stored = _stored_words(store, case_key)
+    stored = remember(("patterns of words", table.version), lambda: _stored_words(table))
     if len(stored.keys):
         return stored
     is_search = body_of(presentation).ranks == "captions"
     make = _altered_captions if is_search else _types_tags_and_words
-    path = store.files([case_key], "cases")[0]
-    version = views_rows.cases_version(store, case_key)
-    return views_rows.remember(("patterns", version, kind), lambda: make(store, path, kind))
+    return remember(("patterns", table.version, kind), lambda: make(table, kind))
 
 
-def _stored_words(store: Store, case_key: str) -> PatternGroups:
-    def make() -> PatternGroups:
-        source_codes, sources, target_codes, targets = views_rows.words_changed(store, case_key)
-        pair_codes = source_codes.astype(np.int64) * max(len(targets), 1) + target_codes
-        pairs, codes = _distinct(pair_codes, len(sources) * len(targets))
-        exchanges = [
-            (sources[pair // len(targets)].lower(), targets[pair % len(targets)].lower())
-            for pair in pairs.tolist()
-        ]
-        names = [BETWEEN.join(exchange) if any(exchange) else "" for exchange in exchanges]
-        if not any(names):
-            return NONE
-        type_codes, types = views_rows.subtype_codes(store, case_key)
-        return _gathered(
-            np.repeat(np.arange(len(codes)), 2),
-            np.stack([codes, len(names) + type_codes], axis=1).ravel(),
-            [*names, *(f"{TYPE}{name}" if name else "" for name in types)],
-        )
-
-    version = views_rows.cases_version(store, case_key)
-    return views_rows.remember(("patterns of words", version), make)
+def _stored_words(table: CaseTable) -> PatternGroups:
+    source_codes, sources = table.codes("source")
+    target_codes, targets = table.codes("target")
+    pair_codes = source_codes.astype(np.int64) * max(len(targets), 1) + target_codes
+    pairs, codes = _distinct(pair_codes, len(sources) * len(targets))
+    exchanges = [
+        (sources[pair // len(targets)].lower(), targets[pair % len(targets)].lower())
+        for pair in pairs.tolist()
+    ]
+    names = [BETWEEN.join(exchange) if any(exchange) else "" for exchange in exchanges]
+    if not any(names):
+        return NONE
+    type_codes, types = table.codes("subtype")
+    return _gathered(
+        np.repeat(np.arange(len(codes)), 2),
+        np.stack([codes, len(names) + type_codes], axis=1).ravel(),
+        [*names, *(f"{TYPE}{name}" if name else "" for name in types)],
+    )
 
 
 def _distinct(codes: np.ndarray, n_possible: int) -> tuple[np.ndarray, np.ndarray]:
@@ -184,11 +164,11 @@ def _gathered(cases: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> Pat
     return PatternGroups(cases[member].astype(np.int32), of_rows[member], tuple(distinct))
 
 
-def _types_tags_and_words(store: Store, path: str, kind: str) -> PatternGroups:
-    with store.cursor() as cursor:
+def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
+    with cases_table.store.cursor() as cursor:
         table = cursor.execute(
             'SELECT "case", subtype, tags FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
-            [[path], kind],
+            [[cases_table.path], kind],
         ).df()
         compared = table[:0]
         if len(table) <= MOST_TEXTS:
@@ -196,7 +176,7 @@ def _types_tags_and_words(store: Store, path: str, kind: str) -> PatternGroups:
                 "SELECT \"case\", texts[1] AS before, texts[list_position(roles, 'different')] "
                 "AS after FROM read_parquet(?) WHERE kind = ? AND "
                 "list_contains(roles, 'different') ORDER BY \"case\"",
-                [[path], kind],
+                [[cases_table.path], kind],
             ).df()
     names: list[tuple[int, str]] = [
         (case, f"{TYPE}{subtype}")
@@ -217,12 +197,12 @@ def _types_tags_and_words(store: Store, path: str, kind: str) -> PatternGroups:
     return _gathered(cases, np.arange(len(names)), [name for _, name in names])
 
 
-def _altered_captions(store: Store, path: str, kind: str) -> PatternGroups:
+def _altered_captions(cases_table: CaseTable, kind: str) -> PatternGroups:
     """One row per altered caption and pattern: the words exchanged, and those inserted."""
-    with store.cursor() as cursor:
+    with cases_table.store.cursor() as cursor:
         table = cursor.execute(
             'SELECT "case", texts, roles FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
-            [[path], kind],
+            [[cases_table.path], kind],
         ).df()
     if sum(np.count_nonzero(roles == "different") for roles in table["roles"]) > MOST_TEXTS:
         return NONE

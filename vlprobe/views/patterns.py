@@ -18,8 +18,8 @@ from vlprobe.metrics import clustered
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import pattern_groups as views_groups
-from vlprobe.views import rows as views_rows
 from vlprobe.views.filter import Filter
+from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 
 ASKED = 15
@@ -82,7 +82,9 @@ def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Pa
 
 def pattern_of(store: Store, question_set: QuestionSet, kind: str, case: int) -> str:
     """The key of the words that were exchanged in a case; "" where no words were."""
-    groups = views_groups.pattern_groups(store, question_set.key, question_set.probe, kind)
+    groups = views_groups.pattern_groups(
+        CaseTable(store, question_set.key), question_set.probe, kind
+    )
     keys = views_groups.keys_of(groups, case)
     return next((key for key in keys if all(views_groups.words_of(key))), "")
 
@@ -93,23 +95,22 @@ def _is_clear(pattern: Pattern) -> bool:
 
 def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
     """Return `patterns` with every pattern of at least ASKED answers, whether it fooled a model or not."""
-    groups = views_groups.pattern_groups(
-        store, question_set.key, question_set.probe, case_filter.kind
-    )
+    cases = CaseTable(store, question_set.key)
+    groups = views_groups.pattern_groups(cases, question_set.probe, case_filter.kind)
     if not case_filter.kind or not len(groups.keys):
         return NOTHING
     model = case_filter.model
-    run_key = question_set.run(model).key
+    answers = AnswerTable(store, question_set.run(model).key)
     kind_filter = Filter(model, case_filter.kind, outcome="all")
-    is_member, is_believed = views_groups.answers(store, groups, run_key)
-    is_of_kind = _mask(store, question_set, kind_filter)
-    margins = views_rows.margins(store, run_key)
+    is_member, is_believed = views_groups.answers(groups, answers)
+    margins = answers.margins
+    is_of_kind = _mask(store, question_set, kind_filter, len(margins))
     is_lie = is_of_kind & ~np.isnan(margins)
     is_lost = np.ones(len(margins), dtype=bool)
     if case_filter.lost_to:
-        is_lost = _mask(store, question_set, replace(kind_filter, lost_to=case_filter.lost_to))
+        is_lost = _mask(store, question_set, replace(kind_filter, lost_to=True), len(margins))
         is_believed = is_believed & is_lost[groups.cases]
-    types, _ = views_rows.subtype_codes(store, question_set.key)
+    types, _ = cases.codes("subtype")
     type_of_lie, believed_lies = types[is_lie], (margins <= 0)[is_lie] & is_lost[is_lie]
     if groups.captions is not None:
         of_kind = is_member & is_of_kind[groups.cases]
@@ -126,12 +127,12 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     )
     is_chosen = is_of_kind
     if question_filter != kind_filter:
-        is_chosen = _mask(store, question_set, question_filter)
+        is_chosen = _mask(store, question_set, question_filter, len(margins))
     is_member = is_member & is_chosen[groups.cases]
     counts = np.bincount(groups.codes[is_member], minlength=len(groups.keys))
     member = np.flatnonzero(is_member & (counts >= ASKED)[groups.codes])
     tested, code = np.unique(groups.codes[member], return_inverse=True)
-    units = views_rows.unit_codes(store, question_set.key)[groups.cases[member]]
+    units = cases.unit_codes[groups.cases[member]]
     rates = clustered.group_rates(code, units, is_believed[member])
     keys = [groups.keys[index] for index in tested.tolist()]
     bases = np.bincount(code, type_rates[types[groups.cases[member]]], len(keys)) / np.maximum(
@@ -143,10 +144,12 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     return Patterns(_tested(keys, rates, bases), len(keys), average, len(believed_lies), n_chosen)
 
 
-def _mask(store: Store, question_set: QuestionSet, question_filter: Filter) -> np.ndarray:
+def _mask(
+    store: Store, question_set: QuestionSet, question_filter: Filter, n_cases: int
+) -> np.ndarray:
     """Return whether each case passes a filter, whatever was answered: bool of shape (n_cases,)."""
-    numbers = views_cases.matching(store, question_set, question_filter).numbers
-    is_matching = np.zeros(len(views_rows.unit_codes(store, question_set.key)), dtype=bool)
+    numbers, _, _ = views_cases.passing(store, question_set, question_filter)
+    is_matching = np.zeros(n_cases, dtype=bool)
     is_matching[numbers] = True
     return is_matching
 

@@ -17,12 +17,12 @@ from vlprobe.metrics.crossed import CrossedMean, crossed_means
 from vlprobe.storage.store import Store
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import cases as views_cases
-from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import word_runs
 from vlprobe.views.paired_tests import SIGNIFICANCE
 from vlprobe.views.records import CaseRow, records
+from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import ModelVerdict, model_verdict
 
@@ -140,7 +140,7 @@ def quiz_round(
         count: Maximum number of questions.
     """
     models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
-    numbers = views_rows.case_numbers(store, question_set.key, f"kind = ? AND {_ASKED}", [kind])
+    numbers = CaseTable(store, question_set.key).numbers(f"kind = ? AND {_ASKED}", [kind])
     is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
     numbers = numbers if is_pictured is None else numbers[is_pictured]  # people look at pictures
     margins = quiz_margins(store, question_set, kind, models, numbers)
@@ -153,7 +153,7 @@ def quiz_round(
     )
     table = views_cases.questions(store, question_set, numbers[positions].tolist())
     case_rows = records(CaseRow, table) if len(positions) else []
-    codes = views_rows.picture_codes(store, question_set.key)[numbers[positions]]
+    codes = CaseTable(store, question_set.key).picture_codes[numbers[positions]]
     is_scored = {model: question_set.run(model).is_scored for model in models}
     questions = [
         _question(
@@ -204,7 +204,7 @@ def quiz_margins(
     for row, model in enumerate(models):
         run_key = question_set.run(model).key
         if not presentation.kind(kind).several_comparisons:
-            margins[row] = views_cases.margins_of(store, run_key, numbers)
+            margins[row] = AnswerTable(store, run_key).margins_of(numbers)
             continue
         with store.cursor() as cursor:
             columns = cursor.execute(
@@ -233,7 +233,7 @@ def _drawn(
     order = generator.permutation(len(numbers))
     if draw == "fair":
         return _readable(store, question_set, numbers, order, count), 0
-    codes = views_rows.picture_codes(store, question_set.key)[numbers]
+    codes = CaseTable(store, question_set.key).picture_codes[numbers]
     positions, n_fooled = order[:0], math.ceil(FOOLED_SHARE * n_models) + 1
     enough = min(count, len(np.unique(codes)))
     while len(positions) < enough and n_fooled > 1:

@@ -15,11 +15,11 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
-from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
 from vlprobe.views.paired_tests import fit_models
+from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.wall import WallCard
 
@@ -109,19 +109,19 @@ def showcases(
         count: Maximum number of cases.
     """
     models = headline_models(store, question_set)
-    numbers = views_rows.case_numbers(store, question_set.key, _WITH_PICTURES, [kind])
+    cases = CaseTable(store, question_set.key)
+    numbers = cases.numbers(_WITH_PICTURES, [kind])
     if not len(numbers):
-        numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
-    run_keys = [question_set.run(name).key for name in models]
-    margins = np.stack([views_rows.margins(store, run_key)[numbers] for run_key in run_keys])
+        numbers = cases.numbers("kind = ?", [kind])
+    margins = views_cases.margins(store, question_set, models, numbers)
+    (own_margins,) = views_cases.margins(store, question_set, [model], numbers)
     if registry.load_probe(question_set.probe).presentation.kind(kind).is_movement:
-        moved = np.nan_to_num(-views_rows.margins(store, question_set.run(model).key)[numbers])
+        moved = np.nan_to_num(-own_margins)
         strength, is_shown = moved, moved > 0
     else:
         strength = np.count_nonzero(margins <= 0, axis=0)
         is_shown = strength > 0
         is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
-        own_margins = views_cases.margins_of(store, question_set.run(model).key, numbers)
         strength = strength + len(models) * views_suspects.clear_failures(is_suspect, own_margins)
         is_shown &= ~is_suspect if (is_shown & ~is_suspect).any() else True
     is_pictured = views_cases.are_pictured(store, question_set, kind, numbers)
@@ -152,7 +152,7 @@ def _one_a_picture(
     candidates = np.flatnonzero(is_shown)
     if not len(candidates):
         return candidates
-    codes = views_rows.picture_codes(store, question_set.key)[numbers[candidates]]
+    codes = CaseTable(store, question_set.key).picture_codes[numbers[candidates]]
     lot = np.random.default_rng([seed, len(numbers)]).random(len(candidates))
     keys = lot - strength[candidates]  # whole strengths stay apart
     heads, _, _ = views_wall.first_of_each(codes, keys)
@@ -227,7 +227,7 @@ def furthest_models(
 
 def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:
     """Count how many pictures have a lie of this kind that the model believes."""
-    numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
-    margins = views_rows.margins(store, question_set.run(model).key)[numbers]
-    codes = views_rows.picture_codes(store, question_set.key)[numbers[margins <= 0]]
-    return len(np.unique(codes))
+    cases = CaseTable(store, question_set.key)
+    numbers = cases.numbers("kind = ?", [kind])
+    (margins,) = views_cases.margins(store, question_set, [model], numbers)
+    return len(np.unique(cases.picture_codes[numbers[margins <= 0]]))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlprobe.storage.store import Store
-from vlprobe.views.rows import case_numbers, remember
+from vlprobe.views.rows import CaseTable, remember
 
 PART = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")  # the number of its first case, and its end
 
@@ -28,7 +28,7 @@ def so_far(store: Store, run_key: str, case_key: str, kind: str) -> SoFar:
     Parts are read where they are on this machine; one that is being written, was removed because
     the run is complete, or is damaged counts as not answered.
     """
-    numbers = case_numbers(store, case_key, "kind = ?", [kind])
+    numbers = CaseTable(store, case_key).numbers("kind = ?", [kind])
     n_fooled = n_answered = 0
     for path in sorted((store.run(run_key).folder / "parts").glob("*.json")):
         matched = PART.fullmatch(path.stem)

@@ -9,7 +9,6 @@ import pandas as pd
 from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
-from vlprobe.views import rows as views_rows
 from vlprobe.views import suspects as views_suspects
 from vlprobe.views import wall as views_wall
 from vlprobe.views.bodies import body_of, stored_body
@@ -18,6 +17,7 @@ from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.mixed.case import MixedCase, mixed_case
 from vlprobe.views.paired_tests import PairedTests, rank_models
 from vlprobe.views.records import RunRow
+from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet, question_sets
 from vlprobe.views.runs import question_set as open_set
 from vlprobe.views.showcase import headline_models
@@ -102,16 +102,13 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
         Numbers of cases; and how many of all fool every headline model.
     """
     models = headline_models(store, question_set)
-    numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
+    cases = CaseTable(store, question_set.key)
+    numbers = cases.numbers("kind = ?", [kind])
     if not len(numbers):
         return numbers, 0
-    margins = np.array(
-        [views_cases.margins_of(store, question_set.run(model).key, numbers) for model in models],
-        dtype=np.float64,
-    )
+    margins = views_cases.margins(store, question_set, models, numbers).astype(np.float64)
     scale = np.array([np.nanstd(row) if not np.isnan(row).all() else 1.0 for row in margins])
     relative = np.where(np.isnan(margins), 0.0, margins) / np.where(scale > 0, scale, 1.0)[:, None]
-    source, _, target, _ = views_rows.words_changed(store, question_set.key)
     n_fooled = np.count_nonzero(margins <= 0, axis=0)
     is_suspect = views_suspects.are_suspect(store, question_set, kind, numbers)
     table = pd.DataFrame(
@@ -120,9 +117,9 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
             "leads": views_suspects.clear_failures(is_suspect, margins[0]),
             "n_fooled": n_fooled,
             "margin": relative.mean(axis=0),
-            "picture": views_rows.picture_codes(store, question_set.key)[numbers],
-            "source": source[numbers],
-            "target": target[numbers],
+            "picture": cases.picture_codes[numbers],
+            "source": cases.codes("source")[0][numbers],
+            "target": cases.codes("target")[0][numbers],
         }
     )
     n_fooling_all = int(np.count_nonzero(n_fooled == len(models)))
@@ -146,7 +143,7 @@ def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = ""
     if body.ranks == "pictures":
         numbers = _lost_to_own(store, question_set, numbers)
     number = views_cases.case_number(store, question_set, case_id) if case_id else None
-    if number not in views_rows.case_numbers(store, question_set.key, "kind = ?", [kind]):
+    if number not in CaseTable(store, question_set.key).numbers("kind = ?", [kind]):
         number = None
     if number is None and not len(numbers):
         return None
@@ -178,10 +175,8 @@ def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -
 def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
     """The first model that the case fools; without any, the first: a search shows what it found."""
     models = headline_models(store, question_set)
-    for model in models:
-        if views_cases.margins_of(store, question_set.run(model).key, np.array([number]))[0] <= 0:
-            return model
-    return models[0]
+    margins = views_cases.margins(store, question_set, models, np.array([number]))[:, 0]
+    return models[int(np.argmax(margins <= 0))]
 
 
 def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory | None:

@@ -16,9 +16,9 @@ from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.errata import Erratum, Verdict
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
-from vlprobe.views import rows as views_rows
 from vlprobe.views.bodies import stored_body
 from vlprobe.views.records import CaseRow, RunRow, records
+from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 LEAST_ACCURACY = 0.85  # of a strong model, unless people choose another
@@ -90,8 +90,8 @@ def suspects(
         least_accuracy: From which a model is strong, a share of the cases that it answered.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
-    numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
-    margins = np.array([views_cases.margins_of(store, run.key, numbers) for run in runs])
+    numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+    margins = views_cases.margins(store, question_set, question_set.rated_models, numbers)
     verdicts = _verdicts(store, question_set)
     is_kept = np.array(
         [verdicts.get(int(case), "") not in errata.REJECTING for case in numbers], dtype=bool
@@ -139,8 +139,8 @@ def are_suspect(
     runs = [question_set.run(model) for model in question_set.rated_models]
     if not any(run.publication for run in runs):
         return np.zeros(len(numbers), dtype=bool)
-    every = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
-    margins = np.array([views_cases.margins_of(store, run.key, every) for run in runs])
+    every = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+    margins = views_cases.margins(store, question_set, question_set.rated_models, every)
     n_rejecting, threshold = _rejections(margins, runs, LEAST_ACCURACY)
     return np.isin(numbers, every[n_rejecting >= threshold])
 
@@ -236,7 +236,7 @@ def matching_cases(
 ) -> dict[str, list[tuple[int, str]]]:
     """Return the cases (number and id) of each digest that the question set has."""
     cases: dict[str, list[tuple[int, str]]] = {}
-    numbers = views_rows.case_numbers(store, question_set.key, "TRUE", [])
+    numbers = CaseTable(store, question_set.key).numbers("TRUE", [])
     for start in range(0, len(numbers), 10_000):
         block = views_cases.questions(store, question_set, numbers[start : start + 10_000].tolist())
         for case, case_id, images, texts in zip(

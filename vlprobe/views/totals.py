@@ -18,7 +18,7 @@ from vlprobe.models import presets, published
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import estimates, runs
-from vlprobe.views import rows as views_rows
+from vlprobe.views.rows import CaseTable
 
 _CSV = Path(__file__).with_name("totals.csv")
 SOURCE = "mteb results (CC0)"
@@ -264,8 +264,8 @@ def of_questions(
         name, published_metric = list(benchmark.metrics[question_set.probe].items())[-1]
         if kind not in question_set.metrics[name].kinds:
             continue
-        numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
-        margins = views_cases.margins_of(store, question_set.run(model).key, numbers)
+        numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
+        (margins,) = views_cases.margins(store, question_set, [model], numbers)
         if np.count_nonzero(~np.isnan(margins)) not in benchmark.sizes:
             continue
         totals = load()

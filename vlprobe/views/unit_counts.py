@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.storage.store import Store
-from vlprobe.views import rows as views_rows
 from vlprobe.views.records import RunRow
+from vlprobe.views.rows import AnswerTable, CaseTable, remember
 
 BUCKETS = {  # outcome of the first model, outcome of the second
     "both_fooled": ("fooled", "fooled"),
@@ -100,25 +100,27 @@ def unit_counts(
     """
     # Items that share a picture are one observation.
     by_item = runs[0].n_units >= runs[0].n_items
-    cells = _cells_of(store, case_key, kind, by_item)
-    cells_key = (views_rows.cases_version(store, case_key), kind, by_item, with_movements)
-    versions = [views_rows.answers_version(store, run.key) for run in runs]
+    table = CaseTable(store, case_key)
+    tables = [AnswerTable(store, run.key) for run in runs]
+    cells = remember(("cells", table.version, kind, by_item), lambda: _cells(table, kind, by_item))
+    cells_key = (table.version, kind, by_item, with_movements)
+    versions = [answered.version for answered in tables]
 
     @functools.cache  # within this call: each model's states serve all its pairs
     def answers(side: int) -> KindAnswers:
-        margin = views_rows.margins(store, runs[side].key)[cells.cases]
+        margin = tables[side].margins[cells.cases]
         movements = -margin.astype(np.float64) if with_movements else None
         return KindAnswers(_states(margin), movements, runs[side].n_orders)
 
     def of_model(side: int) -> Columns:
         key = ("counts", cells_key, versions[side])
-        return views_rows.remember(key, lambda: _of_model(cells, answers(side)))
+        return remember(key, lambda: _of_model(cells, answers(side)))
 
     def of_pair(side: int) -> Columns:
         """The first model's and another's; counted once, whichever of the two is the first."""
         lower, upper = (0, side) if versions[0] < versions[side] else (side, 0)
         key = ("counts", cells_key, versions[lower], versions[upper])
-        pair = views_rows.remember(key, lambda: _of_pair(cells, answers(lower), answers(upper)))
+        pair = remember(key, lambda: _of_pair(cells, answers(lower), answers(upper)))
         return pair if lower == 0 else {TURNED[name]: column for name, column in pair.items()}
 
     columns: dict[str, np.ndarray | pd.Categorical] = {"subtype": cells.subtypes}
@@ -200,32 +202,27 @@ def _summed(cells: UnitCells, movement: np.ndarray, is_counted: np.ndarray) -> n
     return np.bincount(rows, movement[is_counted], len(cells.units))
 
 
-def _cells_of(store: Store, case_key: str, kind: str, by_item: bool) -> UnitCells:
-    """The cells of a kind, kept: they are the same for all models."""
-    version = views_rows.cases_version(store, case_key)
-
-    def make() -> UnitCells:
-        cases = views_rows.case_numbers(store, case_key, "kind = ?", [kind])
-        units = views_rows.unit_ranks(store, case_key, by_item)[cases]
-        codes, names = views_rows.subtype_codes(store, case_key)
-        places = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"))
-        subtypes = places[codes[cases]]
-        n_units = int(units.max(initial=0)) + 1
-        distinct, first_cell = np.unique(
-            subtypes.astype(np.int64) * n_units + units, return_inverse=True
-        )
-        n_cases = np.bincount(first_cell, minlength=len(distinct))
-        of_subtype, of_unit = distinct // n_units, distinct % n_units
-        order = np.lexsort((of_unit, n_cases, of_subtype))
-        row_of = np.empty(len(order), dtype=np.int32)
-        row_of[order] = np.arange(len(order))
-        in_order = sorted(names)
-        return UnitCells(
-            cases,
-            row_of[first_cell],
-            pd.Categorical.from_codes(of_subtype[order], in_order),
-            of_unit[order].astype(np.int32),
-            n_cases[order],
-        )
-
-    return views_rows.remember(("cells", version, kind, by_item), make)
+def _cells(table: CaseTable, kind: str, by_item: bool) -> UnitCells:
+    """The cells of a kind: they are the same for all models."""
+    cases = table.numbers("kind = ?", [kind])
+    units = table.unit_ranks(by_item)[cases]
+    codes, names = table.codes("subtype")
+    places = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"))
+    subtypes = places[codes[cases]]
+    n_units = int(units.max(initial=0)) + 1
+    distinct, first_cell = np.unique(
+        subtypes.astype(np.int64) * n_units + units, return_inverse=True
+    )
+    n_cases = np.bincount(first_cell, minlength=len(distinct))
+    of_subtype, of_unit = distinct // n_units, distinct % n_units
+    order = np.lexsort((of_unit, n_cases, of_subtype))
+    row_of = np.empty(len(order), dtype=np.int32)
+    row_of[order] = np.arange(len(order))
+    in_order = sorted(names)
+    return UnitCells(
+        cases,
+        row_of[first_cell],
+        pd.Categorical.from_codes(of_subtype[order], in_order),
+        of_unit[order].astype(np.int32),
+        n_cases[order],
+    )

@@ -13,12 +13,11 @@ import numpy as np
 
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
-from vlprobe.views import filter as views_filter
-from vlprobe.views import rows as views_rows
 from vlprobe.views.bodies import CaseBody, stored_body
 from vlprobe.views.changes import changed_words
 from vlprobe.views.filter import Filter, Matches
 from vlprobe.views.records import AnswerRow, CaseRow, answer_records, records
+from vlprobe.views.rows import CaseTable
 from vlprobe.views.runs import QuestionSet
 
 Verdict = Literal["fooled", "tied", "held", "unknown"]
@@ -115,12 +114,7 @@ class _Passing:
     groups: np.ndarray  # of each case the position of its picture in `heads`, shape (n,)
     heads: np.ndarray  # positions in `numbers`, rising, one a picture
     sizes: np.ndarray  # cases of each picture
-
-    def order(
-        self, case_filter: Filter, positions: np.ndarray, start: int, stop: int
-    ) -> np.ndarray:
-        """Indices of `positions` from `start` to before `stop` in the filter's order."""
-        return views_filter.sorted_indices(case_filter, self.matches.take(positions), start, stop)
+    shown: np.ndarray  # positions of the cases that have a card: `heads`, or all
 
 
 def wall(
@@ -145,11 +139,9 @@ def wall(
         The cards; how many pictures pass, which is the number of cards on all pages unless every
         case has its own; and how many cases pass.
     """
-    passing = _passing(store, question_set, case_filter)
-    heads = passing.heads if grouped else np.arange(len(passing.matches.numbers))
+    passing = _passing(store, question_set, case_filter, grouped)
     start = max(page - 1, 0) * size
-    order = passing.order(case_filter, heads, start, start + size)
-    positions = heads[order]
+    positions = passing.shown[passing.matches.order(start, start + size, passing.shown)]
     n_more = passing.sizes[passing.groups[positions]] - 1
     numbers = passing.matches.numbers[positions].tolist()
     page_cards = cards(store, question_set, case_filter, numbers, n_more.tolist())
@@ -174,19 +166,18 @@ def neighbours(
         grouped: As on the wall.
         n_same: Maximum number of other cases of the picture.
     """
-    passing = _passing(store, question_set, case_filter)
-    heads = passing.heads if grouped else np.arange(len(passing.matches.numbers))
+    passing = _passing(store, question_set, case_filter, grouped)
     position = int(np.searchsorted(passing.matches.numbers, case))
     if position == len(passing.matches.numbers) or passing.matches.numbers[position] != case:
         return Neighbours(0, len(passing.heads), "", "", (), 0)
     group = passing.groups[position]
     head = group if grouped else position
-    order = passing.order(case_filter, heads, 0, len(heads))
+    order = passing.matches.order(0, len(passing.shown), passing.shown)
     rank = int(np.flatnonzero(order == head)[0])
     beside = [order[at] for at in (rank - 1, rank + 1) if 0 <= at < len(order)]
     same = np.flatnonzero((passing.groups == group) & (np.arange(len(passing.groups)) != position))
-    first_same = same[passing.order(case_filter, same, 0, n_same)]
-    numbers = passing.matches.numbers[[*heads[beside], *first_same]].tolist()
+    first_same = same[passing.matches.order(0, n_same, same)]
+    numbers = passing.matches.numbers[[*passing.shown[beside], *first_same]].tolist()
     several = cards(store, question_set, case_filter, numbers)
     previous = several[0].id if rank > 0 else ""
     next_id = several[len(beside) - 1].id if rank + 1 < len(order) else ""
@@ -211,15 +202,14 @@ def disagreements(
     matches = views_cases.matching(store, question_set, any_outcome)
     margins, second_margins = matches.margins, matches.second_margins
     assert second_margins is not None  # the filter is paired
-    within = views_filter.passing(any_outcome, matches)
-    answered = within & ~np.isnan(margins) & ~np.isnan(second_margins)
+    answered = ~np.isnan(margins) & ~np.isnan(second_margins)
     sides = []
     for model, believing, holding in (
         (base, margins, second_margins),
         (other, second_margins, margins),
     ):
         positions = np.flatnonzero(answered & (believing <= 0) & (holding > 0))
-        order = views_filter.sorted_indices(any_outcome, matches.take(positions), 0, n)
+        order = matches.order(0, n, positions)
         side_numbers = matches.numbers[positions[order]].tolist()
         side_filter = replace(any_outcome, model=model)
         sides.append((cards(store, question_set, side_filter, side_numbers), len(positions)))
@@ -254,20 +244,17 @@ def cards(
         answers = answer_records(
             views_cases.answers(store, question_set, list(dict.fromkeys(searched)), (model,))
         )
-    run_keys = {name: question_set.run(name).key for name in question_set.ordered_models}
-    margins = {
-        name: views_cases.margins_of(store, run_key, np.asarray(numbers))
-        for name, run_key in run_keys.items()
-    }
-    runs = {name: question_set.run(name) for name in run_keys}
+    models = question_set.ordered_models
+    margins = views_cases.margins(store, question_set, models, np.asarray(numbers))
+    runs = [question_set.run(name) for name in models]
     return tuple(
         _card(
             row,
             bodies[index],
             model,
             tuple(
-                model_verdict(name, float(values[index]), runs[name].is_scored, runs[name].spread)
-                for name, values in margins.items()
+                model_verdict(run.model, margin, run.is_scored, run.spread)
+                for run, margin in zip(runs, margins[:, index].tolist(), strict=True)
             ),
             answers.get(row.case, {}).get(model),
             n_more[index] if n_more else 0,
@@ -314,16 +301,15 @@ def _card(
     )
 
 
-def _passing(store: Store, question_set: QuestionSet, case_filter: Filter) -> _Passing:
+def _passing(
+    store: Store, question_set: QuestionSet, case_filter: Filter, grouped: bool
+) -> _Passing:
     matches = views_cases.matching(store, question_set, case_filter)
-    matches = matches.take(views_filter.passing(case_filter, matches))
-    if not len(matches.numbers):
-        none = np.empty(0, dtype=np.int64)
-        return _Passing(matches, none, none, none)
-    keys = views_filter.sort_keys(case_filter, matches)
-    codes = views_rows.picture_codes(store, question_set.key)[matches.numbers]
-    heads, groups, sizes = first_of_each(codes, keys)
-    return _Passing(matches, groups, heads, sizes)
+    codes = CaseTable(store, question_set.key).picture_codes[matches.numbers]
+    heads, groups, sizes = first_of_each(codes, matches.sort_keys)
+    return _Passing(
+        matches, groups, heads, sizes, heads if grouped else np.arange(len(matches.numbers))
+    )
 
 
 def first_of_each(

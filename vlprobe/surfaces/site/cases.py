@@ -54,7 +54,8 @@ def case_entries(subject: Subject, kind_name: str, numbers: Sequence[int]) -> li
         for name in json.picture_names(case_card(card, kind))
     )
     noted = _noted(subject)
-    codes = views.rows.picture_codes(subject.store, subject.question_set.key)[list(numbers)]
+    table = views.rows.CaseTable(subject.store, subject.question_set.key)
+    codes = table.picture_codes[list(numbers)]
     entries = []
     for index, card in enumerate(shared):
         drawn: dict[object, Values] = {}

@@ -141,7 +141,7 @@ def _chip(
     """A pattern as the component draws it, and which of the cases here are its own."""
     source, target = wall.pattern_words(pattern.key)
     case_filter = Filter(model, kind_name, outcome="all", pair=(pattern.key,))
-    members = views.cases.matching(subject.store, subject.question_set, case_filter).numbers
+    members, *_ = views.cases.passing(subject.store, subject.question_set, case_filter)
     return {
         "source": source,
         "target": target,

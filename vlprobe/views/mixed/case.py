@@ -13,9 +13,9 @@ from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
 from vlprobe.views import cases as views_cases
-from vlprobe.views import rows as views_rows
 from vlprobe.views.mixed.outcomes import KIND, outcomes, strength
 from vlprobe.views.mixed.searches import strengths
+from vlprobe.views.rows import CaseTable, TableFile, remember
 from vlprobe.views.runs import QuestionSet
 
 SHOWN = 5  # candidates of a gallery
@@ -172,8 +172,7 @@ def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | Non
     """The stored first candidates of a search; None if the run stores none."""
     if not store.run(run_key).has_table(rococo_galleries.TABLE):
         return None
-    path = store.files([run_key], rococo_galleries.TABLE)[0]
-    table = views_rows.read_rows(store, path, [case], excluded=("run",))
+    table = TableFile(store, run_key, rococo_galleries.TABLE).rows([case], excluded=("run",))
     (row,) = table.to_dict("records") or [{"whole_items": None}]
     return None if row["whole_items"] is None else row
 
@@ -262,8 +261,8 @@ def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPict
 
 
 def _gallery(store: Store, question_set: QuestionSet) -> _Gallery:
-    version = views_rows.cases_version(store, question_set.key)
-    return views_rows.remember(("gallery", version), lambda: _read_gallery(store, question_set))
+    version = CaseTable(store, question_set.key).version
+    return remember(("gallery", version), lambda: _read_gallery(store, question_set))
 
 
 def _read_gallery(store: Store, question_set: QuestionSet) -> _Gallery:
@@ -306,7 +305,7 @@ def stored_wins(
         if strength(subtype)[0] == kind
     }
     condition = f"id IN ({', '.join('?' * len(rules))})"
-    numbers = views_rows.case_numbers(store, question_set.key, condition, list(rules)).tolist()
+    numbers = CaseTable(store, question_set.key).numbers(condition, list(rules)).tolist()
     ids = views_cases.questions(store, question_set, numbers)["id"].tolist()
     shares = {number: rules[case_id] for number, case_id in zip(numbers, ids, strict=True)}
     answers = views_cases.answers(store, question_set, numbers, models).set_index(["model", "case"])

@@ -13,7 +13,7 @@ import pandas as pd
 
 from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
-from vlprobe.views import rows as views_rows
+from vlprobe.views.rows import AnswerTable, CaseTable, remember
 from vlprobe.views.runs import QuestionSet
 
 KIND = "t2i"  # of the cases: searches for a picture
@@ -50,10 +50,10 @@ def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
     """Return the outcomes of a model's searches for a picture."""
     run_key = question_set.run(model).key
     versions = (
-        views_rows.cases_version(store, question_set.key),
-        views_rows.answers_version(store, run_key),
+        CaseTable(store, question_set.key).version,
+        AnswerTable(store, run_key).version,
     )
-    return views_rows.remember(
+    return remember(
         ("mixed outcomes", *versions), lambda: _read_outcomes(store, question_set.key, run_key)
     )
 

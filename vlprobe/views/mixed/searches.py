@@ -9,8 +9,8 @@ import pandas as pd
 from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
-from vlprobe.views import rows as views_rows
 from vlprobe.views.mixed.outcomes import KIND, outcomes, strength
+from vlprobe.views.rows import AnswerTable, CaseTable
 from vlprobe.views.runs import QuestionSet
 
 
@@ -63,7 +63,7 @@ def counts(store: Store, question_set: QuestionSet, model: str, subtype: str) ->
 
 def _numbers(store: Store, question_set: QuestionSet, subtype: str) -> np.ndarray:
     condition = "kind = ? AND subtype = ?"
-    return views_rows.case_numbers(store, question_set.key, condition, [KIND, subtype])
+    return CaseTable(store, question_set.key).numbers(condition, [KIND, subtype])
 
 
 def order(
@@ -97,7 +97,7 @@ def order(
         {
             "number": numbers,
             "n_fooled": n_fooled,
-            "margin": views_cases.margins_of(store, question_set.run(model).key, numbers),
+            "margin": AnswerTable(store, question_set.run(model).key).margins_of(numbers),
             "picture": of_model.pictures[is_chosen],
         }
     )
