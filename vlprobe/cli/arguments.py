@@ -1,8 +1,9 @@
 """Options that several commands share, completion of names in a shell, and the results that commands show."""
 
+import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -154,13 +155,25 @@ def results_store(ctx: click.Context) -> "Store":
     return shipped.opened(ctx.obj or DEFAULT)
 
 
+def pass_results(command: Command) -> Command:
+    """Give a command the `results_store` as its first argument."""
+
+    @click.pass_context
+    @functools.wraps(command)
+    def with_store(ctx: click.Context, *arguments: Any, **options: Any) -> Any:
+        return command(results_store(ctx), *arguments, **options)
+
+    return cast(Command, with_store)
+
+
 def question_set_of(store: "Store", key: str) -> "QuestionSet":
-    """Return the question set of a key, or of a run of that key. Raises NotFound or InvalidInput."""
+    """Return the question set of a key, or of a run: see `find_run`. Raises NotFound or InvalidInput."""
     from vlprobe import views
+    from vlprobe.render.model_lookup import find_run
 
     stored = views.runs.question_sets(store)["case_key"].tolist()
     matching = [case_key for case_key in stored if key and case_key.startswith(key)]
-    case_key = matching[0] if len(matching) == 1 else store.find(key)["case_key"]
+    case_key = matching[0] if len(matching) == 1 else find_run(store, key)["case_key"]
     return views.runs.question_set(store, case_key)
 
 

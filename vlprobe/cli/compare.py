@@ -1,6 +1,8 @@
 """The commands that compare runs: in words and numbers, and as a gate."""
 
+import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +13,7 @@ from vlprobe.cli.arguments import (
     UNIT,
     complete_names,
     complete_runs,
-    results_store,
+    pass_results,
 )
 from vlprobe.cli.output import (
     inform,
@@ -22,6 +24,9 @@ from vlprobe.cli.output import (
     print_words,
 )
 from vlprobe.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from vlprobe.storage.store import Store
 
 MOST = 4  # runs in one comparison, as on the page Compare
 LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high", "base", "value")
@@ -51,9 +56,9 @@ LEADING = ("metric", "subtype", "model", "verdict", "difference", "low", "high",
 @AVERAGING
 @UNIT
 @FORMAT
-@click.pass_context
+@pass_results
 def compare(
-    ctx: click.Context,
+    store: "Store",
     names: Sequence[str],
     probe: str,
     kind: str,
@@ -70,20 +75,16 @@ def compare(
     from vlprobe import views
     from vlprobe.render.findings import verdict
     from vlprobe.render.model_lookup import find_model
-    from vlprobe.render.words import presentations
     from vlprobe.storage import display_names
     from vlprobe.views.paired_tests import compare_metrics, compare_models
 
     if len(names) > MOST:
         raise InvalidInput(f"{len(names)} runs are too many to compare. Name two to {MOST}.")
-    store = results_store(ctx)
     names = [find_model(store, name) for name in names]
     question_set = views.selection.select(store, names, [probe] if probe else None)
     kind = views.kinds.choose_kind(store, question_set, kind)
     comparison = compare_models(store, question_set, question_set.models, kind, unit)
-    finding = verdict(
-        comparison, presentations()[question_set.probe].kind(kind), display_names.read(store)
-    )
+    finding = verdict(comparison, question_set.presentation.kind(kind), display_names.read(store))
     print_words([finding.heading, finding.detail], how)
     if rows == "edit":
         table = comparison.table().replace({"subtype": {"": "all"}})
@@ -116,9 +117,9 @@ def compare(
 @click.option("--strict", is_flag=True, help="Also fail if the difference is inconclusive.")
 @AVERAGING
 @click.option("--format", "how", type=FORMATS, default=None, help="Print all limits on stdout.")
-@click.pass_context
+@pass_results
 def gate(
-    ctx: click.Context,
+    store: "Store",
     run: str,
     against: str,
     limits: Sequence[str],
@@ -138,7 +139,6 @@ def gate(
     from vlprobe import views
     from vlprobe.render.model_lookup import find_model
 
-    store = results_store(ctx)
     max_drops = _limits(limits)
     probes = views.gate.probes_with(max_drops)
     names = [find_model(store, name) for name in (against, run)]
@@ -153,7 +153,7 @@ def gate(
         print_table(pd.DataFrame(rows).drop(columns=["is_strict"]), how)
     for promise in promises:
         click.echo(promise.sentence, err=how is not None or not promise.is_broken)
-    ctx.exit(1 if broken else 0)
+    sys.exit(1 if broken else 0)
 
 
 def _limits(pairs: Sequence[str]) -> dict[str, float]:
@@ -180,13 +180,12 @@ def _limits(pairs: Sequence[str]) -> dict[str, float]:
 @click.argument("after")
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
 @FORMAT
-@click.pass_context
-def first_lists(ctx: click.Context, before: str, after: str, size: int, how: str) -> None:
+@pass_results
+def first_lists(store: "Store", before: str, after: str, size: int, how: str) -> None:
     """Print the first five pictures before and after: two runs of rococo over the same questions, by key or model."""
     from vlprobe import views
     from vlprobe.render.model_lookup import find_model
 
-    store = results_store(ctx)
     names = [find_model(store, name) for name in (before, after)]
     question_set = views.selection.select(store, names, ["rococo"])
     if question_set.probe != "rococo":

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.arguments import question_set_of, results_store
+from vlprobe.cli.arguments import pass_results, question_set_of
 from vlprobe.cli.output import inform
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from vlprobe.storage.store import Store
     from vlprobe.views.export import Form
 
 
@@ -23,14 +24,13 @@ if TYPE_CHECKING:
     metavar="KEY",
     help="The question set, or a run of it [the most complete].",
 )
-@click.pass_context
-def report(ctx: click.Context, output: Path, key: str) -> None:
+@pass_results
+def report(store: "Store", output: Path, key: str) -> None:
     """Write a comparison of all models on one question set as one HTML file that opens offline."""
     from vlprobe import views
     from vlprobe.storage import files
     from vlprobe.surfaces.report import report as page
 
-    store = results_store(ctx)
     sets = views.runs.question_sets(store)
     if sets.empty:
         raise InvalidInput(
@@ -77,9 +77,9 @@ def report(ctx: click.Context, output: Path, key: str) -> None:
     help="Also publish pictures that vlprobe did not draw; you confirm that you may.",
 )
 @click.option("--dry-run", is_flag=True, help="Only report the size.")
-@click.pass_context
+@pass_results
 def site(
-    ctx: click.Context,
+    store: "Store",
     output: Path,
     keys: Sequence[str],
     cases: int,
@@ -96,7 +96,6 @@ def site(
     from vlprobe.surfaces.site import bundle
     from vlprobe.surfaces.site.subject import Limits
 
-    store = results_store(ctx)
     bundle.check_output(output)
     stored = views.runs.question_sets(store)["case_key"].tolist()
     if not stored:
@@ -134,14 +133,13 @@ def site(
     help="One DuckDB file, or a folder of Parquet or CSV files.",
 )
 @click.option("--no-bundled", is_flag=True, help="Leave out bundled results.")
-@click.pass_context
-def export(ctx: click.Context, output: Path, form: "Form", no_bundled: bool) -> None:
+@pass_results
+def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None:
     """Write all results into OUTPUT for other programs, with a schema (docs/publish.md). The column `bundled` of `runs`
     marks bundled results.
     """
     from vlprobe import views
 
-    store = results_store(ctx)
     rows = views.export.export(store, output, form, not no_bundled)
     inform(f"{output}: {rows:,} scores")
     for error in views.runs.unread(store):

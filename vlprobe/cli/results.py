@@ -1,5 +1,7 @@
 """The commands that print results: numbers of runs, and the cases in which a model is fooled."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from vlprobe.cli.arguments import (
@@ -8,7 +10,7 @@ from vlprobe.cli.arguments import (
     FORMATS,
     UNIT,
     complete_runs,
-    results_store,
+    pass_results,
 )
 from vlprobe.cli.output import (
     inform,
@@ -18,6 +20,9 @@ from vlprobe.cli.output import (
     print_notes,
     print_table,
 )
+
+if TYPE_CHECKING:
+    from vlprobe.storage.store import Store
 
 NO_MATCH = "No cases match these filters."
 
@@ -42,9 +47,9 @@ NO_MATCH = "No cases match these filters."
     default="table",
     help="model-index: of a run, for a model card of the Hugging Face hub.",
 )
-@click.pass_context
+@pass_results
 def show(
-    ctx: click.Context, key: str | None, slice_by: str, averaging: str, unit: str, how: str
+    store: "Store", key: str | None, slice_by: str, averaging: str, unit: str, how: str
 ) -> None:
     """List stored and bundled results; with the KEY of a run, or the name of a model that has one, print the numbers
     of every model on the same questions.
@@ -54,7 +59,6 @@ def show(
     from vlprobe import views
     from vlprobe.render.model_lookup import find_run
 
-    store = results_store(ctx)
     if key is None and how == "model-index":
         raise click.UsageError(
             "A model-index describes one run. Name its KEY: vlprobe show lists them."
@@ -117,17 +121,14 @@ def show(
 @click.option("--page", default=1, type=click.IntRange(1, 10**9), show_default=True)
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
 @FORMAT
-@click.pass_context
-def failures(
-    ctx: click.Context, key: str, page: int, size: int, how: str, **conditions: str
-) -> None:
+@pass_results
+def failures(store: "Store", key: str, page: int, size: int, how: str, **conditions: str) -> None:
     """List the cases in which the model of run KEY is fooled, worst first; a model's name stands for its newest run."""
     from vlprobe import views
     from vlprobe.case.card import CHOICES
     from vlprobe.render.attribution import published_text
     from vlprobe.render.model_lookup import find_run
 
-    store = results_store(ctx)
     manifest = find_run(store, key)
     views.runs.kinds(manifest["run"]["probe"])  # raises for a probe of a plug-in that is not named
     model = manifest["run"]["model"]

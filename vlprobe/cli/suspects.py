@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.arguments import FORMAT, complete_runs, results_store
+from vlprobe.cli.arguments import FORMAT, complete_runs, pass_results, question_set_of
 from vlprobe.cli.output import inform, print_rows
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
-    from vlprobe.views.runs import QuestionSet
 
 KEY = click.argument("key", shell_complete=complete_runs)
 
@@ -28,8 +27,8 @@ KEY = click.argument("key", shell_complete=complete_runs)
 )
 @click.option("--size", default=20, show_default=True, type=click.IntRange(1, 10**6), help="Rows.")
 @FORMAT
-@click.pass_context
-def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int, how: str) -> None:
+@pass_results
+def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, how: str) -> None:
     """List the cases of run KEY's questions whose label the strong models reject.
 
     Such a label is more often wrong than the case is hard. Judge it on Lab > Suspect labels; `vlprobe errata
@@ -38,7 +37,7 @@ def suspects(ctx: click.Context, key: str, kind: str, accuracy: float, size: int
     from vlprobe import views
     from vlprobe.render.attribution import published_text
 
-    store, question_set = _question_set(ctx, key)
+    question_set = question_set_of(store, key)
     kind = views.kinds.choose_kind(store, question_set, kind, question_set.models)
     ranking = views.suspects.suspects(store, question_set, kind, accuracy)
     strong = ", ".join(ranking.strong) or "none"
@@ -74,15 +73,15 @@ def errata() -> None:
 @click.option(
     "--reviewer", required=True, help="Your name or handle, shown to readers of the file."
 )
-@click.pass_context
-def export_errata(ctx: click.Context, key: str, out: Path, reviewer: str) -> None:
+@pass_results
+def export_errata(store: "Store", key: str, out: Path, reviewer: str) -> None:
     """Write the verdicts on the questions of run KEY to OUT."""
     from vlprobe import views
     from vlprobe.storage import errata, files
 
     if out.exists():
         raise InvalidInput(f"'{out}' exists. Choose another name, or delete it first.")
-    store, question_set = _question_set(ctx, key)
+    question_set = question_set_of(store, key)
     verdicts = views.suspects.export(store, question_set, reviewer)
     files.write_bytes(out, errata.lines(verdicts).encode())
     inform(f"{len(verdicts):,} verdicts written to {out}.")
@@ -90,23 +89,15 @@ def export_errata(ctx: click.Context, key: str, out: Path, reviewer: str) -> Non
 
 @errata.command("import")
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-@click.pass_context
-def import_errata(ctx: click.Context, path: Path) -> None:
+@pass_results
+def import_errata(store: "Store", path: Path) -> None:
     """Store the verdicts in FILE as tags of the cases that they are about, in every question set."""
     from vlprobe import views
     from vlprobe.storage import errata
 
-    store = results_store(ctx)
     verdicts = errata.read(path)
     n_cases = sum(
         views.suspects.apply(store, views.runs.question_set(store, row.case_key), verdicts)
         for row in views.runs.question_set_rows(store)
     )
     inform(f"{len(verdicts):,} verdicts read; {n_cases:,} cases tagged.")
-
-
-def _question_set(ctx: click.Context, key: str) -> "tuple[Store, QuestionSet]":
-    from vlprobe import views
-
-    store = results_store(ctx)
-    return store, views.runs.question_set(store, store.find(key)["case_key"])

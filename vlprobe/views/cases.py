@@ -81,8 +81,12 @@ def passing(
         is_split = (n_fooled > 0) & (n_held > 0)
         numbers = numbers[is_split if case_filter.agreement == "split" else n_fooled == 1]
     of_model, second_margins = answers.margins_of(numbers), None
-    if case_filter.paired:
-        (second_margins,) = margins(store, question_set, [case_filter.other], numbers)
+    if case_filter.other:
+        second_run = question_set.run(
+            case_filter.other
+        )  # refuses a name, even where no answer of it decides
+        if case_filter.paired:
+            second_margins = AnswerTable(store, second_run.key).margins_of(numbers)
     is_passing = case_filter.passes(of_model, second_margins)
     if second_margins is not None:
         second_margins = second_margins[is_passing]

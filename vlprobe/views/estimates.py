@@ -2,7 +2,6 @@
 
 import pandas as pd
 
-from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb.kinds import edits as kind_edits
 from vlprobe.registry import natural_order
@@ -91,7 +90,7 @@ def estimates(
     elif unit not in UNITS:
         raise InvalidInput(f"Unit '{unit}' is not known. Expected {' or '.join(UNITS)}.")
     position = {name: index for index, name in enumerate(metrics)}
-    own_order = registry.load_probe(question_set.probe).presentation.value_order
+    own_order = question_set.presentation.value_order
 
     def slice_order(name: str) -> tuple[int, list[str | int]]:
         known = name in own_order

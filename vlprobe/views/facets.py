@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import caption_bins, cases, estimates, pattern_groups
 from vlprobe.views.filter import Filter, Slice
@@ -51,9 +50,7 @@ def facets(store: Store, question_set: QuestionSet, case_filter: Filter) -> tupl
     """Return the facets of a kind of cases; see `Facet`. One whose values all have a rate of 100 % is left out, unless
     the filter names one of them.
     """
-    is_movement = (
-        registry.load_probe(question_set.probe).presentation.kind(case_filter.kind).is_movement
-    )
+    is_movement = question_set.presentation.kind(case_filter.kind).is_movement
     selections: dict[Filter, tuple[np.ndarray, np.ndarray]] = {}
     found = []
     for name, members in _facet_members(store, question_set, case_filter):

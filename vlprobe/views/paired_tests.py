@@ -17,7 +17,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate, estimate_cache
 from vlprobe.models.doctor import examine
@@ -275,7 +274,7 @@ def compare_models(
     """
     _check_unit(unit)
     runs = select_runs(question_set, models)
-    presented = registry.load_probe(question_set.probe).presentation.kind(kind)
+    presented = question_set.presentation.kind(kind)
     counts = unit_counts(store, question_set.key, runs, kind, with_movements=presented.is_movement)
     return from_counts(counts, runs, kind, presented, unit, examine.models_at_chance(store))
 
@@ -313,7 +312,7 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
         kind: Kind of the cases.
     """
     runs = [question_set.run(model) for model in question_set.ordered_models]
-    presented = registry.load_probe(question_set.probe).presentation.kind(kind)
+    presented = question_set.presentation.kind(kind)
     at_chance = examine.models_at_chance(store)
 
     def count(of_runs: Sequence[RunRow]) -> PairedCells:

@@ -199,7 +199,7 @@ def quiz_margins(
     Where a case makes several comparisons, its margin is that of the worst of them: then the
     scores themselves are read.
     """
-    presentation = registry.load_probe(question_set.probe).presentation
+    presentation = question_set.presentation
     margins = np.full((len(models), len(numbers)), np.nan)
     for row, model in enumerate(models):
         run_key = question_set.run(model).key

@@ -11,6 +11,7 @@ from vlprobe.errors import NotFound, VlprobeError
 from vlprobe.models.doctor import examine
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric, Publication, selection
+from vlprobe.types.presentation import Presentation
 from vlprobe.views import published as published_csv
 from vlprobe.views import versions
 from vlprobe.views.records import QuestionSetRow, RunRow
@@ -62,6 +63,11 @@ class QuestionSet:
             for name, metric in metrics(self.probe).items()
             if name not in optional or name in stored
         }
+
+    @property
+    def presentation(self) -> Presentation:
+        """The texts and settings that the probe is shown with."""
+        return registry.load_probe(self.probe).presentation
 
     @property
     def shipped(self) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
 from vlprobe.views import suspects as views_suspects
@@ -68,7 +67,7 @@ def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
     """The kinds of the question set's cases as Home prefers them: those first that can fool a model
     and have pictures, else in the probe's order.
     """
-    presentation = registry.load_probe(question_set.probe).presentation
+    presentation = question_set.presentation
     path = store.files([question_set.key], "cases")
     with store.cursor() as cursor:
         kinds_here = cursor.execute("SELECT DISTINCT kind FROM read_parquet(?)", [path]).fetchall()
@@ -115,7 +114,7 @@ def showcases(
         numbers = cases.numbers("kind = ?", [kind])
     margins = views_cases.margins(store, question_set, models, numbers)
     (own_margins,) = views_cases.margins(store, question_set, [model], numbers)
-    if registry.load_probe(question_set.probe).presentation.kind(kind).is_movement:
+    if question_set.presentation.kind(kind).is_movement:
         moved = np.nan_to_num(-own_margins)
         strength, is_shown = moved, moved > 0
     else:
@@ -179,7 +178,7 @@ def _n_fooled(showcase: Showcase) -> int:
 
 def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
     """Compute how often every model believes the lies of each type of a kind; types in no order."""
-    is_movement = registry.load_probe(question_set.probe).presentation.kind(kind).is_movement
+    is_movement = question_set.presentation.kind(kind).is_movement
     runs = {run.key: run for run in question_set.runs}
     # isfinite, not isnan: DuckDB 2.0.0 takes isnan() of a Parquet column for false wherever the
     # column's statistics have bounds, because these leave NaN out.

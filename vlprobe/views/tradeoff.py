@@ -116,7 +116,7 @@ def trade_off_by_type(
         combined = whole.loc[whole["metric"] == OF_COMBINED[up]].dropna(subset=["value"])
         sides[COMBINED] = (overall, combined)
     else:
-        order = registry.load_probe(question_set.probe).presentation.value_order
+        order = question_set.presentation.value_order
         sides = {
             name: (downs.loc[downs["slice"] == name], ups.loc[ups["slice"] == name])
             for name in sorted(set(ups["slice"]), key=order.index)

@@ -19,7 +19,6 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.render.sentences import count_word, counted
-from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
 from vlprobe.storage.access import read_only
 
@@ -98,7 +97,7 @@ def _about(about: PageSubject) -> str:
             "setup needed."
         )
     whose = "Bundled results" if question_set.shipped else "Your results"
-    name = presentations()[question_set.probe].name
+    name = question_set.presentation.name
     unit = "picture" if run.n_items == run.n_units else "question"
     pictures = f"{dataset_name(run.dataset)}, {counted(run.n_items, unit)}"
     return f"{whose} · {name} · {pictures} · {model_count}"

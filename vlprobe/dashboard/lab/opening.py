@@ -88,7 +88,7 @@ def draw(probe: str) -> Opening:
 
 def finding(opening: Opening) -> str:
     """The fooled models and their rates, as a heading."""
-    kind = presentations()[opening.questions.probe].kind(opening.kind)
+    kind = opening.questions.presentation.kind(opening.kind)
     subject = f"{model_name(opening.model)} {kind.verb} {kind.lie}"
     if kind.is_movement:
         return subject

@@ -218,7 +218,7 @@ def _draw_repaired(models: Three) -> None:
     if repaired is None:
         quiet("Every case that fooled the model before still fools it after.")
         return
-    kind = presentations()[repaired.questions.probe].kind(repaired.case_filter.kind)
+    kind = repaired.questions.presentation.kind(repaired.case_filter.kind)
     names = [plain(model_name(name)) for name in (before, after)]
     disagreements = repaired.disagreements
     st.markdown(

@@ -26,7 +26,6 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.render.sentences import listed
-from vlprobe.render.words import presentations
 from vlprobe.storage import errata
 from vlprobe.storage.errata import Verdict
 from vlprobe.views.bodies import stored_body
@@ -52,7 +51,7 @@ def draw_page() -> None:
     with st.container(horizontal=True, key="lab_subject"):
         questions = opening.pick()
         kinds = [name for name in stored_kinds(questions) if _has_label(questions.probe, name)]
-        labels = {name: presentations()[questions.probe].kind(name).lie or name for name in kinds}
+        labels = {name: questions.presentation.kind(name).lie or name for name in kinds}
         if kinds:
             default = view(views.kinds.default_kind, questions.question_set, questions.models)
             kind = choose("Kind", "kind", labels, default if default in labels else kinds[0])
@@ -140,7 +139,7 @@ def _draw_case(questions: PageSubject, kind: str, suspect: Suspect) -> None:
     (card,) = views.wall.cards(
         store(), questions.question_set, Filter(questions.models[0], kind), [suspect.case]
     )
-    described = case_card(card, presentations()[questions.probe].kind(kind))
+    described = case_card(card, questions.presentation.kind(kind))
     draw_pictures(described)
     for label, text in zip(("Labeled true", "Labeled wrong"), described.sides, strict=True):
         st.html(str(htpy.p(".vp-quiet.vp-small")[label]))

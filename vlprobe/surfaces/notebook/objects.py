@@ -221,7 +221,7 @@ class Results:
         self, model: str = "", kind: str = "", limit: int = 12, **conditions: str
     ) -> "Failures":
         """The cases in which a model is fooled: see `vlprobe.failures`."""
-        presentation = presentations()[self.question_set.probe]
+        presentation = self.question_set.presentation
         model = self._model(model)
         kind = views.kinds.choose_kind(self.store, self.question_set, kind, (model,))
         unknown = sorted(set(conditions) - set(CONDITIONS))
@@ -362,7 +362,7 @@ class Compared:
 
     @property
     def _presented(self) -> KindPresentation:
-        return presentations()[self.results.question_set.probe].kind(self.kind)
+        return self.results.question_set.presentation.kind(self.kind)
 
     @property
     def sentence(self) -> str:

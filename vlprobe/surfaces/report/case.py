@@ -11,7 +11,6 @@ from vlprobe.render.attribution import published_line
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.html.embed import embed
-from vlprobe.render.words import presentations
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.page import self_contained
@@ -41,7 +40,7 @@ def case_page(
         number: The case.
         second_model: The model that it is compared with, if any.
     """
-    probe, presentation = question_set.probe, presentations()[question_set.probe]
+    probe, presentation = question_set.probe, question_set.presentation
     (case,) = views.wall.cards(store, question_set, Filter(model), (number,))
     kind = presentation.kind(case.kind)
     answers = answer_records(views.cases.answers(store, question_set, [number]))[number]

@@ -8,7 +8,7 @@ from vlprobe.datasets.credits import Credit, credits_of
 from vlprobe.render.charts.styles import Looks, styles
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import sentence_names, shortened
-from vlprobe.render.words import model_name, presentations
+from vlprobe.render.words import model_name
 from vlprobe.storage import display_names
 from vlprobe.storage.store import Store
 from vlprobe.surfaces.site.privacy import bare
@@ -78,7 +78,7 @@ def subject(store: Store, question_set: QuestionSet, shelf: Shelf, limits: Limit
     return Subject(
         store,
         question_set,
-        presentations()[question_set.probe],
+        question_set.presentation,
         models,
         views.showcase.rated_models(question_set),
         _names(models, display_names.read(store), limits.with_notes),
