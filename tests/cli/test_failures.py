@@ -173,11 +173,11 @@ def test_a_probe_without_options_says_so(tmp_path: Path):
 
 
 @pytest.mark.parametrize("command", ["failures", "suspects"])
-def test_commands_name_who_published_the_answers(
-    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("name", ["1d4abbd3", "GPT-4V", "published:GPT-4V"])
+def test_commands_take_a_run_or_a_model_and_name_who_published_the_answers(
+    command: str, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.delenv(shipped.SETTING)
-    key = key_of(shipped.PUBLISHED_FOLDER, "published:GPT-4V")
-    answer = call(tmp_path / "cache", command, key, "--size", "1")
+    answer = call(tmp_path / "cache", command, name, "--size", "1")
     assert "Published by its authors, not computed here. " in answer.stderr
     assert "GPT-4V: Hsieh et al., SugarCrepe, https://github.com/RAIVNLab" in answer.stderr

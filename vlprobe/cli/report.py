@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "key",
     default="",
     metavar="KEY",
-    help="The question set, or a run of it [the most complete].",
+    help="The question set, or a run or model of it [the most complete].",
 )
 @pass_results
 def report(store: "Store", output: Path, key: str) -> None:
@@ -49,7 +49,7 @@ def report(store: "Store", output: Path, key: str) -> None:
     "keys",
     multiple=True,
     metavar="KEY",
-    help="A question set, or a run of it; repeatable: the first is shown first [the most complete].",
+    help="A question set, or a run or model of it; repeatable: the first is shown first [the most complete].",
 )
 @click.option(
     "--cases",

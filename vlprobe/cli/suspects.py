@@ -29,7 +29,8 @@ KEY = click.argument("key", shell_complete=complete_runs)
 @FORMAT
 @pass_results
 def suspects(store: "Store", key: str, kind: str, accuracy: float, size: int, how: str) -> None:
-    """List the cases of run KEY's questions whose label the strong models reject.
+    """List the cases of run KEY's questions whose label the strong models reject; a model's name stands for its newest
+    run.
 
     Such a label is more often wrong than the case is hard. Judge it on Lab > Suspect labels; `vlprobe errata
     export` writes the verdicts.

@@ -51,6 +51,9 @@ def passing(
     """
     cases = CaseTable(store, question_set.key)
     answers = AnswerTable(store, question_set.run(case_filter.model).key)
+    second = None
+    if case_filter.other:
+        second = AnswerTable(store, question_set.run(case_filter.other).key)
     annotated = annotations.read(store, question_set.key).current if case_filter.tagged else ()
     where = case_filter.where(
         [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags],
@@ -80,13 +83,8 @@ def passing(
         n_fooled, n_held = (rated <= 0).sum(axis=0), (rated > 0).sum(axis=0)
         is_split = (n_fooled > 0) & (n_held > 0)
         numbers = numbers[is_split if case_filter.agreement == "split" else n_fooled == 1]
-    of_model, second_margins = answers.margins_of(numbers), None
-    if case_filter.other:
-        second_run = question_set.run(
-            case_filter.other
-        )  # refuses a name, even where no answer of it decides
-        if case_filter.paired:
-            second_margins = AnswerTable(store, second_run.key).margins_of(numbers)
+    of_model = answers.margins_of(numbers)
+    second_margins = second.margins_of(numbers) if second and case_filter.paired else None
     is_passing = case_filter.passes(of_model, second_margins)
     if second_margins is not None:
         second_margins = second_margins[is_passing]
