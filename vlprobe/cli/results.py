@@ -158,8 +158,8 @@ def failures(store: "Store", key: str, page: int, size: int, how: str, **conditi
     help="Write a script with a view per table into the cache and print its path, for duckdb -init.",
 )
 @FORMAT
-@click.pass_context
-def sql(ctx: click.Context, statement: str | None, writes_init: bool, how: str) -> None:
+@pass_results
+def sql(store: "Store", statement: str | None, writes_init: bool, how: str) -> None:
     """Print the rows of a SELECT over all results, which are read-only (docs/sql.md).
 
     The tables are those of `vlprobe export`: runs, cases, scores, estimates, annotations, and those of probes. The
@@ -169,7 +169,6 @@ def sql(ctx: click.Context, statement: str | None, writes_init: bool, how: str) 
 
     if bool(statement) == writes_init:
         raise click.UsageError('Give a statement or --init: vlprobe sql "SELECT * FROM runs".')
-    store = results_store(ctx)
     if statement:
         print_table(views.sql.query(store, statement), how, "The query returns no rows.")
     else:
