@@ -267,7 +267,12 @@ def test_without_a_sign_in_everybody_who_reaches_the_dashboard_uploads_and_a_sig
     ended(unguarded, signal.SIGTERM)
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+UNDER_NOHUP = pytest.mark.skipif(
+    signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, reason="nohup: what it starts ignores SIGHUP"
+)
+
+
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGHUP, marks=UNDER_NOHUP), signal.SIGINT])
 def test_a_signal_ends_the_guarded_dashboard_or_leaves_no_server_on_its_port(tmp_path, number):
     with serving(tmp_path, "--sign-in", "*") as served:
         served.wait()

@@ -42,7 +42,10 @@ def test_every_link_and_picture_of_the_pages_is_there():
         assert all((file.parent / path).is_file() for _, path in PICTURE.findall(text))
         for _, target, _ in LINK.findall(PICTURE.sub("", text)):
             inside = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
-            assert inside.removesuffix(".md") in titles() or inside.startswith("../"), (name, inside)
+            assert inside.removesuffix(".md") in titles() or inside.startswith("../"), (
+                name,
+                inside,
+            )
 
 
 def test_an_error_leads_to_the_page_that_it_names(shown):

@@ -247,7 +247,13 @@ def test_where_every_model_failed_its_checks_the_failure_says_so(shown, two_phot
         )
 
 
-@pytest.mark.parametrize("page", PAGES)
+OFTEN = {"explore", "compare", "tradeoff", "run"}  # tests/browser/test_walk.py opens every page
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[] if page in OFTEN else pytest.mark.full) for page in PAGES],
+)
 def test_every_page_shows_the_shipped_results(shown, come_along, page):
     at = shown(come_along, page)
     assert not at.error

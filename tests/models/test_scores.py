@@ -354,6 +354,7 @@ def test_winoground_of_four_models_is_as_others_measured_it(shared_data, tmp_pat
     )
 
 
+@pytest.mark.full  # tests/test_published_results.py has the published numbers on the bundled answers
 def test_valse_of_four_models_is_as_others_measured_it(shared_data, store, monkeypatch):
     monkeypatch.setattr(audit, "check", lambda items, cache: [])  # three seconds of other things
     data = f"pairs:{shared_data}/valse@{shared_data}/coco_real/val2017+unpictured"

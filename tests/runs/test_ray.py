@@ -280,6 +280,7 @@ def cancel_at_a_long_task(address: str, dataset: str, cache: Path) -> None:
     assert not ray.is_initialized(), "a thread joined the cluster again"
 
 
+@pytest.mark.full  # it imports torch and Ray in one more process
 def test_a_run_is_cancelled_while_a_worker_is_at_a_long_task(started, tiny, tmp_path):
     """In a process of its own, which a thread of Ray that is still at work may end."""
     arguments = (started.address, tiny, tmp_path / "cache")
