@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         load_model,
         results,
         run,
+        score,
     )
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "load_model",
     "results",
     "run",
+    "score",
 ]
 _MODULES = {"Callback": "vlprobe.surfaces.notebook.callback"}
 

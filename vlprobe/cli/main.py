@@ -22,6 +22,7 @@ from vlprobe.cli.plugins import require
 from vlprobe.cli.report import export, report, site
 from vlprobe.cli.results import failures, show, sql
 from vlprobe.cli.run import run
+from vlprobe.cli.score import score
 from vlprobe.cli.serve import dashboard
 from vlprobe.cli.stored import pictures, remove, rename, verify
 from vlprobe.cli.suspects import errata, suspects
@@ -114,7 +115,21 @@ for command in (
         failures,
         first_lists,
     ),
-    *(gate, influence, jobs, list_, options, perturb, pictures, remove, rename, report, run, sheet),
+    *(
+        gate,
+        influence,
+        jobs,
+        list_,
+        options,
+        perturb,
+        pictures,
+        remove,
+        rename,
+        report,
+        run,
+        score,
+        sheet,
+    ),
     *(show, site, sql, suspects, train, verdicts, verify),
 ):
     main.add_command(command)

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import pandas as pd
+
 from vlprobe import registry
 from vlprobe.datasets.languages import foreign_captions
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lgip
 from vlprobe.render.model_lookup import find_model, find_run
-from vlprobe.runs import ray_cluster
+from vlprobe.runs import pair_scores, ray_cluster
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import shipped
@@ -183,6 +185,40 @@ def run(
     keys = {manifest["key"] for manifest in manifests}
     rows = tuple(row for row in views_runs.run_rows(store) if row.key in keys)
     return Results(store, QuestionSet(rows[0].case_key, rows[0].probe, rows))
+
+
+def score(
+    table: pd.DataFrame,
+    model: str | Model | LoadedModel,
+    *,
+    image: str = "image",
+    caption: str = "caption",
+    folder: str | Path = ".",
+    column: str = "score",
+    cache: Cache = None,
+) -> pd.DataFrame:
+    """Return the table with a column of scores: how well the picture and the text of each row fit, by a model.
+
+    Args:
+        table: A row per pair.
+        model: A name, or an object; any that compares pictures with texts.
+        image: The column of paths of pictures.
+        caption: The column of texts.
+        folder: What relative paths are relative to.
+        column: Name of the new column, float32.
+        cache: Where answers of servers are kept.
+
+    Raises:
+        VlprobeError: one line: a column or a picture is missing, or the model takes no pictures.
+    """
+    if column in table:
+        raise InvalidInput(f"The table has a column '{column}'. Pass another name: column=.")
+    items = pair_scores.frame_items(table, image, caption, folder)
+    loaded = load_model(model) if isinstance(model, str) else model
+    inner = loaded.model if isinstance(loaded, LoadedModel) else loaded
+    store = Store(cache or stores.DEFAULT)
+    with pair_scores.pair_scorer(inner, items, store, Progress()) as scores:
+        return table.assign(**{column: scores(0, len(items))})
 
 
 def results(key: str = "", cache: Cache = None, *, models: str | Sequence[str] = ()) -> Results:

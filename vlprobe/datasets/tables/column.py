@@ -1,0 +1,113 @@
+"""A copy of a table of a user with one more column of numbers; its other columns are unchanged."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from vlprobe.datasets.file_formats import read_json_lines
+from vlprobe.datasets.tables.reader import JSON_LINES, SEPARATED, Table, header_of
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import columnar_files, files
+
+SUFFIXES = (*SEPARATED, *JSON_LINES, ".parquet")
+BATCH_ROWS = 1024  # of Parquet: rows may hold pictures
+
+
+def check(table: Table, output: Path, column: str) -> None:
+    """Raise InvalidInput unless the copy can be written: its form, its name and its new column."""
+    suffix = table.file.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InvalidInput(
+            f"'{table.file}' ends in '{suffix}', and no column can be added. Expected {', '.join(SUFFIXES)}."
+        )
+    if output.suffix.lower() != suffix:
+        raise InvalidInput(f"'{output}' does not end in '{suffix}', as '{table.file}' does.")
+    if output.exists() or output.is_symlink():
+        raise InvalidInput(f"'{output}' exists. Name a new file, or delete that one first.")
+    if column.strip().lower() in {*table.names, *(name.lower() for name in table.skipped), ""}:
+        raise InvalidInput(f"'{table.file}' has a column '{column}'. Name another: --column NAME.")
+
+
+def write(table: Table, output: Path, column: str, numbers: np.ndarray) -> None:
+    """Write the copy, complete or not at all.
+
+    Args:
+        table: The table as it was read.
+        output: A file that does not exist.
+        column: Name of the new column.
+        numbers: float32 of shape (table.n_rows,). NaN is empty in CSV, null in JSON, NaN in Parquet.
+
+    Raises:
+        InvalidInput: the file has changed since it was read, or the copy cannot be written.
+    """
+    suffix = table.file.suffix.lower()
+    with files.atomic_writer(output) as handle:
+        if suffix == ".parquet":
+            n_rows = _write_parquet(table.file, handle, column, numbers)
+        else:
+            # As short as float32 allows: 0.1, not 0.10000000149011612
+            cells = ["" if np.isnan(number) else str(number) for number in numbers]
+            text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
+            write_rows = _write_separated if suffix in SEPARATED else _write_json_lines
+            n_rows = write_rows(table.file, text, column, cells)
+            text.detach()
+        if n_rows != len(numbers):
+            raise InvalidInput(
+                f"'{table.file}' has {n_rows:,} rows of its own for {len(numbers):,} pairs. Expected a table with "
+                "one picture and one text in a row that does not change meanwhile."
+            )
+
+
+def _write_separated(
+    file: Path, output: io.TextIOWrapper, column: str, cells: Sequence[str]
+) -> int:
+    delimiter, header = header_of(file)
+    writer = csv.writer(output, delimiter=delimiter, lineterminator="\n")
+    writer.writerow([*header, column])
+    n_rows = 0
+    with file.open(encoding="utf-8-sig", newline="") as handle:
+        reader = csv.reader(handle, delimiter=delimiter, strict=True)
+        next(reader)
+        for row in filter(None, reader):  # blank lines are not rows
+            writer.writerow([*row, *cells[n_rows : n_rows + 1]])
+            n_rows += 1
+    output.flush()
+    return n_rows
+
+
+def _write_json_lines(
+    file: Path, output: io.TextIOWrapper, column: str, cells: Sequence[str]
+) -> int:
+    rows = [row for row in read_json_lines(file) if isinstance(row, dict)]
+    for row, cell in zip(rows, cells, strict=False):
+        value = float(cell) if cell else None
+        output.write(json.dumps({**row, column: value}, ensure_ascii=False) + "\n")
+    output.flush()
+    return len(rows)
+
+
+def _write_parquet(file: Path, output: BinaryIO, column: str, numbers: np.ndarray) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n_rows = 0
+    with columnar_files.whole(file):
+        source = pq.ParquetFile(file)
+        schema = source.schema_arrow.append(pa.field(column, pa.float32()))
+        # A list of the columns, which `datasets` would compare with the file
+        metadata = {
+            name: value for name, value in (schema.metadata or {}).items() if name != b"huggingface"
+        }
+        with pq.ParquetWriter(output, schema.with_metadata(metadata)) as writer:
+            for batch in source.iter_batches(BATCH_ROWS, use_threads=False):
+                part = numbers[n_rows : n_rows + batch.num_rows]
+                n_rows += batch.num_rows
+                if len(part) == batch.num_rows:
+                    columns = [*batch.columns, pa.array(part)]
+                    writer.write_table(pa.Table.from_arrays(columns, schema=writer.schema))
+    return n_rows
