@@ -76,7 +76,7 @@ class _Commands(click.Group):
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, with -h for its help and the location of the documentation below it."""
-        cmd.context_settings |= HELP
+        cmd.context_settings = {**cmd.context_settings, **HELP}
         cmd.epilog = EPILOG
         super().add_command(cmd, name)
 
