@@ -149,9 +149,10 @@ def site(shown: Callable, store: Store) -> Shares:
             for model in page["figures"]["strip"]["models"]:
                 yield model["name"], float(model["value"].removesuffix(" %"))
         if "-tradeoff-" in name:
-            yield from (
-                (mark["name"], rejected(mark["value"])) for mark in page["picture"]["marks"]
-            )
+            marks = re.findall(rf"<title>({NAME})\nPositive rate {PERCENT}", page["figure"])
+            rows = re.findall(rf">({NAME})</a></th><td>{PERCENT}", page["figure"])
+            assert marks and sorted(marks) == sorted(rows)
+            yield from ((name, rejected(value)) for name, value in marks)
 
 
 def show_command(shown: Callable, store: Store) -> Shares:

@@ -287,9 +287,9 @@ def another(blank) -> Iterator:
     page.close()
 
 
-def mount(page, name: str, data: dict, *parts: str) -> None:
+def mount(page, name: str, data: dict) -> None:
     """Draws a component with these values, alone on the page; `window.sent` has what it tells the server."""
-    script, css = components.source(name, *parts)
+    script, css = components.source(name)
     page.mouse.move(0, 0)  # where the test before left it, the component may be
     page.evaluate(MOUNT, [base64.b64encode(script.encode()).decode(), css, data])
 

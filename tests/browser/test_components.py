@@ -1,6 +1,6 @@
 """Each component alone in a browser: hostile text is text, nothing runs, nothing scrolls sideways.
 
-Mixed pictures, the trade-off's picture and the quiz have files of their own, the slides theirs.
+Mixed pictures and the quiz have files of their own, the slides theirs.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from vlprobe.dashboard import components
 
 pytestmark = pytest.mark.browser
 
-OWN_FILE = {"mixed", "tradeoff", "quiz", "slides"}
+OWN_FILE = {"mixed", "quiz", "slides"}
 NO_PICTURE = (
     "",
     "https://127.0.0.1:9/x.png",
@@ -20,42 +20,6 @@ NO_PICTURE = (
 )
 SQUARE = "M1 1 H13 V13 H1 Z"
 ROOT = "document.querySelector('#host').shadowRoot.querySelector('.root')"
-
-
-def forest(text: str, _source: str = "") -> dict:
-    row = {
-        "subtype": text,
-        "model": text,
-        "name": text,
-        "path": SQUARE,
-        "color": "red",
-        "at": 40,
-        "ends": [20, 60],
-        "beyond": "left",
-        "clear": True,
-        "text": "−12 %",
-        "tone": "true",
-        "label": text,
-        "pressed": False,
-    }
-    rows = [row, row | {"at": None, "clear": False, "beyond": "", "pressed": True}]
-    return {
-        "label": text,
-        "less": "less often",
-        "more": "more often",
-        "zero": 50,
-        "ticks": [
-            {"at": 50, "text": text, "zero": True},
-            {"at": 0, "text": "−50 %", "zero": False},
-        ],
-        "groups": [{"title": text, "count": text, "rows": rows}] * 2,
-        "totals": {
-            "legend": text,
-            "count": text,
-            "label": text,
-            "marks": [{"at": place, "label": text} for place in (10, 90)],
-        },
-    }
 
 
 def patterns(text: str, _source: str = "") -> dict:
@@ -166,7 +130,7 @@ def keys(text: str, _source: str = "") -> dict:
     return {"words": True}
 
 
-BUILDERS = (forest, patterns, figures, home, wall, keys)
+BUILDERS = (patterns, figures, home, wall, keys)
 
 
 def test_every_component_is_fed_hostile_text():
@@ -206,36 +170,6 @@ def test_hostile_text_is_text_and_fits_every_screen(blank, build):
     blank.wait_for_timeout(50)
     assert blank.evaluate("() => window.ran") is None
     assert (problems, blank.outside) == ([], [])
-
-
-def test_a_row_of_the_forest_is_pressed_by_mouse_and_by_keyboard(blank):
-    blank.set_viewport_size({"width": 1280, "height": 900})
-    mount(blank, "forest", forest("Tiny CLIP"))
-    blank.locator(".row[tabindex='0']").focus()
-    for key in ("Home", "ArrowDown", "ArrowDown", "Enter", "End", "Enter"):
-        blank.keyboard.press(key)
-    blank.locator(".what").first.click()  # beside the rows: the model that is shown
-    assert blank.evaluate("() => window.sent") == [
-        ["row", place] for place in ([1, 0], [1, 1], [0, 1])
-    ]
-    assert blank.locator(".row[tabindex='0']").count() == 1
-
-
-def test_published_totals_are_hidden_and_shown_by_a_press(blank):
-    data = forest("Tiny CLIP")
-    for size in (1280, 390):
-        blank.set_viewport_size({"width": size, "height": 900})
-        mount(blank, "forest", data)
-        rings = blank.locator(".totals .plot .ring")
-        assert rings.count() == 2 and rings.first.is_visible()
-        assert rings.first.get_attribute("title") == "Tiny CLIP"
-        blank.get_by_role("button", name="Hide Tiny CLIP").click()
-        assert not rings.first.is_visible()
-        blank.get_by_role("button", name="Show Tiny CLIP").click()
-        assert rings.first.is_visible()
-    assert blank.evaluate("() => window.sent") == []  # a switch presses no row
-    mount(blank, "forest", data | {"totals": None})
-    assert blank.locator(".totals").count() == 0
 
 
 def test_patterns_are_switches_and_the_rest_is_behind_one_button(blank):

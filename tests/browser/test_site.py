@@ -126,22 +126,39 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
 
 def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_site):
     opened(offline, hostile_site, "compare.html")
-    rows = offline.locator("button.row")
+    rows = offline.locator(".vp-chart a")
     assert offline.locator("h1").inner_text().strip()
     before = offline.locator("h2").inner_text()
     rows.nth(rows.count() - 1).click()
     offline.wait_for_function(
         "before => document.querySelector('h2').textContent !== before", arg=before
     )
-    assert "row=" in offline.url
+    assert "row=" in offline.url and rows.last.get_attribute("aria-current") == "true"
+    kind = offline.get_by_label("Kind of change")
+    kind.focus()
+    kind.select_option(index=0)
+    offline.wait_for_function(
+        "before => document.querySelector('h2').textContent === before", arg=before
+    )
+    assert offline.evaluate("document.activeElement.ariaLabel") == "Kind of change"
+    assert "8 wrong captions, 2 pictures" in offline.locator(".row").inner_text()
     if offline.locator(".facing button.card").count():
         offline.locator(".facing button.card").first.click()
         offline.locator("dialog .vp-told").nth(1).wait_for()
         offline.keyboard.press("Escape")
     opened(offline, hostile_site, "tradeoff.html")
-    offline.locator("button.model").last.click()
+    assert offline.locator(".vp-chart title").first.text_content()
+    links = offline.locator(".sides th a")
+    links.last.click()
     offline.wait_for_function("location.hash.includes('model=')")
-    assert offline.locator("button.model[aria-pressed=true]").count() == 1
+    name = offline.locator(".example h2 bdi")
+    assert links.last.get_attribute("aria-current") == "true"
+    assert name.inner_text() == links.last.inner_text()
+    offline.locator(".vp-chart a").first.click()
+    offline.wait_for_function("document.querySelector('.vp-chart a').ariaCurrent === 'true'")
+    offline.locator(".example .press").first.click()
+    offline.wait_for_url("**/explore.html#set=*")
+    offline.wait_for_selector("button.card")
     opened(offline, hostile_site, "present.html")
     offline.get_by_role("button", name="Start the slides").click()
     offline.keyboard.press("ArrowRight")

@@ -1,6 +1,6 @@
 """The figure of the trade-off: marks are at their numbers, real models set the frame, names do not overlap."""
 
-import json
+import html
 import math
 import random
 from dataclasses import replace
@@ -12,7 +12,7 @@ from vlprobe.features.tradeoff import data as tradeoff
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render.charts.names import LETTER, LINE, WIDTHS
 from vlprobe.render.charts.styles import DARK, styles
-from vlprobe.render.charts.theme import page_values
+from vlprobe.render.html.figure import figure_html
 from vlprobe.views.paired_tests import Leader
 from vlprobe.views.records import PointRow, PrintedRow
 
@@ -151,16 +151,17 @@ def test_the_frame_of_a_rate_ends_at_all():
 
 
 def test_a_hostile_name_stays_text_in_the_figure():
-    values = json.dumps(page_values(figure(of(REAL), NAMES | {"one": HOSTILE}))["light"])
+    drawn = figure(of(REAL), NAMES | {"one": HOSTILE})
+    values = str(drawn.to_json())
     assert "<img" not in values and "%{x}" not in values
+    page = str(figure_html(drawn, HOSTILE))
+    assert "<img" not in page and "</script" not in page and html.escape(HOSTILE[9:35]) in page
 
 
-def test_a_page_outside_of_streamlit_gets_both_themes_and_no_number_that_json_lacks():
-    values = page_values(figure(of([*REAL, UNKNOWN], PUBLISHED)))
-    assert "NaN" not in json.dumps(values)
-    light, dark = (json.dumps(values[name]["data"]) for name in ("light", "dark"))
+def test_a_page_outside_of_streamlit_gets_both_themes_and_no_unknown_number():
+    page = str(figure_html(figure(of([*REAL, UNKNOWN], PUBLISHED)), ""))
     color = styles(NAMES)["one"].color
-    assert color in light and DARK[color] in dark and color not in dark
+    assert "nan" not in page.lower() and f"light-dark({color}, {DARK[color]})" in page
 
 
 def boxes(drawn, width: int) -> list[tuple[str, tuple[float, float, float, float]]]:

@@ -15,7 +15,7 @@ from vlprobe.case.card import case_card
 from vlprobe.cli.main import main
 from vlprobe.dashboard import components
 from vlprobe.datasets import bundled, credits
-from vlprobe.render import attribution, home, tradeoff
+from vlprobe.render import attribution, home
 from vlprobe.render.charts.styles import styles
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.slides import deck, values
@@ -32,6 +32,7 @@ from vlprobe.surfaces.report.report import report
 from vlprobe.surfaces.site.cases import case_entries
 from vlprobe.surfaces.site.shelf import Shelf
 from vlprobe.surfaces.site.subject import Limits, subject
+from vlprobe.surfaces.site.tradeoff import tradeoff_values
 from vlprobe.types import Picture, PictureEdit, Publication
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import WallCard
@@ -239,12 +240,15 @@ def test_a_mixture_has_the_credits_of_both_photographs_once():
     assert values == attribution.credit_values(str(first))
 
 
-def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed):
+def test_the_worst_mistake_of_the_trade_off_has_its_credit(photographed, tmp_path):
     store, keys = photographed
-    (card,) = first_cards(store, keys["lgip"], "flip")
-    example = tradeoff.example_data(card, 1, "")
-    assert example["credit"] == attribution.credit_values(card.images[0])
-    assert tradeoff.example_data(None, 0, "").get("credit") is None
+    question_set = views.runs.question_set(store, keys["lgip"])
+    about = subject(store, question_set, Shelf(tmp_path, False), Limits())
+    values, numbers = tradeoff_values(about)
+    (example,) = values["examples"].values()
+    (card,) = views.wall.cards(store, question_set, Filter("demo:softmax", "flip"), numbers)
+    credit = credits.picture_credit(card.images[0])
+    assert credit and credit.page in example and "1 wrong caption" not in example
 
 
 def test_a_notebook_shows_credits_and_who_published_the_answers(monkeypatch, tmp_path):

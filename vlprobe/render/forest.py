@@ -1,7 +1,6 @@
-"""The forest plot of a comparison: one row per kind of edit and model, as the component `forest` draws it.
+"""The forest plot of a comparison: one row per kind of edit and model.
 
-Places are percentages of the plot's width. The frame is set by comparable models: a control does not stretch it, and a
-value beyond is drawn at the edge.
+Comparable models set the frame: a control does not stretch it.
 """
 
 import math
@@ -13,7 +12,6 @@ import plotly.graph_objects as go
 from vlprobe.case.card import wrong_captions
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
-from vlprobe.render.marks import mark_values
 from vlprobe.render.numbers import TOO_FEW
 from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
@@ -24,13 +22,11 @@ from vlprobe.views.totals import Total
 MINUS = "−"
 PADDING = 0.05  # of the width, on both sides
 LEAST_WIDTH = 0.01  # of a frame, in shares; all marks may lie on zero
-MOST_TICKS = 8
 LANE = 24  # pixels of a row
 MARGINS = {"l": 134, "r": 88, "t": 84, "b": 72}  # pixels
 NO_ARROW = {"showarrow": False}
 TOTALS = "totals"  # the group of published totals; no type of edit has the name
 TOTALS_SOURCE = "mteb, CC0"
-TONES = {"fewer": "true", "more": "lie", "tied": "quiet", "unknown": "quiet"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +35,6 @@ class ForestFrame:
 
     low: float
     high: float
-
-    def place(self, value: float) -> float:
-        """Return the position of a value, in percent of the width; beyond the frame, at its edge."""
-        share = (value - self.low) / (self.high - self.low)
-        return round(100 * min(max(share, 0.0), 1.0), 3)
 
     def beyond(self, value: float) -> str:
         """Return the side of the frame where a value is: "left", "right", or "" inside."""
@@ -66,19 +57,6 @@ def frame(comparison: PairedTests) -> ForestFrame:
         low, high = low - middle, high + middle
     padding = PADDING * (high - low)
     return ForestFrame(low - padding, high + padding)
-
-
-def ticks(limits: ForestFrame) -> list[float]:
-    """Round numbers inside of a frame, zero among them.
-
-    >>> [round(value, 2) for value in ticks(ForestFrame(-0.145, 0.165))]
-    [-0.1, -0.05, 0.0, 0.05, 0.1, 0.15]
-    """
-    rough = (limits.high - limits.low) / MOST_TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    lowest = math.ceil(limits.low / step)
-    return [number * step for number in range(lowest, math.floor(limits.high / step) + 1)]
 
 
 def signed(value: float, unit: str) -> str:
@@ -371,98 +349,6 @@ def _draw_axes(
     )
 
 
-def row_in_full(
-    row: PairedTest, comparison: PairedTests, names: Mapping[str, str], kind: KindPresentation
-) -> str:
-    """Return a row in words: verdict, difference, interval, both shares, and what they rest on."""
-    counts = f"; {row.n_lies:,} {wrong_captions(kind)}, {row.n_pictures:,} pictures"
-    return accessible_row(row, comparison, names, kind) + counts
-
-
-def values(
-    comparison: PairedTests,
-    kind: KindPresentation,
-    styles: Looks,
-    renamed: Mapping[str, str],
-    selected: tuple[str, str],
-    totals: Sequence[Total] = (),
-) -> dict[str, object]:
-    """Return the data that the component draws.
-
-    Args:
-        comparison: Of two or more models.
-        kind: How its kind of question is spoken of.
-        styles: Styles of the models.
-        renamed: Names that people gave to models.
-        selected: The subtype and the model whose pictures are shown below.
-        totals: Published totals that mean the same as the row of all wrong captions; they do not stretch the
-            frame.
-    """
-    limits = frame(comparison)
-    names = sentence_names([contestant.model for contestant in comparison.contestants], renamed)
-    base = names[comparison.baseline.model]
-    moves = comparison.is_movement
-    drawn_ticks = [
-        {
-            "at": limits.place(value),
-            "text": base if value == 0 else _tick(value, comparison.unit),
-            "zero": value == 0,
-        }
-        for value in ticks(limits)
-    ]
-    return {
-        "label": f"How far each model is from {base}, by kind of edit",
-        "less": f"{'moves' if moves else 'fooled'} less than {base}",
-        "more": f"{'moves' if moves else 'fooled'} more",
-        "zero": limits.place(0.0),
-        "ticks": drawn_ticks,
-        "groups": [
-            {
-                "title": row_title(subtype, kind),
-                "count": _count(comparison, subtype, kind),
-                "rows": [
-                    _row(row, comparison, limits, names, styles, kind, selected)
-                    for row in comparison.rows
-                    if row.subtype == subtype
-                ],
-            }
-            for subtype in comparison.subtypes
-        ],
-        "totals": _totals(totals, comparison, limits, kind) if totals else None,
-    }
-
-
-def _totals(
-    totals: Sequence[Total], comparison: PairedTests, limits: ForestFrame, kind: KindPresentation
-) -> dict[str, object]:
-    """Hollow marks at the differences of published totals from the baseline."""
-    differences = {total: total.fooled - comparison.baseline.share for total in totals}
-    drawn = {
-        total: difference
-        for total, difference in differences.items()
-        if not limits.beyond(difference)
-    }
-    count = f"{row_title('', kind)}: {len(drawn)} of {len(totals)} models in view"
-    return {
-        "legend": f"published totals ({TOTALS_SOURCE})",
-        "count": count,
-        "label": f"Published totals of other models on the same questions. {count}.",
-        "marks": [
-            {
-                "at": limits.place(difference),
-                "label": f"{total.model}: fooled by {100 * total.fooled:.1f} %, published total "
-                f"({TOTALS_SOURCE})",
-            }
-            for total, difference in drawn.items()
-        ],
-    }
-
-
-def _tick(value: float, unit: str) -> str:
-    number = 100 * value if unit == "rate" else value
-    return f"{MINUS if number < 0 else '+'}{abs(number):.4g}"
-
-
 def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str:
     """Count how many wrong captions the rows of a subtype rest on: one figure, or from the least to the most."""
     counts = {row.n_lies for row in comparison.rows if row.subtype == subtype}
@@ -472,42 +358,15 @@ def _count(comparison: PairedTests, subtype: str, kind: KindPresentation) -> str
     return f"{fewest:,} to {largest:,} {wrong_captions(kind)}"
 
 
-def _row(
-    row: PairedTest,
-    comparison: PairedTests,
-    limits: ForestFrame,
-    names: Mapping[str, str],
-    styles: Looks,
-    kind: KindPresentation,
-    selected: tuple[str, str],
-) -> dict[str, object]:
-    is_known = not math.isnan(row.difference)
-    ends = [end if not math.isnan(end) else row.difference for end in (row.low, row.high)]
-    return {
-        "subtype": row.subtype,
-        "model": row.model,
-        "name": names[row.model],
-        **mark_values(styles[row.model]),
-        "at": limits.place(row.difference) if is_known else None,
-        "ends": [limits.place(end) for end in ends] if is_known else None,
-        "beyond": limits.beyond(row.difference) if is_known else "",
-        "clear": row.verdict in ("fewer", "more"),
-        "uncorrected": only_uncorrected(row),
-        "text": in_words(row, comparison),
-        "tone": TONES[row.verdict],
-        "label": accessible_row(row, comparison, names, kind),
-        "pressed": (row.subtype, row.model) == selected,
-    }
-
-
-def accessible_row(
+def row_in_full(
     row: PairedTest, comparison: PairedTests, names: Mapping[str, str], kind: KindPresentation
 ) -> str:
-    """A row for those who do not see it, and its tooltip."""
+    """Return a row in words: verdict, difference, interval, both shares, and what they rest on."""
     unit = comparison.unit
-    about = f"{row_title(row.subtype, kind)}, {names[row.model]}: {in_words(row, comparison)}"
+    counts = f"; {row.n_lies:,} {wrong_captions(kind)}, {row.n_pictures:,} pictures"
+    verdict = f"{row_title(row.subtype, kind)}, {names[row.model]}: {in_words(row, comparison)}"
     if math.isnan(row.difference):
-        return about
+        return verdict + counts
     between = f", difference {signed(row.difference, unit)}"
     if not math.isnan(row.low):
         between += f", 95 % interval {signed(row.low, unit)} to {signed(row.high, unit)}"
@@ -518,7 +377,7 @@ def accessible_row(
         f"{100 * value:.1f} %" if unit == "rate" else f"{value:.4f}"
         for value in (row.value, row.base)
     ]
-    return f"{about}{between} ({written[0]}, {base} {written[1]})"
+    return f"{verdict}{between} ({written[0]}, {base} {written[1]}){counts}"
 
 
 def how_to_read(comparison: PairedTests) -> str:

@@ -20,14 +20,13 @@ FOLDER = Path(__file__).resolve().parent
 
 
 @functools.cache  # Streamlit registers a component once
-def component(name: str, *parts: str) -> "ComponentRenderer":
+def component(name: str) -> "ComponentRenderer":
     """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws
     itself on the page.
 
-    The scripts of `parts`, which components share, come first. Before them comes history.js, which
-    is for the whole page and starts with the first component on it.
+    Before it comes history.js, which is for the whole page and starts with the first component on it.
     """
-    script, css = source(name, "history", *parts)
+    script, css = source(name, "history")
     return declare(f"vlprobe_{name}", html="<div></div>", css=css, js=script)
 
 

@@ -234,6 +234,13 @@ def failures(metric: Metric, model: str, subtype: str = "") -> Filter:
     return Filter.parse(model, metric.kinds[0], subtype=subtype)
 
 
+def failures_link(n_failures: int) -> str:
+    """Return the text of the link to the wrong captions that fool a model."""
+    if n_failures == 1:
+        return "See the wrong caption that fools it"
+    return f"See the {n_failures:,} wrong captions that fool it"
+
+
 def trade_off_figure(
     data: TradeOffData,
     looks: Looks,

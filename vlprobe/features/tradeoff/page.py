@@ -378,14 +378,10 @@ def _draw_worst_mistake(subject: PageSubject, trade_off: TradeOffData, model: st
     cells = (htpy.tr[htpy.th(scope="row")[metric.label], htpy.td[value]] for metric, value in rows)
     st.html(str(htpy.table(".vp-values")[cells]))
     if n_fooled := counts(subject, failures)["fooled"]:
-        several = (
-            f"the {n_fooled:,} wrong captions that fool"
-            if n_fooled > 1
-            else "the wrong caption that fools"
-        )
         with st.container(key="failures"):
             query = case_links.query(subject, failures)
-            st.page_link(page_file("explore"), label=f"See {several} it", query_params=query)
+            label = data.failures_link(n_fooled)
+            st.page_link(page_file("explore"), label=label, query_params=query)
 
 
 def _draw_folds(subject: PageSubject, trade_off: TradeOffData) -> None:

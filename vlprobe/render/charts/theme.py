@@ -1,7 +1,6 @@
 """The shared style of all charts: colors, marks, axes, text."""
 
 import html
-import json
 import textwrap
 from collections.abc import Sequence
 
@@ -41,19 +40,6 @@ def inked(figure: go.Figure, is_dark: bool) -> go.Figure:
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
     return figure
-
-
-def page_values(figure: go.Figure) -> dict[str, object]:
-    """Return a figure as JSON values for a page outside of Streamlit, without Plotly's template.
-
-    Returns:
-        "light" and "dark": each the data and the layout of the figure on such a page.
-    """
-    figure.layout.template = go.layout.Template()
-    return {
-        name: json.loads(str(inked(go.Figure(figure), is_dark).to_json()))
-        for name, is_dark in (("light", False), ("dark", True))
-    }
 
 
 def safe(text: str) -> str:

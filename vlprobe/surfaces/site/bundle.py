@@ -121,9 +121,8 @@ def _tables(about: Subject, kind: str) -> dict[str, Values]:
     names = _pages(about, kind)
     values, cases = home_values(about, kind, names)
     tables = {"index": values, "present": present_values(about, kind)}
-    sides = about.presentation.trade_off
-    if "tradeoff" in names and sides:
-        tables["tradeoff"], worst_cases = tradeoff_values(about, sides)
+    if "tradeoff" in names:
+        tables["tradeoff"], worst_cases = tradeoff_values(about)
         cases += worst_cases
     if "compare" in names:
         tables["compare"], facing_cases = compare_values(about, kind)

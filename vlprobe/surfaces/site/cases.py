@@ -152,20 +152,27 @@ def _shared(subject: Subject, card: CaseCard, annotation: Annotation | None) -> 
         ],
     ]
     return {
-        "bars": _inert(html.bars(card, subject.model_looks, subject.names)),
-        "rest": _inert(rest),
+        "bars": inert(html.bars(card, subject.model_looks, subject.names)),
+        "rest": inert(rest),
     }
 
 
 def _case(subject: Subject, card: CaseCard, annotation: Annotation | None) -> Values:
     """A case as the wall draws it, with the pictures and texts of its drawer."""
     tags = annotation.tags if annotation else ()
+    return {
+        **json.wall_card(card, subject.shelf.key, tags=tags, renamed=subject.names, badge=False),
+        "id": subject.case_key(card.case.case),
+        **pictures_and_captions(subject, card),
+    }
+
+
+def pictures_and_captions(subject: Subject, card: CaseCard) -> dict[str, str]:
+    """The pictures and the texts of a case as markup."""
     key = subject.shelf.key
     return {
-        **json.wall_card(card, key, tags=tags, renamed=subject.names, badge=False),
-        "id": subject.case_key(card.case.case),
-        "pictures": _inert(html.shots(card, key, _absence)),
-        "captions": _inert([html.captions(card.texts), html.strips(card.strips(), key)]),
+        "pictures": inert(html.shots(card, key, _absence)),
+        "captions": inert([html.captions(card.texts), html.strips(card.strips(), key)]),
     }
 
 
@@ -173,7 +180,7 @@ def _absence(name: str) -> str:
     return f"The picture {Picture.from_name(name).path.name} is not part of this site."
 
 
-def _inert(nodes: htpy.Node) -> str:
+def inert(nodes: htpy.Node) -> str:
     """HTML whose pictures are keys and whose styles the script of the site sets: its policy forbids attributes."""
     return re.sub(r' (src|style)="', r' data-\1="', "".join(htpy.fragment[nodes].iter_chunks()))
 

@@ -11,9 +11,11 @@ from vlprobe.case import json
 from vlprobe.case.card import case_card, wrong_captions
 from vlprobe.render import forest
 from vlprobe.render.findings import verdict
+from vlprobe.render.html.figure import Link, figure_html
 from vlprobe.render.sentences import unbroken
 from vlprobe.render.wall import side_filter
-from vlprobe.surfaces.site.subject import Subject, Values, entries
+from vlprobe.surfaces.site.cases import inert
+from vlprobe.surfaces.site.subject import Subject, Values
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.bodies import body_of
 from vlprobe.views.paired_tests import PairedTests
@@ -126,33 +128,38 @@ def compare_values(subject: Subject, kind_name: str) -> tuple[Values, list[int]]
 def _contest(
     subject: Subject, kind: KindPresentation, comparison: PairedTests, subtypes: Sequence[str]
 ) -> Values:
-    """The verdict, the forest, and the text below the columns of each row."""
+    """The verdict, the forest plot, and the texts of each row."""
     finding = verdict(comparison, kind, subject.names)
-    row = finding.row
-    totals = views.totals.of_questions(
-        subject.store, subject.question_set, comparison.kind, comparison.baseline.model
-    )
-    plot = forest.values(
-        comparison, kind, subject.model_looks, subject.names, (row.subtype, row.model), totals
-    )
-    rows_of_plot = [entry for group in entries(plot["groups"]) for entry in entries(group["rows"])]
-    for entry in rows_of_plot:
-        entry |= {
-            "type": subtypes.index(str(entry.pop("subtype"))),
-            "model": subject.keys[str(entry["model"])],
-        }
-    is_known = not all(math.isnan(each.difference) for each in comparison.rows)
+    names = {each.model: subject.names[each.model] for each in comparison.contestants}
+
+    def row_key(subtype: str, model: str) -> str:
+        return f"{subject.keys[model]}:{subtypes.index(subtype)}"
+
     return {
-        "models": [subject.keys[each.model] for each in comparison.contestants],
+        "models": [subject.keys[model] for model in names],
         "heading": unbroken(finding.heading),
         "detail": unbroken(finding.detail),
-        "forest": plot if is_known else None,
+        "figure": _figure(subject, kind, comparison, lambda values: f"#row={row_key(*values)}"),
         "how": forest.how_to_read(comparison),
-        "first": [subject.keys[row.model], subtypes.index(row.subtype)],
-        "rest": {
-            f"{subject.keys[each.model]}:{subtypes.index(each.subtype)}": forest.rest(
-                each, comparison, wrong_captions(kind)
-            )
-            for each in comparison.rows
+        "first": row_key(finding.row.subtype, finding.row.model),
+        "rows": {
+            row_key(row.subtype, row.model): [
+                forest.row_in_full(row, comparison, names, kind),
+                forest.rest(row, comparison, wrong_captions(kind)),
+            ]
+            for row in comparison.rows
         },
     }
+
+
+def _figure(subject: Subject, kind: KindPresentation, comparison: PairedTests, link: Link) -> str:
+    """The forest plot as markup; "" where no difference is known."""
+    if all(math.isnan(row.difference) for row in comparison.rows):
+        return ""
+    baseline = comparison.baseline.model
+    totals = views.totals.of_questions(
+        subject.store, subject.question_set, comparison.kind, baseline
+    )
+    figure = forest.forest_figure(comparison, kind, subject.model_looks, subject.names, totals)
+    alternative = f"How far each model is from {subject.names[baseline]}, by kind of edit"
+    return inert(figure_html(figure, alternative, link))

@@ -34,16 +34,15 @@ class Page:
 
     name: str
     title: str
-    components: tuple[tuple[str, ...], ...]  # each a component, then the scripts that it shares
-    site_scripts: tuple[str, ...] = ()  # besides site.js
+    components: tuple[str, ...]
 
 
 PAGES = (
-    Page("index", "Home", (("home",), ("figures",))),
-    Page("explore", "Explore", (("wall",), ("patterns",))),
-    Page("compare", "Compare", (("forest",), ("wall",))),
-    Page("tradeoff", "Trade-off", (("tradeoff", "placing"),), ("tradeoff",)),
-    Page("present", "Present", (("slides",),)),
+    Page("index", "Home", ("home", "figures")),
+    Page("explore", "Explore", ("wall", "patterns")),
+    Page("compare", "Compare", ("wall",)),
+    Page("tradeoff", "Trade-off", ()),
+    Page("present", "Present", ("slides",)),
 )
 
 
@@ -57,8 +56,7 @@ def files(title: str, pages: Sequence[Page]) -> dict[str, str]:
     written = _scripts(pages) | {"site.css": style()}
     for page in pages:
         sources = ["scripts/base.js", "scripts/site.js", "data/index.js"]
-        sources += [f"components/{names[0]}.js" for names in page.components]
-        sources += [f"scripts/{name}.js" for name in page.site_scripts]
+        sources += [f"components/{name}.js" for name in page.components]
         body = htpy.body(data_page=page.name)[
             _header(title, {linked.name: linked.title for linked in pages}),
             htpy.main[htpy.noscript["This page needs scripts; all of them are in its folder."]],
@@ -120,24 +118,20 @@ def style() -> str:
 
 def _scripts(pages: Sequence[Page]) -> dict[str, str]:
     """Every script in the order in which one needs the other, by its path in the site."""
-    site_scripts = dict.fromkeys(name for page in pages for name in page.site_scripts)
-    components = {names[0]: names[1:] for page in pages for names in page.components}
+    components = dict.fromkeys(name for page in pages for name in page.components)
     return {
         "scripts/base.js": _read("base.js"),
-        **{
-            f"scripts/{name}.js": (HERE / f"{name}.js").read_text(encoding="utf-8")
-            for name in ("site", *site_scripts)
-        },
-        **{f"components/{name}.js": component(name, *parts) for name, parts in components.items()},
+        "scripts/site.js": (HERE / "site.js").read_text(encoding="utf-8"),
+        **{f"components/{name}.js": component(name) for name in components},
     }
 
 
-def component(name: str, *parts: str) -> str:
+def component(name: str) -> str:
     """A component of the dashboard as a script that runs from a file, from where a browser loads no module: a
     function of `vlprobe.components` with the argument of the module's default export, and its style sheets.
     """
     key = json.dumps(name)
-    script = classic("\n".join(_read(f"{stem}.js") for stem in (*parts, name)))
+    script = classic(_read(f"{name}.js"))
     sheets = json_text([_read(f"{stem}.css") for stem in ("base", name)])
     return (
         f"window.vlprobe.components[{key}] = (() => {{\n{script}\n}})();\n"

@@ -56,6 +56,7 @@ async function elements(markup) {
   const pictures = [...template.content.querySelectorAll("img")];
   await Promise.all(pictures.map(async (image) => (image.src = await pictureOf(image.dataset.src))));
   for (const each of template.content.querySelectorAll("[data-style]")) each.style.cssText = each.dataset.style;
+  for (const each of template.content.querySelectorAll("a[href]")) each.setAttribute("href", local(each.getAttribute("href")));
   return template.content;
 }
 
@@ -92,6 +93,26 @@ async function mount(host, name, data, send = () => {}) {
     root.adoptedStyleSheets[0].replaceSync(sheets[name]);
   }
   host.leave = components[name]({ data: await pictured(data), parentElement: root, setTriggerValue: send, setStateValue: send });
+}
+
+// Figures and tables of Python in a place of the page. Their links with only a number sign are choices on this page.
+async function show(host, markup, chosen, change) {
+  if (host.markup !== markup) {
+    host.markup = markup;
+    host.replaceChildren(await elements(markup));
+    for (const anchor of host.querySelectorAll("a[href^='#']:not([href^='#page='])")) anchor.dataset.choice = anchor.getAttribute("href").slice(1);
+  }
+  for (const anchor of host.querySelectorAll("[data-choice]")) {
+    const choice = Object.fromEntries(new URLSearchParams(anchor.dataset.choice));
+    anchor.setAttribute("href", `#${new URLSearchParams({ ...address(), ...choice })}`);
+    anchor.setAttribute("aria-current", anchor.dataset.choice === chosen);
+  }
+  host.onclick = (event) => {
+    const { choice } = event.target.closest("[data-choice]")?.dataset || {};
+    if (!choice || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    change(Object.fromEntries(new URLSearchParams(choice)));
+  };
 }
 
 function chooser(label, options, chosen, act) {
@@ -144,9 +165,16 @@ function named(entries) {
   return entries.map(({ key, name, label }) => [key, name || label]);
 }
 
+// New content of a place; the keyboard stays on the picker that it was on.
+function fill(host, ...children) {
+  const label = host.contains(document.activeElement) && document.activeElement.ariaLabel;
+  host.replaceChildren(...children);
+  if (label) host.querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus();
+}
+
 // The first row of a page: words, and what they are about.
 function sentence(...parts) {
-  place("sentence").replaceChildren(...parts.map((part) => (typeof part === "string" ? make("span", "quiet between", part) : part)));
+  fill(place("sentence"), ...parts.map((part) => (typeof part === "string" ? make("span", "quiet between", part) : part)));
 }
 
 // The page of the address; it is made from the beginning unless only a choice on it changed.
@@ -322,7 +350,8 @@ PAGES.compare = async (page, values) => {
   const base = bases.includes(said.model) ? said.model : bases[0];
   const contests = values.contests.filter((one) => one.models[0] === base);
   const contest = contests[Number(said.group)] || contests[0];
-  const [rival, type] = Object.hasOwn(contest.rest, said.row) ? said.row.split(":") : contest.first;
+  const row = Object.hasOwn(contest.rows, said.row) ? said.row : contest.first;
+  const [rival, type] = row.split(":");
   const change = (changes) => {
     say({ row: "", case: "", ...changes });
     draw(false);
@@ -333,20 +362,17 @@ PAGES.compare = async (page, values) => {
   sentence("Compare", chooser("Model", baselines, base, (model) => change({ model, group: "" })), "with",
     groups.length > 1 ? others : make("b", "", groups[0][1]), "on", ...choices(page));
   place("finding").replaceChildren(make("h1", "", contest.heading), make("p", "quiet", contest.detail));
-  const { forest } = contest;
-  place("forest-place").hidden = !forest;
-  if (forest) {
-    const press = (row) => ({ ...row, pressed: row.model === rival && row.type === Number(type) });
-    const drawn = forest.groups.map((group) => ({ ...group, rows: group.rows.map(press) }));
-    await mount(place("forest-place"), "forest", { ...forest, groups: drawn }, (_, [group, at]) => {
-      const row = forest.groups[group].rows[at];
-      change({ row: `${row.model}:${row.type}` });
-    });
-  }
-  place("how").replaceChildren(make("p", "quiet small", forest && contest.how));
+  await show(place("forest"), contest.figure, `row=${row}`, change);
+  place("how").replaceChildren(make("p", "quiet small", contest.figure && contest.how));
   const mark = ({ path, color, name }) => make("span", "entry", drawing(path, "mark", "0 0 14 14", color), make("bdi", "", name));
   const legend = make("p", "legend small quiet", ...contest.models.map((key) => mark(models[key])));
   place("parting").replaceChildren(make("h2", "", `Where they disagree: ${values.titles[type]}`), legend);
+  const [inFull, rest] = contest.rows[row];
+  const types = [...new Set(Object.keys(contest.rows).map((key) => key.split(":")[1]))];
+  const kindOfChange = chooser("Kind of change", types.map((at) => [at, values.titles[at]]), type, (at) => change({ row: `${rival}:${at}` }));
+  const rivals = named(contest.models.slice(1).map((key) => models[key]));
+  const comparedWith = chooser("Compared with", rivals, rival, (key) => change({ row: `${key}:${type}` }));
+  fill(place("row"), kindOfChange, comparedWith, make("span", "quiet small", inFull));
 
   const explore = await table(page.cases);
   const order = contest.models.map((key) => set.models.indexOf(models[key]));
@@ -372,5 +398,18 @@ PAGES.compare = async (page, values) => {
     const at = (id) => shown.findIndex((one) => one[0] === key && one[1] === id);
     await mount(wall, "wall", { label, bare: true, facing: true, strip: false, cards }, (_, id) => open(at(id)));
   }
-  place("rest").replaceChildren(make("p", "quiet small", contest.rest[`${rival}:${type}`]));
+  place("rest").replaceChildren(make("p", "quiet small", rest));
+};
+
+PAGES.tradeoff = async (page, values) => {
+  const model = Object.hasOwn(values.examples, page.said.model) ? page.said.model : values.pinned;
+  sentence("Trade-off of all models", ...choices(page));
+  place("finding").replaceChildren(make("h1", "", values.heading), make("p", "quiet", values.detail));
+  if (!place("sides").firstChild) place("sides").append(make("div"), make("section", "example"));
+  const [figure, example] = place("sides").children;
+  await show(figure, values.figure, `model=${model}`, (choice) => {
+    say(choice);
+    draw(false);
+  });
+  example.replaceChildren(await elements(values.examples[model]));
 };

@@ -1,17 +1,21 @@
-"""Trade-off on a site: which model keeps its score when a caption is only reworded, and notices wrong captions."""
+"""Trade-off on a site: the figure of the dashboard, a table of its values, and the worst mistake of each model."""
+
+import math
+from collections.abc import Sequence
+
+import htpy
 
 from vlprobe import views
-from vlprobe.registry import is_control
-from vlprobe.render import findings, tradeoff
-from vlprobe.render.charts.styles import DISTINCT, emphasised
-from vlprobe.surfaces.site.subject import Subject, Values, entries
-from vlprobe.types import Metric
-from vlprobe.types.presentation import TradeOff
-from vlprobe.views.filter import Filter
-from vlprobe.views.records import PointRow, PrintedRow, records
-from vlprobe.views.wall import WallCard
-
-UNIT = "cosine"
+from vlprobe.case.card import case_card
+from vlprobe.features.tradeoff import data
+from vlprobe.features.tradeoff.data import TradeOffData
+from vlprobe.render.html.elements import column_heads, mark, table
+from vlprobe.render.html.embed import embed
+from vlprobe.render.html.figure import figure_html
+from vlprobe.render.numbers import TOO_FEW, interval, number
+from vlprobe.surfaces.site.cases import inert, pictures_and_captions
+from vlprobe.surfaces.site.home import page
+from vlprobe.surfaces.site.subject import Subject, Values
 
 
 def kind_of_lie(subject: Subject) -> str:
@@ -21,78 +25,85 @@ def kind_of_lie(subject: Subject) -> str:
     return kind if kind in subject.kinds else ""
 
 
-def tradeoff_values(subject: Subject, sides: TradeOff) -> tuple[Values, list[int]]:
+def tradeoff_values(subject: Subject) -> tuple[Values, list[int]]:
     """Return the data of the page, and the numbers of the cases that it shows."""
-    store, question_set = subject.store, subject.question_set
-    down, up = (question_set.metrics[name] for name in (sides.down, sides.ups[0]))
-    table = views.tradeoff.trade_off(store, question_set, up.name, unit=UNIT)
-    points = sorted(
-        records(PointRow, table),
-        key=lambda row: (is_control(row.model), -row.y if row.y == row.y else 9e9),
+    shows_published = not views.estimates.mixed_kinds(subject.store, subject.question_set)
+    trade_off = data.trade_off_data(
+        subject.store, subject.question_set, shows_published=shows_published
     )
-    fit = views.paired_tests.fit_models(store, question_set)
-    leaders = views.paired_tests.leaders(store, question_set, unit=UNIT)
-    x_unit, y_unit = _unit(down), _unit(up)
-    finding = findings.trade_off(
-        findings.Sides(
-            points,
-            leaders[down.name],
-            leaders[up.name],
-            fit,
-            subject.names,
-            (x_unit, y_unit),
-            (down.label.lower(), up.label.lower()),
-            sides.shifted_by,
-        )
-    )
-    complete = [point for point in points if point.x == point.x and point.y == point.y]
-    plane = tradeoff.plane(complete, fit, x_unit, y_unit)
-    printed: list[PrintedRow] = []
-    if not views.estimates.mixed_kinds(store, question_set):
-        printed = records(PrintedRow, views.tradeoff.published_trade_off(up.name))
+    finding = trade_off.finding(subject.names)
     pinned = finding.best or subject.models[0]
-    looks_of_models = {model: subject.model_looks[model] for model in subject.models}
-    picture = tradeoff.picture_data(
-        points,
-        set(table.loc[table["front"].astype(bool), "model"]),
-        printed,
-        plane,
-        emphasised(looks_of_models, {pinned}),
-        subject.names,
-        views.papers.chances(store, question_set)[up.name],
-        set(subject.models) if len(subject.models) <= DISTINCT else {pinned},
-    )
-    cards = {model: _worst(subject, model) for model in subject.models}
-    for mark in entries(picture["marks"]):
-        mark["model"] = subject.keys[str(mark["model"])]
-    values = {
+    figure = data.trade_off_figure(trade_off, subject.model_looks, subject.names, {pinned})
+
+    def link(values: Sequence[str]) -> str:
+        return f"#model={subject.keys[values[0]]}"
+
+    alternative = data.alternative(trade_off, subject.names)
+    examples, numbers = {}, []
+    for model in subject.models:
+        examples[subject.keys[model]], shown = _example(subject, trade_off, model)
+        numbers += shown
+    values: Values = {
         "heading": finding.heading,
         "detail": finding.detail,
-        "picture": picture
-        | {
-            "pinned": subject.keys[pinned],
-            "list": "Models: a press shows the worst mistake of one",
-            "examples": {
-                subject.keys[model]: _example(subject, model, card) for model, card in cards.items()
-            },
-        },
+        "figure": inert(
+            [
+                figure_html(figure, alternative, link),
+                (
+                    htpy.p(".quiet.small")[note]
+                    for note in data.edge_notes(trade_off, subject.names)
+                ),
+                htpy.p(".quiet.small")[data.arms_note(trade_off)],
+                _table(subject, trade_off),
+            ]
+        ),
+        "pinned": subject.keys[pinned],
+        "examples": examples,
     }
-    return values, [card.case for card in cards.values() if card]
+    return values, numbers
 
 
-def _unit(metric: Metric) -> str:
-    return "rate" if metric.unit == "rate" else UNIT
+def _table(subject: Subject, trade_off: TradeOffData) -> htpy.Node:
+    """Both values of each model; its name shows its worst mistake."""
+
+    def cell(value: float, low: float, high: float, unit: str) -> htpy.Element:
+        small = "" if math.isnan(value) else interval(low, high, unit) or f"(-, {TOO_FEW})"
+        return htpy.td[number(value, unit), htpy.br, htpy.small[small]]
+
+    rows = [
+        htpy.tr[
+            htpy.th(scope="row")[
+                embed(mark(subject.model_looks[point.model])),
+                " ",
+                htpy.a(href=f"#model={subject.keys[point.model]}")[subject.names[point.model]],
+            ],
+            cell(point.y, point.y_low, point.y_high, trade_off.y_unit),
+            cell(point.x, point.x_low, point.x_high, trade_off.x_unit),
+        ]
+        for point in trade_off.points
+    ]
+    heads = column_heads(["Model", trade_off.up.label, trade_off.down.label])
+    return embed(table("Trade-off of each model", heads, [str(row) for row in rows]))
 
 
-def _worst(subject: Subject, model: str) -> WallCard | None:
-    """The worst mistake of a model."""
-    case_filter = Filter(model, kind_of_lie(subject))
-    cards, _, _ = views.wall.wall(subject.store, subject.question_set, case_filter, 1, 1)
-    return cards[0] if cards else None
-
-
-def _example(subject: Subject, model: str, card: WallCard | None) -> Values:
-    case_filter = Filter(model, kind_of_lie(subject), outcome="all")
-    counts = views.cases.outcomes(subject.store, subject.question_set, case_filter)
-    source = subject.shelf.key(card.images[0]) if card and card.images else ""
-    return tradeoff.example_data(card, counts["fooled"], source)
+def _example(subject: Subject, trade_off: TradeOffData, model: str) -> tuple[str, list[int]]:
+    """The worst mistake of a model and the way to the others as markup, and the number of its case."""
+    failures = data.failures(trade_off.up, model)
+    store, question_set = subject.store, subject.question_set
+    cards, _, _ = views.wall.wall(store, question_set, failures, 1, 1)
+    nodes: list[htpy.Node] = [
+        htpy.h2[embed(mark(subject.model_looks[model])), " ", htpy.bdi[subject.names[model]]]
+    ]
+    if not cards:
+        return inert([nodes, htpy.p(".quiet")["No wrong caption fools it here."]]), []
+    kind = subject.presentation.kind(failures.kind)
+    markup = pictures_and_captions(subject, case_card(cards[0], kind))
+    query = {"set": subject.key, "kind": failures.kind, "model": subject.keys[model]}
+    n_failures = views.cases.outcomes(store, question_set, failures)["fooled"]
+    nodes += [
+        htpy.p(".quiet")["Its worst mistake:"],
+        embed(markup["pictures"]),
+        embed(markup["captions"]),
+        htpy.a(".press", href=page("explore", **query))[f"{data.failures_link(n_failures)} →"],
+    ]
+    return inert(nodes), [cards[0].case]
