@@ -22,20 +22,6 @@ SQUARE = "M1 1 H13 V13 H1 Z"
 ROOT = "document.querySelector('#host').shadowRoot.querySelector('.root')"
 
 
-def patterns(text: str, _source: str = "") -> dict:
-    one = {
-        "key": text,
-        "source": text,
-        "target": text,
-        "rate": 0.5,
-        "counts": "1 of 2",
-        "tip": text,
-        "on": False,
-    }
-    chips = [one | {"key": str(place), "on": place == 2} for place in range(4)]
-    return {"title": "Patterns", "nothing": text, "patterns": [*chips, one | {"target": ""}]}
-
-
 def figures(text: str, _source: str = "") -> dict:
     number = {
         "key": text,
@@ -130,7 +116,7 @@ def keys(text: str, _source: str = "") -> dict:
     return {"words": True}
 
 
-BUILDERS = (patterns, figures, home, wall, keys)
+BUILDERS = (figures, home, wall, keys)
 
 
 def test_every_component_is_fed_hostile_text():
@@ -170,23 +156,6 @@ def test_hostile_text_is_text_and_fits_every_screen(blank, build):
     blank.wait_for_timeout(50)
     assert blank.evaluate("() => window.ran") is None
     assert (problems, blank.outside) == ([], [])
-
-
-def test_patterns_are_switches_and_the_rest_is_behind_one_button(blank):
-    data = patterns("four")
-    data["patterns"] = [one | {"key": str(place)} for place, one in enumerate(data["patterns"] * 5)]
-    blank.set_viewport_size({"width": 1280, "height": 900})
-    mount(blank, "patterns", data)
-    chips = blank.locator(".chip")
-    assert chips.first.get_attribute("aria-pressed") == "true"  # what is chosen comes first
-    shown = blank.locator(".chip:visible").count()
-    more = blank.get_by_role("button", name="All 25")
-    assert 0 < shown < 25
-    more.click()
-    assert more.get_attribute("aria-expanded") == "true"
-    assert blank.locator(".chip:visible").count() == 25
-    chips.last.click()
-    assert blank.evaluate("() => window.sent") == [["toggle", "24"]]
 
 
 def test_the_keys_of_a_drawer_are_those_that_lead_somewhere(blank):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import HOSTILE_CAPTIONS, another, severe_violations
+from tests.browser.conftest import HOSTILE, HOSTILE_CAPTIONS, another, severe_violations
 from vlprobe import views
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -122,6 +122,35 @@ def test_the_wall_of_a_site_is_filtered_and_its_drawer_led_by_keys(offline, host
     opened(offline, hostile_site, address.rpartition("/")[2])
     where.wait_for()
     assert where.inner_text().startswith("2 of ")
+
+
+def test_patterns_of_a_site_are_switches_whose_words_are_text(offline, hostile_site):
+    opened(offline, hostile_site, "explore.html")
+    pattern = {
+        "source": HOSTILE["image"],
+        "target": HOSTILE["long"],
+        "rate": 0.5,
+        "counts": "1 of 2",
+    }
+    offline.evaluate(
+        """([pattern, chosen]) => {
+          window.sent = [];
+          const made = switches([pattern, { ...pattern, target: "" }], chosen, (key) => window.sent.push(key));
+          place("chips").hidden = false;
+          fill(place("chips"), ...made);
+        }""",
+        [pattern | {"tip": HOSTILE["script"]}, [1]],
+    )
+    chips = offline.locator(".chip")
+    assert chips.first.inner_text() == f"{HOSTILE['image']} → {HOSTILE['long'].strip()} 1 of 2"
+    pressed = [chip.get_attribute("aria-pressed") for chip in chips.all()]
+    assert pressed == ["false", "true"]
+    chips.first.click()
+    chips.last.click()
+    assert offline.evaluate("[window.sent, window.ran ?? null]") == [["1,0", ""], None]
+    width = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    scroll, client = offline.evaluate(width)
+    assert scroll <= client and severe_violations(offline) == []
 
 
 def test_compare_trade_off_and_slides_of_a_site_answer_a_press(offline, hostile_site):

@@ -138,7 +138,7 @@ def _line(
 def _chip(
     subject: Subject, model: str, kind_name: str, pattern: Pattern, numbers: Sequence[int]
 ) -> Values:
-    """A pattern as the component draws it, and which of the cases here are its own."""
+    """A pattern in words and numbers, and the places of its cases on the page."""
     source, target = wall.pattern_words(pattern.key)
     case_filter = Filter(model, kind_name, outcome="all", pair=(pattern.key,))
     members, *_ = views.cases.passing(subject.store, subject.question_set, case_filter)

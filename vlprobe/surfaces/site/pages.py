@@ -39,7 +39,7 @@ class Page:
 
 PAGES = (
     Page("index", "Home", ("home", "figures")),
-    Page("explore", "Explore", ("wall", "patterns")),
+    Page("explore", "Explore", ("wall",)),
     Page("compare", "Compare", ("wall",)),
     Page("tradeoff", "Trade-off", ()),
     Page("present", "Present", ("slides",)),

@@ -172,6 +172,20 @@ function fill(host, ...children) {
   if (label) host.querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus();
 }
 
+// A switch for each pattern: its words, and how often they fool the model.
+function switches(patterns, chosen, act) {
+  return patterns.map(({ source, target, rate, counts, tip }, at) => {
+    const words = [make("bdi", "", source), target && " → ", target && make("bdi", "", target)];
+    const pressed = chosen.includes(at);
+    const others = chosen.filter((one) => one !== at);
+    const made = button("", `${source}${target && ` → ${target}`} ${counts}: ${tip}`, () => act((pressed ? others : [...chosen, at]).join(",")), "chip");
+    made.append(make("b", "", ...words), make("span", "quiet", ` ${counts}`));
+    made.style.setProperty("--rate", `${Math.round(100 * rate)}%`);
+    made.ariaPressed = String(pressed);
+    return made;
+  });
+}
+
 // The first row of a page: words, and what they are about.
 function sentence(...parts) {
   fill(place("sentence"), ...parts.map((part) => (typeof part === "string" ? make("span", "quiet between", part) : part)));
@@ -315,10 +329,7 @@ PAGES.explore = async (page, values, isNew) => {
   const note = [rate, "grouped by picture, the worst first", !isNarrow && here].filter(Boolean).join(" · ");
   const title = isNarrow ? narrow : heading || "No case is here.";
   place("chips").hidden = !chips.length;
-  const patterns = chips.map((chip, at) => ({ ...chip, key: at, on: chosen.includes(at) }));
-  await mount(place("chips"), "patterns", { title: "Patterns", nothing: "", patterns }, (_, at) => {
-    change({ pattern: (chosen.includes(at) ? chosen.filter((one) => one !== at) : [...chosen, at]).join(",") });
-  });
+  fill(place("chips"), make("span", "quiet small", "Patterns"), ...switches(chips, chosen, (pattern) => change({ pattern })));
   const card = ([row, ...more]) => ({ ...caseOf(row.entry, model), badge: more.length ? `+${more.length}` : "" });
   const cards = groups.slice(0, limit).map(card);
   const open = async (id) => {
