@@ -306,7 +306,8 @@ def _annotation(annotation: Any, plot: Plot) -> htpy.Node:
 
 def _legend(figure: go.Figure, layout: Any) -> htpy.Node:
     """The names of the traces with their signs."""
-    named = [trace for trace in figure.data if trace.name and trace.showlegend is not False]
+    traces: Any = figure.data
+    named = [trace for trace in traces if trace.name and trace.showlegend is not False]
     if not named or layout.showlegend is False:
         return None
     return htpy.p(".vp-legend")[(_entry(trace) for trace in named)]
