@@ -3,6 +3,7 @@
 import io
 import tarfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ def pax(*fields: tuple[str, str], kind: bytes = tarfile.XHDTYPE) -> bytes:
     return member("pax", b"".join(record(*field) for field in fields), kind)
 
 
+@cache  # a file has millions of one field
 def record(name: str, value: str) -> bytes:
     text = f" {name}={value}\n".encode()
     length = len(text) + len(str(len(text)))
