@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe.metrics import pairs, pairwise, ranking, series
+from vlprobe.metrics import pairs, pairwise, power, ranking, series
 from vlprobe.metrics.judge import Judge
 from vlprobe.probes import halftruths, lgip, pictures, visla
 from vlprobe.probes import series as series_probe
@@ -56,6 +56,7 @@ EXAMPLES = [
     *(("series", of) for of in ("", "order")),
     ("pictures", ""),
     ("halftruths", ""),
+    ("power", ""),
 ]
 
 
@@ -262,3 +263,17 @@ def test_half_truths():
     rows = pd.DataFrame(scores, columns=["score_0", "score_1", "score_2"])
     rows = rows.assign(kind="half-truth", margin=halftruths._margins(rows))
     compare("halftruths", "", judged(halftruths.PROBE, rows))
+
+
+def test_power():
+    rows = [tuple(row) for row in given("power").to_numpy()]
+    (n_items, low, high, *_), _ = rows
+    error = power.standard_error(low, high)
+    named = {"standard error": error}
+    for n_items, _, _, n_tests, difference in rows:
+        tests = "1 test" if n_tests == 1 else f"{n_tests:.0f} tests"
+        named[f"detectable, {tests}"] = power.detectable(error, int(n_items), int(n_tests))
+        named[f"pictures, {tests}"] = power.pictures_needed(
+            difference, error, int(n_items), int(n_tests)
+        )
+    compare("power", "", named)

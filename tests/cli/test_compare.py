@@ -13,9 +13,11 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from tests.cli.test_main import call
 from tests.conftest import store_again
+from tests.views.conftest import filled  # noqa: F401 (fixture)
 from vlprobe import registry, views
 from vlprobe.cli import output
-from vlprobe.cli.tables import markdown_lines, text_lines
+from vlprobe.cli.tables import latex_lines, markdown_lines, text_lines
+from vlprobe.metrics.tie_groups import group_letters
 from vlprobe.render.findings import verdict
 from vlprobe.render.words import presentations
 from vlprobe.storage import display_names
@@ -68,6 +70,7 @@ def test_compare_prints_the_words_of_the_page_and_the_paired_differences(cache):
         ("--unit", "spread"),
         ("--kind", "paraphrase"),
         ("--format", "markdown"),
+        ("--format", "latex"),
         ("--format", "json"),
     ],
 )
@@ -337,11 +340,12 @@ def test_metrics_without_a_value_in_any_row_are_listed_in_csv_and_json_only(caps
             "base": [nan, nan, nan, nan, 0.25],
         }
     )
-    for how in ("table", "markdown"):
+    for how in ("table", "markdown", "latex"):
         output.print_metrics(table, how)
         printed = capsys.readouterr()
         assert "1 of 3 metrics has no value" in printed.err
         lines = [line for line in printed.out.splitlines() if "---" not in line]
+        lines = [line for line in lines if how != "latex" or "&" in line]
         assert [line.strip("| ").split()[0] for line in lines] == ["metric", "a", "a", "c"]
     output.print_metrics(table, "csv")
     assert len(capsys.readouterr().out.splitlines()) == 6
@@ -379,6 +383,38 @@ def test_words_are_no_markup_in_markdown():
     assert rows[1] == r"| \*\*b\*\* | 2.0000 |"
 
 
+def test_show_groups_tied_models_for_papers(filled):  # noqa: F811
+    run, key = next((manifest["key"], manifest["case_key"]) for manifest in filled.runs())
+    question_set = views.runs.question_set(filled, key)
+    groups = views.paired_tests.metric_tie_groups(filled, question_set)["positive_rate"]
+    letters = group_letters(groups)
+    for how, separator in (("markdown", " | "), ("latex", " & ")):
+        answer = call(filled.root, "show", run, "--format", how)
+        assert "Models that share a letter in" in answer.stdout + answer.stderr
+        rows = [line.strip("| ").split(separator) for line in answer.stdout.splitlines()]
+        head = next(row for row in rows if row[0] == "model")
+        shown = {
+            row[0]: row[head.index("group")].strip()
+            for row in rows
+            if len(row) > 2 and row[2].replace("\\_", "_") == "positive_rate"
+        }
+        assert {model: shown[model] for model in letters} == letters
+        assert all(not shown[model] for model in shown if model not in letters)
+
+
+def test_words_are_no_commands_in_latex():
+    words = [r"[a] \input{b}", "50 %\n& c_d", "$x^2$ ~ #1"]
+    table = pd.DataFrame({"a_b": words, "n": [1.0, -2.0, np.nan]})
+    lines = latex_lines(table)
+    assert lines[1] == r"\begin{tabular}{lr}" and lines[-1] == r"\end{tabular}"
+    assert lines[2:5] == [r"\toprule", r"a\_b & n \\", r"\midrule"]
+    assert lines[5:-2] == [
+        r"{[}a] \textbackslash{}input\{b\} & 1.0000 \\",
+        r"50 \% \& c\_d & $-$2.0000 \\",
+        r"\$x\textasciicircum{}2\$ \textasciitilde{} \#1 & - \\",
+    ]
+
+
 def test_a_model_index_is_what_the_hubs_library_reads(cache):
     key = keys(cache)["control:random"]
     block = call(cache, "show", key, "--format", "model-index").stdout
@@ -393,3 +429,35 @@ def test_a_model_index_is_what_the_hubs_library_reads(cache):
     assert {result.metric_type: result.metric_value for result in results} == expected
     assert str(cache.parent) not in block  # no path of this machine
     assert "KEY" in call(cache, "show", "--format", "model-index", code=2).stderr
+
+
+def test_plan_names_the_smallest_difference_and_pictures_for_another(cache):
+    names = ["control:random", "guess"]
+    rows = json.loads(
+        call(cache, "plan", *names, "--detect", "0.02", "--tests", "1", "--format", "json").stdout
+    )
+    (row,) = [row for row in rows if row["metric"] == "positive_rate"]
+    compared = json.loads(call(cache, "compare", *names, "--format", "json").stdout)
+    (other,) = [row for row in compared if row["metric"] == "positive_rate"]
+    error = (other["high"] - other["low"]) / 3.92
+    assert row["error"] == pytest.approx(error, rel=1e-3)
+    assert row["n_items"] == other["n_items"]
+    assert row["pictures"] >= (2.8 * error / 0.02) ** 2 * row["n_items"] * 0.99
+    as_compared = json.loads(call(cache, "plan", *names, "--format", "json").stdout)
+    (planned,) = [row for row in as_compared if row["metric"] == "positive_rate"]
+    assert planned["detectable"] == other["detectable"] and "pictures" not in planned
+
+
+def test_plan_of_one_run_compares_it_with_the_others_or_with_an_independent_one(cache):
+    run = keys(cache)["guess"]
+    rows = json.loads(call(cache, "plan", run, "--format", "json").stdout)
+    assert {(row["baseline"], row["model"]) for row in rows} == {("guess", "control:random")}
+    call(cache, "remove", keys(cache)["control:random"], "--yes")
+    rows = json.loads(call(cache, "plan", run, "--averaging", "macro", "--format", "json").stdout)
+    (row,) = [row for row in rows if row["metric"] == "positive_rate"]
+    shown = json.loads(call(cache, "show", run, "--averaging", "macro", "--format", "json").stdout)
+    (value,) = [row for row in shown if row["metric"] == "positive_rate"]
+    assert row["baseline"] == ""
+    assert row["error"] == pytest.approx((value["high"] - value["low"]) / 3.92 * 2**0.5, rel=1e-3)
+    assert "Name the key of a run" in call(cache, "plan", run, "--probe", "lgip", code=2).stderr
+    assert "--detect" in call(cache, "plan", run, "--detect", "0", code=2).stderr

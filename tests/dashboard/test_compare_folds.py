@@ -205,3 +205,13 @@ def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(shown, filled: Stor
     )
     assert expected_cases(filled, key, chosen)
     assert shown_cases(at) == expected_cases(filled, key, chosen)
+
+
+def test_all_models_have_brackets_around_those_that_are_tied(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(**ALL, open="all_models")
+    assert not at.error
+    tests = views.paired_tests.rank_models(filled, views.runs.question_set(filled, key), "flip")
+    text = words(at)
+    for each in tests.contestants:
+        assert numbers.with_interval(each.share, each.low, each.high, "rate") in text
+    assert f"{len(tests.rows)} pairs" in text or "one pair" in text

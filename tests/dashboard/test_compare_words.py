@@ -51,7 +51,7 @@ def row(
     return given | {
         **{"difference": value - base, "low": low, "high": high},
         **{"p": p, "p_holm": p, "verdict": verdict, "n_items": 9},
-        **{"left_out": 0, "base_alone": base, "base_items": 9},
+        **{"left_out": 0, "base_alone": base, "base_items": 9, "detectable": float("nan")},
     }
 
 

@@ -1,5 +1,6 @@
 """Two to four models side by side: every number is compared with a plain loop over the Parquet files."""
 
+import itertools
 import math
 
 import numpy as np
@@ -219,3 +220,21 @@ def test_two_different_models_are_needed_and_they_must_be_known(filled: Store, k
         compare_metrics(filled, views.runs.question_set(filled, key), (MODELS[0], "dealt 2"))
     with pytest.raises(InvalidInput, match="Unit"):
         compare_metrics(filled, views.runs.question_set(filled, key), MODELS, unit="metre")
+
+
+def test_groups_of_a_metric_are_those_of_its_paired_differences(filled: Store, key: str):
+    question_set = views.runs.question_set(filled, key)
+    fit = sorted(views.paired_tests.fit_models(filled, question_set))
+    groups = views.paired_tests.metric_tie_groups(filled, question_set)
+    assert {"positive_rate", "invariance_error"} <= set(groups)
+    p: dict[str, dict[frozenset[str], float]] = {}
+    for one, other in itertools.combinations(fit, 2):
+        for row in compare_metrics(filled, question_set, (one, other)).itertuples():
+            p.setdefault(row.metric, {})[frozenset((one, other))] = row.p
+    for metric, of_metric in groups.items():
+        raised = estimate.holm(list(p[metric].values()))
+        tied = {pair for pair, value in zip(p[metric], raised, strict=True) if value >= 0.05}
+        together = {
+            frozenset(pair) for group in of_metric for pair in itertools.combinations(group, 2)
+        }
+        assert together == tied and {model for group in of_metric for model in group} == set(fit)

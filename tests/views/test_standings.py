@@ -114,3 +114,13 @@ def test_a_mixture_is_of_the_same_pictures_where_they_have_one(mixed_store: Stor
 
 def test_without_mixed_pictures_there_is_none(filled: Store):
     assert story.mixture(filled, *talk_of(filled)) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_of_a_group_are_tied_and_others_are_not(filled: Store, key: str, kind: str):
+    everyone = rank_models(filled, views.runs.question_set(filled, key), kind)
+    groups = everyone.tie_groups
+    assert {model for group in groups for model in group} == {one.model for one in everyone.fit}
+    for one, other in itertools.combinations([each.model for each in everyone.fit], 2):
+        is_together = any({one, other} <= set(group) for group in groups)
+        assert is_together == (everyone.verdict(one, other) == "tied")

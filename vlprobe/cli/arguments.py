@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
-FORMATS = click.Choice(["table", "csv", "json", "markdown"])
+FORMATS = click.Choice(["table", "csv", "json", "markdown", "latex"])
 FORMAT = click.option("--format", "how", type=FORMATS, default="table")
 AVERAGING = click.option(
     "--averaging",

@@ -16,6 +16,7 @@ from vlprobe.cli.arguments import (
     pass_results,
 )
 from vlprobe.cli.output import (
+    READ,
     inform,
     print_metrics,
     print_notes,
@@ -73,7 +74,7 @@ def compare(
     difference counts where its p, adjusted for all rows (Holm), is below .05.
     """
     from vlprobe import views
-    from vlprobe.render.findings import verdict
+    from vlprobe.render.findings import power_of_ties, verdict
     from vlprobe.render.model_lookup import find_model
     from vlprobe.storage import display_names
     from vlprobe.views.paired_tests import compare_metrics, compare_models
@@ -85,16 +86,80 @@ def compare(
     kind = views.kinds.choose_kind(store, question_set, kind)
     comparison = compare_models(store, question_set, question_set.models, kind, unit)
     finding = verdict(comparison, question_set.presentation.kind(kind), display_names.read(store))
-    print_words([finding.heading, finding.detail], how)
+    print_words([finding.heading, finding.detail, power_of_ties(comparison)], how)
     if rows == "edit":
         table = comparison.table().replace({"subtype": {"": "all"}})
     else:
         table = compare_metrics(store, question_set, question_set.models, averaging, unit)
-    if how in ("table", "markdown"):
+    if how in READ:
         leading = [name for name in LEADING if name in table]
         table = table.loc[:, [*leading, *(name for name in table if name not in leading)]]
     print_metrics(table, how)
     print_notes(question_set.runs)
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="A [B C D]", shell_complete=complete_runs)
+@click.option(
+    "--detect",
+    type=click.FloatRange(0, min_open=True),
+    metavar="DIFFERENCE",
+    help="Also print the number of pictures on which this difference is found, such as 0.02 for two points.",
+)
+@click.option(
+    "--tests",
+    type=click.IntRange(1, 10**6),
+    help="Comparisons made at once: .05 is divided by their number [the rows of the table].",
+)
+@click.option(
+    "--probe",
+    default="",
+    help="Probe of the runs, if you name models [the one that ran last].",
+    shell_complete=complete_names("probes"),
+)
+@AVERAGING
+@FORMAT
+@pass_results
+def plan(
+    store: "Store",
+    names: Sequence[str],
+    detect: float | None,
+    tests: int | None,
+    probe: str,
+    averaging: str,
+    how: str,
+) -> None:
+    """Print the smallest difference from run A that the questions could have shown, with 80 % power, by metric.
+
+    Without B, A is compared with every other model on the same questions. If there is none, the errors of the other
+    model are taken as independent of A's, which gives the largest number of pictures.
+    """
+    import math
+
+    from vlprobe import views
+    from vlprobe.render.model_lookup import find_model, find_run
+
+    if len(names) > 1:
+        probes = [probe] if probe else None
+        found = [find_model(store, name) for name in names]
+        question_set = views.selection.select(store, found, probes)
+        models = question_set.models
+    else:
+        if probe:
+            raise click.UsageError(
+                "--probe applies to two or more models. Name the key of a run: `vlprobe show` lists them."
+            )
+        manifest = find_run(store, names[0])
+        model = manifest["run"]["model"]
+        question_set = views.runs.question_set(
+            store, manifest["case_key"], version_of=manifest["key"], model=model
+        )
+        models = (model, *(other for other in question_set.ordered_models if other != model))
+    table = views.plan.plan(
+        store, question_set, models, math.nan if detect is None else detect, tests or 0, averaging
+    )
+    inform(f"Tests: {tests or len(table):,}. 80 % power, two-sided, p < .05 after correction.")
+    print_table(table, how)
 
 
 @click.command()

@@ -13,7 +13,7 @@ import click
 
 from vlprobe import __version__
 from vlprobe.cli.arguments import allowances, completion
-from vlprobe.cli.compare import compare, first_lists, gate
+from vlprobe.cli.compare import compare, first_lists, gate, plan
 from vlprobe.cli.edits import edits, sheet, verdicts
 from vlprobe.cli.inputs import ask, check, doctor, influence, perturb
 from vlprobe.cli.listing import jobs, list_, options
@@ -123,6 +123,7 @@ for command in (
         options,
         perturb,
         pictures,
+        plan,
         remove,
         rename,
         report,

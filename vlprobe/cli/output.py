@@ -8,7 +8,14 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from vlprobe.cli.tables import folded, markdown_lines, markdown_text, terminal_width, text_lines
+from vlprobe.cli.tables import (
+    folded,
+    latex_lines,
+    markdown_lines,
+    markdown_text,
+    terminal_width,
+    text_lines,
+)
 from vlprobe.errors import InvalidInput, printable
 from vlprobe.runs.request import Progress
 
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
 FOLDED = 48  # characters of a cell that may be pages long
 NOTE = 200  # length of a note that gets a separate line
 WHOLE = "vlprobe show --format json"
+READ = ("table", "markdown", "latex")  # formats for people
+WRITERS = {"markdown": markdown_lines, "latex": latex_lines}
 NOTHING = "There is nothing to show yet."
 
 
@@ -47,10 +56,10 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
 
 
 def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
-    """Print a table as text, csv, json or Markdown; unknown numbers are "-" in text and Markdown.
+    """Print a table as text, csv, json, Markdown or LaTeX; unknown numbers are "-" except in csv and json.
 
-    Words are data: in csv a spreadsheet does not run them, in text they do not control the terminal, in Markdown they
-    are not markup. On a terminal the text fits its width.
+    Words are data: in csv a spreadsheet does not run them, in text they do not control the terminal, in Markdown and
+    LaTeX they are not markup. On a terminal the text fits its width.
     """
     from vlprobe.metrics.estimate import FEWEST_ITEMS
     from vlprobe.render.numbers import TOO_FEW
@@ -60,8 +69,8 @@ def print_table(table: "pd.DataFrame", how: str, empty: str = NOTHING) -> None:
         click.echo(table.map(defused).to_csv(index=False), nl=False)
     elif how == "json":
         click.echo(table.to_json(orient="records", indent=1, date_format="iso"))
-    elif how == "markdown":
-        for line in markdown_lines(table):
+    elif how in WRITERS:
+        for line in WRITERS[how](table):
             click.echo(line)
     elif table.empty:
         inform(empty)
@@ -88,14 +97,14 @@ def print_rows(
 
 
 def print_metrics(table: "pd.DataFrame", how: str) -> None:
-    """Print a table of metrics; as text and Markdown without the metrics that have no value in any row.
+    """Print a table of metrics; without the metrics that have no value in any row, except as CSV and JSON.
 
-    A line on stderr reports how many metrics were omitted. CSV and JSON keep all rows.
+    A line on stderr reports how many metrics were omitted.
 
     Args:
         table: A row per metric and model, with `metric`, `value` and, in comparisons, `base`.
     """
-    if how in ("table", "markdown") and "metric" in table:
+    if how in READ and "metric" in table:
         columns = [name for name in ("value", "base") if name in table]
         has_value = table[columns].notna().to_numpy().any(axis=1)
         known = set(table["metric"].to_numpy()[has_value])

@@ -1,5 +1,6 @@
 """The commands that print results: numbers of runs, and the cases in which a model is fooled."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -19,11 +20,19 @@ from vlprobe.cli.output import (
     print_model_index,
     print_notes,
     print_table,
+    print_words,
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from vlprobe.storage.store import Store
 
+GROUPED = ("markdown", "latex")
+GROUPS = (
+    "Models that share a letter in 'group' are tied at that metric: no paired test by picture tells them apart "
+    "(p adjusted for all pairs, Holm). Controls, and models that failed a check, have no letter."
+)
 NO_MATCH = "No cases match these filters."
 
 
@@ -85,6 +94,11 @@ def show(
             table = views.figures.all_sizes(store, question_set)
         else:
             table = views.estimates.estimates(store, question_set, slice_by, averaging, unit)
+        if slice_by == "all" and how in GROUPED:
+            groups = views.paired_tests.metric_tie_groups(store, question_set, averaging, unit)
+            table = _with_groups(table, groups)
+            if any(table["group"]):
+                print_words([GROUPS], how)
         print_metrics(table, how)
         print_notes(question_set.runs)
         for model in question_set.models:
@@ -92,6 +106,20 @@ def show(
                 inform(f"{model}: {comparison.sentence}")
     for error in views.runs.unread(store):
         inform(f"Left out: {error}")
+
+
+def _with_groups(
+    table: "pd.DataFrame", groups: Mapping[str, Sequence[tuple[str, ...]]]
+) -> "pd.DataFrame":
+    """Insert the letters of each model's groups of ties after the interval."""
+    from vlprobe.metrics.tie_groups import group_letters
+
+    letters = {name: group_letters(of_metric) for name, of_metric in groups.items()}
+    pairs = zip(table["metric"], table["model"], strict=True)
+    column = [letters.get(metric, {}).get(model, "") for metric, model in pairs]
+    table = table.copy()
+    table.insert(list(table).index("high") + 1, "group", column)
+    return table
 
 
 @click.command()

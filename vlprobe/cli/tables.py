@@ -1,4 +1,4 @@
-"""A table as lines: text that fits a terminal, and Markdown for a model card."""
+"""A table as lines: text that fits a terminal, Markdown for a model card, and LaTeX for a paper."""
 
 import re
 import shutil
@@ -19,6 +19,15 @@ NARROWEST = 10  # letters that a column of sentences keeps
 NAME = 28  # and one of names
 GAP = "  "
 UNKNOWN = "-"
+LATEX = {  # of special characters that a backslash does not print
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # after the end of a line it would begin an option
+}
 
 
 def folded(text: str, width: int) -> str:
@@ -102,6 +111,39 @@ def markdown_lines(table: "pd.DataFrame") -> list[str]:
         strict=True,
     )
     return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
+
+
+def latex_lines(table: "pd.DataFrame") -> list[str]:
+    """A table in LaTeX with the rules of the package booktabs, in which no word is a command."""
+    columns = {
+        str(name): [latex_text(cell(value, str(name))) for value in table[name]] for name in table
+    }
+    alignment = "".join("r" if number else "l" for number in _are_numbers(table).values())
+    head, *rows = (
+        f"{' & '.join(row)} \\\\"
+        for row in (map(latex_text, columns), *zip(*columns.values(), strict=True))
+    )
+    return [
+        r"% Needs \usepackage{booktabs}",
+        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def latex_text(text: str) -> str:
+    r"""Format untrusted text on one line, with the special characters of LaTeX escaped.
+
+    >>> latex_text("50 % of a_b\n\\input{x} <.001 -0.5")
+    '50 \\% of a\\_b \\textbackslash{}input\\{x\\} \\textless{}.001 $-$0.5'
+    """
+    line = printable(" ".join(text.split()))
+    line = re.sub(r"[\\~^<>|[#$%&_{}]", lambda found: LATEX.get(found[0], rf"\{found[0]}"), line)
+    return re.sub(r"^-(?=[\d.])|(?<= )-(?=[\d.])", "$-$", line)
 
 
 def markdown_text(text: str) -> str:

@@ -25,7 +25,9 @@ from vlprobe.types import Estimate, Measure
 LEVEL = 0.95
 Z = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)  # 1.96
 FEWEST_ITEMS = 5  # with fewer, a 95 % interval from resampling covers 50 to 81 %
-EXCHANGES = 20_000  # so that the smallest p, 1 in 20,001, stays below .05 in a family of hundreds
+EXCHANGES = 20_000  # random ones, where not all of them can be counted
+LEAST_P = 1e-12  # of counted exchanges: the error of their Fourier transform is below it
+MOST_PRODUCTS = 2**25  # cosines of a Fourier transform: 0.4 s
 GROUPS = 1024  # more items than this are compared in so many random groups
 NO_SPREAD = 1e-9  # an interval narrower than this has no width but for rounding
 ITEM_BLOCK = 1024  # items whose draws are multiplied at once
@@ -270,18 +272,24 @@ def differences(
     """Compute the paired difference of the two models of each pair, with its interval and p-value.
 
     The interval is the 95 % percentile interval of the difference over resampled items, the draws
-    being those of `estimates`. The p-value is that of a randomization test: the share of random
-    exchanges with a difference at least as large in either direction. Each item exchanges its two models' answers with
-    probability 1/2, as if the models were equal (for plain means, this flips the signs of the items' differences). The
-    test keeps its level where the models differ on few items (five items for one and none for the other give 1/16,
-    where resampled items give .01), and is McNemar's exact test where each item has one right or wrong answer.
+    being those of `estimates`. The p-value is that of a randomization test: the share of exchanges with a difference
+    at least as large in either direction. Each item exchanges its two models' answers with probability 1/2, as if the
+    models were equal. The test keeps its level where the models differ on few items (five items for one and none for
+    the other give 1/16, where resampled items give .01).
+
+    Where both models have the same weights, and the differences of the items' sums are multiples of 1/2, as of counts
+    of right answers, all exchanges are counted (`exchange_p`), so that p can be as small as a family of thousands of
+    tests needs. Else EXCHANGES random ones are drawn. If none of these is as large as the observed one, and the weights
+    are the same, p is at most Hoeffding's bound 2 exp(-T^2 / (2 sum d^2)) for the differences d with the sum T: the
+    smaller one of it and 1 / (EXCHANGES + 1). This keeps the level, since the first holds for every level below
+    1 / (EXCHANGES + 1), and from there on p is what the random exchanges give.
 
     Only items that have a row in both measures take part: items that only one model answered
     would compare questions instead of models. A row of weight 0 is an answer that does not count
     for that model.
 
-    With more than GROUPS items, items are pooled into GROUPS random groups, each resampled and
-    exchanged as a unit: a hundred thousand items take no more than a thousand, in time
+    With more than GROUPS items, items are pooled into GROUPS random groups, each resampled, and in random exchanges
+    exchanged, as a unit: a hundred thousand items take no more than a thousand, in time
     or memory, and the estimated standard error is off by about 2 % (1 / sqrt(2 GROUPS)).
 
     Two models that answered every item alike may still differ on others: where all items have the
@@ -297,24 +305,18 @@ def differences(
         One Difference per pair; unknown where a model has no value, without interval with fewer than
         FEWEST_ITEMS items, without p with fewer than two.
 
-    Source: Pitman 1937 (randomization tests); Wolter, Introduction to Variance Estimation, chapter
-        2 (random groups).
+    Source: Pitman 1937 (randomization tests); Hoeffding 1963, theorem 2; Wolter, Introduction to Variance Estimation,
+        chapter 2 (random groups).
     """
+    if not n_items:
+        return [Difference() for _ in pairs]
     if not pairs:
         return []
-    n_groups = min(n_items, GROUPS)
-    group = np.arange(n_items)
-    if n_items > GROUPS:
-        group = np.random.default_rng(n_items).permutation(n_items) % GROUPS
     pairs = [_common(*pair) for pair in pairs]
-    totals = [
-        [np.bincount(group[m.item], m.weight * m.value, n_groups) for m in pair] for pair in pairs
-    ]
-    weights = [[np.bincount(group[m.item], m.weight, n_groups) for m in pair] for pair in pairs]
-    sums = np.array([totals, weights], dtype=np.float64)  # counts of nothing are integers
+    sums = _group_sums(pairs, n_items)
     value = _difference(*sums.sum(axis=3))
     low, high = _interval(sums)
-    p = _exchanged(sums, value)
+    p = p_values(pairs, n_items)
     results = []
     for index, pair in enumerate(pairs):
         answered = [np.bincount(measure.item, measure.weight, n_items) > 0 for measure in pair]
@@ -332,6 +334,35 @@ def differences(
                 ends = without_spread(difference, n_common, lowest=-1.0)
             results.append(Difference(difference, *ends, float(p[index]), n_items=n_common))
     return results
+
+
+def p_values(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
+    """Compute the p-values of `differences`, float64 of shape (len(pairs),), for pairs with a value on two items."""
+    pairs = [_common(*pair) for pair in pairs]
+    p, others = np.ones(len(pairs)), []
+    for index, pair in enumerate(pairs):
+        whole = _whole_differences(pair, n_items)
+        if whole is None:
+            others.append(index)
+        else:
+            p[index] = exchange_p(whole)
+    if others:
+        sums = _group_sums([pairs[index] for index in others], n_items)
+        p[others] = _exchanged(sums, _difference(*sums.sum(axis=3)))
+    return p
+
+
+def _group_sums(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> np.ndarray:
+    """Weight times value, and weight, of each pair's two models in each group, shape (2, pairs, 2, groups)."""
+    n_groups = min(n_items, GROUPS)
+    group = np.arange(n_items)
+    if n_items > GROUPS:
+        group = np.random.default_rng(n_items).permutation(n_items) % GROUPS
+    totals = [
+        [np.bincount(group[m.item], m.weight * m.value, n_groups) for m in pair] for pair in pairs
+    ]
+    weights = [[np.bincount(group[m.item], m.weight, n_groups) for m in pair] for pair in pairs]
+    return np.array([totals, weights], dtype=np.float64)  # counts of nothing are integers
 
 
 def _common(left: Measure, right: Measure) -> tuple[Measure, Measure]:
@@ -381,7 +412,7 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     """The share of random exchanges, the observed one included, with at least the observed
-    difference.
+    difference; where only the observed one has it, at most Hoeffding's bound.
     """
     n_groups = sums.shape[3]
     # What a group's exchange adds to the first model's sums
@@ -411,7 +442,59 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
     large = np.ones(len(value))
     for block_large in _exchangers.map(n_large, range(0, EXCHANGES, EXCHANGE_BLOCK)):
         large += block_large
-    return large / (EXCHANGES + 1)
+    p = large / (EXCHANGES + 1)
+    is_bounded = (large == 1) & ~moved[1].any(axis=0)
+    squares = 2 * (moved[0] ** 2).sum(axis=0)
+    exponent = np.divide(moved[0].sum(axis=0) ** 2, squares, where=squares > 0, out=0 * squares)
+    return np.where(is_bounded, np.minimum(p, 2 * np.exp(-exponent)), p)
+
+
+def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarray | None:
+    """Return twice the difference of each item's sums, as integers of shape (n_items,); None where these are not whole
+    numbers, the models have other weights, or exchanges are too many to count.
+    """
+    first, second = (np.bincount(each.item, each.weight, n_items) for each in pair)
+    if not np.array_equal(first, second):
+        return None
+    totals = [np.bincount(each.item, each.weight * each.value, n_items) for each in pair]
+    doubled = 2 * (totals[0] - totals[1])
+    whole = np.rint(doubled)
+    sizes = np.abs(whole)
+    n_products = len(np.unique(sizes)) * sizes.sum()
+    is_whole = np.abs(doubled - whole).max(initial=0.0) < 1e-6 and n_products <= MOST_PRODUCTS
+    return whole.astype(np.int64) if is_whole else None
+
+
+def exchange_p(differences: np.ndarray) -> float:
+    """Compute the exact p-value of the randomization test from whole differences of items.
+
+    The sum of the differences is compared with those under all 2^n choices of their signs. The
+    distribution of these sums is the inverse Fourier transform of the product of the items' transforms,
+    which are cosines. Where all differences have the same size, this is McNemar's exact test, and it is
+    computed as that; else the smallest p is LEAST_P.
+
+    Args:
+        differences: Integers of shape (n_items,), such as right answers of one model minus those of the other.
+
+    Source: Pagano and Tritchler 1983.
+
+    >>> exchange_p(np.array([1, 1, 1, 1, 2]))  # 2 of 32 choices of signs
+    0.0625
+    """
+    differences = differences[differences != 0]
+    sizes, counts = np.unique(np.abs(differences), return_counts=True)
+    if len(sizes) < 2:
+        return mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
+    divisor = np.gcd.reduce(sizes)
+    sizes = sizes // divisor
+    total, seen = int(sizes @ counts), abs(int(differences.sum())) // int(divisor)
+    n_points = 1 << total.bit_length()  # more than the total, and fast
+    angle = np.pi * np.arange(n_points // 2 + 1) / n_points
+    transform = np.exp(-1j * total * angle)
+    for size, count in zip(sizes, counts, strict=True):
+        transform *= np.cos(size * angle) ** count
+    shares = np.fft.irfft(transform, n_points)  # of each sum, from -total in steps of 2
+    return min(1.0, max(LEAST_P, 2 * float(shares[: (total - seen) // 2 + 1].sum())))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

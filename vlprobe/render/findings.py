@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vlprobe.case.card import wrong_captions
 from vlprobe.registry import is_control
-from vlprobe.render.numbers import chance, number
+from vlprobe.render.numbers import chance, number, power
 from vlprobe.render.sentences import (
     MOST_NAMES,
     common,
@@ -64,6 +64,12 @@ def verdict(
         renamed: Display names of models.
     """
     return _Comparison(tests, kind, renamed or {}).verdict()
+
+
+def power_of_ties(tests: PairedTests) -> str:
+    """Name the difference that the tests of tied models would have found on all cases; "" without a tie."""
+    tied = [row.detectable for row in tests.rows if row.verdict == "tied" and not row.subtype]
+    return power(tied, tests.unit)
 
 
 class _Comparison:

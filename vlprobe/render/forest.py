@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from vlprobe.case.card import wrong_captions
 from vlprobe.render.charts.styles import Look, Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
-from vlprobe.render.numbers import TOO_FEW
+from vlprobe.render.numbers import TOO_FEW, power
 from vlprobe.render.sentences import sentence_names, shortened
 from vlprobe.render.words import value_label, wrong
 from vlprobe.types.presentation import KindPresentation
@@ -377,7 +377,8 @@ def row_in_full(
         f"{100 * value:.1f} %" if unit == "rate" else f"{value:.4f}"
         for value in (row.value, row.base)
     ]
-    return f"{verdict}{between} ({written[0]}, {base} {written[1]}){counts}"
+    found = f". {power([row.detectable], unit)}".rstrip(". ") if row.verdict == "tied" else ""
+    return f"{verdict}{between} ({written[0]}, {base} {written[1]}){counts}{found}"
 
 
 def how_to_read(comparison: PairedTests) -> str:

@@ -1,6 +1,7 @@
 """Numbers as a person reads them: values, intervals, units, differences, p-values."""
 
 import math
+from collections.abc import Iterable
 
 from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.types import Metric
@@ -74,6 +75,24 @@ def between(low: float, high: float, unit: str) -> str:
     return " to ".join(
         map(_unsigned_zero, interval(low, high, unit).removesuffix(" %").split(" to "))
     )
+
+
+def power(values: Iterable[float], unit: str) -> str:
+    """Name the difference that tests would have found, as a sentence; of several tests the range; "" if unknown.
+
+    >>> power([0.021], "rate"), power([0.021, 0.034], "rate")
+    ('A difference of 2.1 points would have been found (80 % power).', 'A difference of 2.1 to 3.4 points would have \
+been found (80 % power).')
+    >>> power([math.inf], "rate"), power([math.nan], "rate")
+    ('On so few pictures no difference would have been found.', '')
+    """
+    known = [value for value in values if not math.isnan(value)]
+    finite = sorted(value for value in known if value < math.inf)
+    if not finite:
+        return "On so few pictures no difference would have been found." if known else ""
+    least, most = (signed(value, unit).removeprefix("+") for value in (finite[0], finite[-1]))
+    size = most if least == most else f"{least.removesuffix(' points')} to {most}"
+    return f"A difference of {size} would have been found (80 % power)."
 
 
 def _unsigned_zero(text: str) -> str:

@@ -3,14 +3,15 @@
 Every claim that one model is better than another rests on this file. Two kinds of numbers are tested alike: the share
 of wrong captions that a model prefers (or its mean movement), from the margins of each case, and metrics, from the sums
 that a run stores for each item. A wrong caption is preferred if it scores at least as high as the true one, so ties
-count as preferred; what a model could not answer counts nowhere. Intervals come from resampled items. p is McNemar's
-exact test where each item has one answer, else a randomization test by item; it is raised for all tests of a table
-(Holm), and from SIGNIFICANCE up two models are tied. Controls, and models that failed a check of being better than
-chance on the same pictures, are never better than another model.
+count as preferred; what a model could not answer counts nowhere. Intervals come from resampled items. p is that of a
+randomization test by item (McNemar's exact test where each item has one answer); it is raised for all tests of a
+table (Holm), and from SIGNIFICANCE up two models are tied. Controls, and models that failed a check of being better
+than chance on the same pictures, are never better than another model.
 """
 
+import functools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Literal
 
@@ -18,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics import estimate, estimate_cache
+from vlprobe.metrics import estimate, estimate_cache, power
+from vlprobe.metrics.tie_groups import tie_groups
 from vlprobe.models.doctor import examine
 from vlprobe.registry import is_control
 from vlprobe.storage.store import Store
@@ -99,6 +101,9 @@ class PairedTest:
     both: int
     neither: int
     baseline: str = ""
+    detectable: float = (
+        math.nan
+    )  # the smallest difference that is found with 80 % power, after correction
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ class SubtypeShare:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PairedTests:
     """Models on the cases of one kind: their shares, and the tests between them, corrected together."""
 
@@ -162,12 +167,26 @@ class PairedTests:
 
     def verdict(self, model: str, baseline: str) -> RowVerdict:
         """Return the verdict on a model against another; "unknown" for a pair that was not tested."""
+        return self._verdicts.get((model, baseline), "unknown")
+
+    @functools.cached_property
+    def _verdicts(self) -> dict[tuple[str, str], RowVerdict]:
+        """The verdict on each model against each other one on all cases: 200 models have 19,900 rows."""
+        verdicts: dict[tuple[str, str], RowVerdict] = {}
         for row in self.rows:
-            if (row.model, row.baseline, row.subtype) == (model, baseline, ""):
-                return row.verdict
-            if (row.baseline, row.model, row.subtype) == (model, baseline, ""):
-                return MIRRORED.get(row.verdict, row.verdict)
-        return "unknown"
+            if not row.subtype:
+                verdicts[row.model, row.baseline] = row.verdict
+                verdicts[row.baseline, row.model] = MIRRORED.get(row.verdict, row.verdict)
+        return verdicts
+
+    @property
+    def tie_groups(self) -> list[tuple[str, ...]]:
+        """Groups of fit models of which no two can be told apart, those with the lowest share first; see
+        `metrics.tie_groups`. A pair that could not be tested is in no group together.
+        """
+        models = [each.model for each in self.fit if not math.isnan(each.share)]
+        tied = {frozenset(pair) for pair, word in self._verdicts.items() if word == "tied"}
+        return tie_groups(models, tied)
 
     def _beside_all(self, model: str, verdict: RowVerdict) -> bool:
         rivals = [rival.model for rival in self.fit if rival.model != model]
@@ -300,7 +319,7 @@ def from_counts(
     cells = PairedCells(counts, runs, presented, unit)
     subtypes, n_more_subtypes = cells.subtypes()
     keys = [(cells, subtype, side) for subtype in subtypes for side in range(1, len(runs))]
-    return replace(_tested(cells, kind, keys, at_chance), n_more_subtypes=n_more_subtypes)
+    return replace(_tested(cells, kind, [keys], at_chance), n_more_subtypes=n_more_subtypes)
 
 
 def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTests:
@@ -322,12 +341,15 @@ def rank_models(store: Store, question_set: QuestionSet, kind: str) -> PairedTes
 
     cells = count(runs)
     fit = [run for run in runs if _is_fit(run, at_chance)]
-    keys = []
-    for start in range(len(fit) - 1):
-        against = cells if fit[start:] == runs else count(fit[start:])
-        keys += [(against, "", side) for side in range(1, len(fit) - start)]
+
+    def keys() -> Iterable[Sequence[TestKey]]:
+        """The tests of each model against those after it; the counts of one model are in memory at a time."""
+        for start in range(len(fit) - 1):
+            against = cells if fit[start:] == runs else count(fit[start:])
+            yield [(against, "", side) for side in range(1, len(fit) - start)]
+
     shares = () if cells.is_movement else cells.subtype_shares([runs.index(run) for run in fit])
-    tests = _tested(cells, kind, keys, at_chance)
+    tests = _tested(cells, kind, keys(), at_chance)
     return replace(tests, shares=shares)
 
 
@@ -432,25 +454,25 @@ class PairedCells:
         return tuple(sorted(rows, key=lambda row: (-row.n_answers, row.subtype)))
 
 
+TestKey = tuple[PairedCells, str, int]  # counts, subtype, and the model by its place there
+
+
 def _tested(
-    cells: PairedCells, kind: str, keys: Sequence[tuple[PairedCells, str, int]], at_chance: AtChance
+    cells: PairedCells, kind: str, chunks: Iterable[Sequence[TestKey]], at_chance: AtChance
 ) -> PairedTests:
     """Shares of all models, and the tests of a model against the first one of its counts, corrected together.
 
     Args:
         cells: Counts of all models.
         kind: Kind of the cases.
-        keys: Of each test the counts, the subtype, and the model by its place there.
+        chunks: The tests, so many at a time as fit in memory.
         at_chance: Digests of models and datasets on which they failed a check.
     """
-    is_rate = cells.unit == "rate"
-    pairs = [of_pair.pair(subtype, side) for of_pair, subtype, side in keys]
-    # At once: resamples of many measures cost little more than those of one.
     measures = [cells.share(side) for side in range(len(cells.runs))]
-    measures += [measure for pair in pairs for measure in pair]
-    shares = estimate_cache.estimates(measures, cells.n_units, is_rate)
-    differences = paired_differences(pairs, cells.n_units, is_rate) if pairs else []
-    p_holm = estimate.holm([difference.p for difference in differences])
+    shares = estimate_cache.estimates(measures, cells.n_units, cells.unit == "rate")
+    rows = [row for keys in chunks for row in _test_rows(keys)]
+    p_holm = estimate.holm([row.p for row in rows])
+    n_tests = int((~np.isnan(p_holm)).sum())
     contestants = tuple(
         ModelShare(
             model=run.model,
@@ -464,24 +486,57 @@ def _tested(
             is_control=is_control(run.model),
             is_unfit=(run.model_digest, run.dataset_digest) in at_chance,
         )
-        for side, (run, share) in enumerate(zip(cells.runs, shares, strict=False))
+        for side, (run, share) in enumerate(zip(cells.runs, shares, strict=True))
     )
-    sides = iter(shares[len(cells.runs) :])
+    return PairedTests(
+        kind,
+        cells.unit,
+        cells.is_movement,
+        cells.guess,
+        contestants,
+        tuple(
+            replace(
+                row,
+                p_holm=float(p),
+                verdict=row_verdict(row.difference, float(p)),
+                detectable=power.detectable(
+                    power.standard_error(row.low, row.high),
+                    row.n_pictures,
+                    n_tests,
+                    cells.unit == "rate",
+                ),
+            )
+            for row, p in zip(rows, p_holm, strict=True)
+        ),
+        cells.total("n_cases"),
+    )
+
+
+def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
+    """The rows of these tests, without correction and verdict."""
+    if not keys:
+        return []
+    n_units, is_rate = keys[0][0].n_units, keys[0][0].unit == "rate"
+    pairs = [of_pair.pair(subtype, side) for of_pair, subtype, side in keys]
+    # At once: resamples of many measures cost little more than those of one.
+    shares = estimate_cache.estimates([side for pair in pairs for side in pair], n_units, is_rate)
+    differences = estimate_cache.differences(pairs, n_units, [is_rate] * len(pairs))
+    sides = iter(shares)
     rows = []
-    for (of_pair, subtype, side), difference, p in zip(keys, differences, p_holm, strict=True):
+    for (cells, subtype, side), difference in zip(keys, differences, strict=True):
         share, base_share = next(sides), next(sides)
         both_fooled, only_first, only_second, both_held = (
-            0 if cells.is_movement else of_pair.total(f"{name}_{side}", subtype) for name in BUCKETS
+            0 if cells.is_movement else cells.total(f"{name}_{side}", subtype) for name in BUCKETS
         )
-        n_lies = of_pair.total(f"both_{side}", subtype)
+        n_lies = cells.total(f"both_{side}", subtype)
         answered = [
-            of_pair.total(f"answered_{number}", subtype) // of_pair.runs[number].n_orders
+            cells.total(f"answered_{number}", subtype) // cells.runs[number].n_orders
             for number in (0, side)
         ]
         rows.append(
             PairedTest(
                 subtype=subtype,
-                model=of_pair.runs[side].model,
+                model=cells.runs[side].model,
                 n_lies=n_lies,
                 n_left_out=sum(answered) - 2 * n_lies,
                 n_pictures=difference.n_items,
@@ -491,50 +546,18 @@ def _tested(
                 low=difference.low,
                 high=difference.high,
                 p=difference.p,
-                p_holm=float(p),
-                verdict=row_verdict(difference.value, float(p)),
+                p_holm=math.nan,
+                verdict="unknown",
                 standing=standing(share, cells.guess),
                 base_standing=standing(base_share, cells.guess),
                 only_base=only_first,
                 only_model=only_second,
                 both=both_fooled,
                 neither=both_held,
-                baseline=of_pair.runs[0].model,
+                baseline=cells.runs[0].model,
             )
         )
-    return PairedTests(
-        kind,
-        cells.unit,
-        cells.is_movement,
-        cells.guess,
-        contestants,
-        tuple(rows),
-        cells.total("n_cases"),
-    )
-
-
-def paired_differences(
-    pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: bool
-) -> list[estimate.Difference]:
-    """`estimate.differences` with McNemar's exact p where every item has one answer of each model.
-
-    Args:
-        pairs: Two models' shares of wrong captions preferred, or movements, a row an item that both answered;
-            the weight is the number of its cases.
-        n_items: Number of items in the question set.
-        are_rates: Whether the values are shares.
-    """
-    if not n_items:
-        return [estimate.Difference() for _ in pairs]
-    differences = estimate_cache.differences(pairs, n_items, [are_rates] * len(pairs))
-    for index, (measure, second_measure) in enumerate(pairs):
-        values = np.concatenate([measure.value, second_measure.value])
-        is_binary = are_rates and bool(np.isin(values, (0.0, 1.0)).all())
-        if is_binary and differences[index].n_items > 1 and (measure.weight == 1).all():
-            difference = measure.value - second_measure.value
-            p = estimate.mcnemar(int((difference > 0).sum()), int((difference < 0).sum()))
-            differences[index] = replace(differences[index], p=p)
-    return differences
+    return rows
 
 
 # Metrics.
@@ -570,61 +593,24 @@ def compare_metrics(
         these items), value (the model's), difference (value minus base), low, high (95 %), p
         (two-sided), p_holm (adjusted for all rows), verdict (of the model, as `verdict`), n_items (that
         count for both), left_out (items that one of them answered and that do not take part),
-        base_alone and base_items (the baseline's value and items, whatever the model answered).
+        base_alone and base_items (the baseline's value and items, whatever the model answered),
+        detectable (the smallest difference that is found with 80 % power at that correction).
     """
-    _check_unit(unit)
     baseline, *others = runs = select_runs(question_set, models)
-    n_items = baseline.n_units
-    metrics = {
-        name: metric for name, metric in question_set.metrics.items() if name not in NOT_OF_MODELS
-    }
-    averagings = {
-        name: averaging if averaging in metric.averaging else metric.averaging[0]
-        for name, metric in metrics.items()
-        if not only or name in only
-    }
-    # A metric that weighs cases does not tell an answer of weight 0 from none, so the first unweighted metric of its
-    # kinds counts the answers.
-    unweighted = {
-        metric.kinds: name
-        for name, metric in reversed(list(metrics.items()))
-        if metric.weight is None
-    }
-    counting = {
-        name: name if metrics[name].weight is None else unweighted[metrics[name].kinds]
-        for name in averagings
-    }
-    wanted = {*averagings.items(), *((name, POOLED) for name in counting.values())}
-    measures = {run.key: sums.measures(store, run.key, wanted) for run in runs}
-
-    def answers(run: RunRow, name: str, averaged: str) -> np.ndarray:
-        """Count how many cases of each item were answered, shape (n_items,)."""
-        measure = measures[run.key][name, averaged]
-        return np.bincount(measure.item, measure.weight, n_items)
-
+    sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit, only)
+    metrics = question_set.metrics
     rows, pairs = [], []
-    for name, averaged in averagings.items():
-        is_scaled = unit == "spread" and metrics[name].unit == "cosine"
-        scales = {run.key: (run.spread or np.nan) if is_scaled else 1.0 for run in runs}
-        base_alone = _mean(measures[baseline.key][name, averaged]) / scales[baseline.key]
-        base_counts = answers(baseline, name, averaged) > 0
-        base_answers = answers(baseline, counting[name], POOLED)
+    for name, averaged in sums_of_runs.averagings.items():
         for run in others:
-            counts = answers(run, name, averaged) > 0
-            selected = (answers(run, counting[name], POOLED) == base_answers) & base_counts & counts
-            value, base = (
-                _select_items(measures[side.key][name, averaged], selected, scales[side.key])
-                for side in (run, baseline)
-            )
-            left_out = int((base_counts | counts).sum() - selected.sum())
-            alone = left_out, base_alone, int(base_counts.sum())
-            rows.append(
-                ((name, averaged, baseline.model, run.model, _mean(base), _mean(value)), alone)
-            )
+            value, base, alone = sums_of_runs.pair(name, run, baseline)
+            means = _mean(base), _mean(value)
+            rows.append(((name, averaged, baseline.model, run.model, *means), alone))
             pairs.append((value, base))
+    n_items = baseline.n_units
     are_rates = [metrics[row[0]].unit == "rate" for row, _ in rows]
     differences = estimate_cache.differences(pairs, n_items, are_rates)
     p_holm = estimate.holm([difference.p for difference in differences])
+    n_tests = int((~np.isnan(p_holm)).sum())
     tests = [
         DifferenceRow(
             *row,
@@ -638,10 +624,143 @@ def compare_metrics(
             left_out=alone[0],
             base_alone=alone[1],
             base_items=alone[2],
+            detectable=power.detectable(
+                power.standard_error(difference.low, difference.high),
+                difference.n_items,
+                n_tests,
+                metrics[row[0]].unit == "rate",
+            ),
         )
         for (row, alone), difference, p in zip(rows, differences, p_holm, strict=True)
     ]
     return pd.DataFrame(tests, columns=pd.Index(COMPARED))
+
+
+class _MetricSums:
+    """The sums of runs by metric and item, and the items on which two runs are compared."""
+
+    def __init__(
+        self,
+        store: Store,
+        question_set: QuestionSet,
+        runs: Sequence[RunRow],
+        averaging: str,
+        unit: str,
+        only: Collection[str] = (),
+    ) -> None:
+        _check_unit(unit)
+        self.n_items, self._unit = runs[0].n_units, unit
+        self.metrics = {
+            name: metric
+            for name, metric in question_set.metrics.items()
+            if name not in NOT_OF_MODELS
+        }
+        self.averagings = {
+            name: averaging if averaging in metric.averaging else metric.averaging[0]
+            for name, metric in self.metrics.items()
+            if not only or name in only
+        }
+        # A metric that weighs cases does not tell an answer of weight 0 from none, so the first unweighted metric of
+        # its kinds counts the answers.
+        unweighted = {
+            metric.kinds: name
+            for name, metric in reversed(list(self.metrics.items()))
+            if metric.weight is None
+        }
+        self._counting = {
+            name: name
+            if self.metrics[name].weight is None
+            else unweighted[self.metrics[name].kinds]
+            for name in self.averagings
+        }
+        wanted = {
+            *self.averagings.items(),
+            *((name, POOLED) for name in self._counting.values()),
+        }
+        self._measures = {run.key: sums.measures(store, run.key, wanted) for run in runs}
+
+    def measure(self, name: str, run: RunRow) -> Measure:
+        """The sums of a run."""
+        return self._measures[run.key][name, self.averagings[name]]
+
+    def _answers(self, run: RunRow, name: str, averaged: str) -> np.ndarray:
+        """Count how many cases of each item were answered, shape (n_items,)."""
+        measure = self._measures[run.key][name, averaged]
+        return np.bincount(measure.item, measure.weight, self.n_items)
+
+    def pair(
+        self, name: str, run: RunRow, baseline: RunRow
+    ) -> tuple[Measure, Measure, tuple[int, float, int]]:
+        """The values of a run and of the baseline on the items that both answered alike; how many items are left out,
+        and the baseline's value and items, whatever the run answered.
+        """
+        is_scaled = self._unit == "spread" and self.metrics[name].unit == "cosine"
+        scales = {
+            side.key: (side.spread or np.nan) if is_scaled else 1.0 for side in (run, baseline)
+        }
+        answered, base_answered = (
+            self._answers(side, name, self.averagings[name]) > 0 for side in (run, baseline)
+        )
+        answers, base_answers = (
+            self._answers(side, self._counting[name], POOLED) for side in (run, baseline)
+        )
+        selected = (answers == base_answers) & base_answered & answered
+        value, base = (
+            _select_items(self.measure(name, side), selected, scales[side.key])
+            for side in (run, baseline)
+        )
+        left_out = int((base_answered | answered).sum() - selected.sum())
+        base_alone = _mean(self.measure(name, baseline)) / scales[baseline.key]
+        return value, base, (left_out, base_alone, int(base_answered.sum()))
+
+
+def metric_tie_groups(
+    store: Store, question_set: QuestionSet, averaging: str = POOLED, unit: str = "cosine"
+) -> dict[str, list[tuple[str, ...]]]:
+    """Group the fit models that cannot be told apart at each metric: see `metrics.tie_groups`.
+
+    Every pair is tested on the items that both answered alike, as in `compare_metrics`; p is adjusted for all
+    pairs of a metric (Holm). A pair with fewer than two items in common is in no group together.
+
+    Returns:
+        By the name of a metric with a better direction, and a value of two models or more: the groups, the best first.
+    """
+    fit = fit_models(store, question_set)
+    runs = [question_set.run(model) for model in question_set.ordered_models if model in fit]
+    if len(runs) < 2:
+        return {}
+    sums_of_runs = _MetricSums(store, question_set, runs, averaging, unit)
+    groups = {}
+    for name in sums_of_runs.averagings:
+        direction = sums_of_runs.metrics[name].direction
+        means = {run.model: _mean(sums_of_runs.measure(name, run)) for run in runs}
+        known = [run for run in runs if not math.isnan(means[run.model])]
+        if direction == "none" or len(known) < 2:
+            continue
+        names, p = [], []
+        for index, baseline in enumerate(known):  # one baseline at a time is in memory
+            sides = [sums_of_runs.pair(name, run, baseline)[:2] for run in known[index + 1 :]]
+            is_known = [(value.weight > 0).sum() > 1 for value, _ in sides]
+            p += list(
+                estimate.p_values(
+                    [pair for pair, known_pair in zip(sides, is_known, strict=True) if known_pair],
+                    sums_of_runs.n_items,
+                )
+            )
+            names += [
+                frozenset((run.model, baseline.model))
+                for run, known_pair in zip(known[index + 1 :], is_known, strict=True)
+                if known_pair
+            ]
+        tied = {
+            pair
+            for pair, raised in zip(names, estimate.holm(p), strict=True)
+            if raised >= SIGNIFICANCE
+        }
+        sign = -1 if direction == "up" else 1
+        ordered = sorted((run.model for run in known), key=lambda model: sign * means[model])
+        groups[name] = tie_groups(ordered, tied)
+    return groups
 
 
 def _select_items(measure: Measure, selected: np.ndarray, scale: float) -> Measure:

@@ -232,6 +232,9 @@ class DifferenceRow:
     left_out: int
     base_alone: float
     base_items: int
+    detectable: float = (
+        math.nan
+    )  # the smallest difference that is found with 80 % power, as `metrics.power` has it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""The folds *How it is measured* and *Details*: every number with its interval
-and p, and the question set.
+"""The folds *All models*, *How it is measured* and *Details*: groups of ties, every number with its
+interval and p, and the question set.
 """
 
 import functools
@@ -9,9 +9,11 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import frame, tables
 from vlprobe.dashboard.folds import fold
-from vlprobe.dashboard.state import PageSubject, quiet, store, view
+from vlprobe.dashboard.state import PageSubject, quiet, renamed, store, view
 from vlprobe.render.findings import split
 from vlprobe.render.html import compare
+from vlprobe.render.html.scorecard import how_to_read, scorecard
+from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import AVERAGED, movement_kinds
 from vlprobe.surfaces.report.selection import defused
 from vlprobe.types import AS_PAPER, POOLED
@@ -22,6 +24,18 @@ MEASURED = (
     "Intervals resample pictures. p-values: paired permutation test by picture (McNemar's exact test where each "
     "picture has one answer), Holm-corrected for all rows."
 )
+
+
+def draw_all_models(contest: PageSubject) -> None:
+    """The fold with all models of the question set, and brackets around those that are tied."""
+    models = contest.question_set.models
+    label = f"All {len(models)} models: which are tied"
+    with fold("all_models", label, ":material/leaderboard:") as is_open:
+        if is_open:
+            tests = view(views.paired_tests.rank_models, contest.question_set, contest.kind)
+            names = sentence_names(models, renamed())
+            st.html(scorecard(tests, contest.kind_presentation, contest.looks, names))
+            quiet(how_to_read(tests))
 
 
 def draw_measured(contest: PageSubject, comparison: PairedTests, rival: str) -> None:

@@ -13,7 +13,7 @@ from vlprobe.dashboard.cases import drawer, share
 from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
 from vlprobe.dashboard.play import room
 from vlprobe.dashboard.state import PageSubject, model_name, n_passing, quiet, view
-from vlprobe.render.findings import Verdict, verdict
+from vlprobe.render.findings import Verdict, power_of_ties, verdict
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.sentences import unbroken
 from vlprobe.views.paired_tests import PairedTests
@@ -35,6 +35,8 @@ def draw_page() -> None:
         return
     comparison = compared(contest)
     finding = _draw_finding(contest, comparison)
+    if seen := power_of_ties(comparison):
+        quiet(seen)
     frame.say_strangers(contest, contest.compared)
     table = view(views.estimates.estimates, contest.question_set)
     for line in order_sentences(table, contest.names, contest.compared):
@@ -42,6 +44,7 @@ def draw_page() -> None:
     room.draw_human_baseline(contest, contest.compared)
     parting = forest.draw_forest(contest, comparison, finding.row)
     side_filter = columns.draw_columns(contest, comparison, parting)
+    measured.draw_all_models(contest)
     measured.draw_measured(contest, comparison, parting.rival)
     in_map = case_map.draw_fold(contest, parting.rival)
     measured.draw_details(contest, comparison)

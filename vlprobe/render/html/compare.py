@@ -13,7 +13,8 @@ import pandas as pd
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import column_heads, mark, metric_row, model_label, table, tag
 from vlprobe.render.html.tables import explained
-from vlprobe.render.numbers import TOO_FEW, between, chance, number, signed, unit_of
+from vlprobe.render.numbers import TOO_FEW, between, chance, number, power, signed, unit_of
+from vlprobe.render.sentences import joined
 from vlprobe.render.words import INTERVALS, value_label
 from vlprobe.types import Metric
 from vlprobe.views.paired_tests import PairedTests
@@ -105,7 +106,8 @@ def _sentence(row: DifferenceRow, metric: Metric, unit: str, model: str, baselin
         return (
             f"At {label} <strong>these are tied</strong>: {html.escape(values[model])} against "
             f"{html.escape(values[baseline])}. "
-            f"A difference of {size} may be chance ({chance(row.p_holm)})."
+            f"A difference of {size} may be chance ({chance(row.p_holm)}). "
+            f"{power([row.detectable], value_unit)}".strip()
         )
     leading, trailing = (baseline, model) if row.verdict == "worse" else (model, baseline)
     verb = "differs from" if row.verdict == "differs" else "is better than"
@@ -205,7 +207,9 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
             number(row.base, unit),
             signed(row.difference, unit) + (f" ({interval})" if interval else ""),
             chance(row.p_holm),
-            WORDS["tied"] if row.verdict == "tied" else row.verdict,
+            joined(WORDS["tied"] + ".", power([row.detectable], unit))
+            if row.verdict == "tied"
+            else row.verdict,
         ]
         kind = value_label(row.subtype) if row.subtype else "All"
         columns = "".join(tag("td", cell) for cell in cells)

@@ -13,12 +13,13 @@ from vlprobe.case import html
 from vlprobe.case.card import case_card, preferred, wrong_captions
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.attribution import published_line
-from vlprobe.render.findings import verdict
+from vlprobe.render.findings import power_of_ties, verdict
 from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html import papers, tables
 from vlprobe.render.html.elements import breakable, column_heads, model_label
 from vlprobe.render.html.elements import table as html_table
 from vlprobe.render.html.embed import embed
+from vlprobe.render.html.scorecard import how_to_read, scorecard
 from vlprobe.render.orders import order_sentences
 from vlprobe.render.sentences import counted, sentence_names
 from vlprobe.render.showcase import heading
@@ -60,6 +61,7 @@ def _numbers_page(about: Subject) -> list[htpy.Node]:
         published_line(question_set.runs),
         map(remark, order_sentences(estimates, {})),
         _verdict(about),
+        _all_models(about),
         _failures(about),
         _models(about),
         _numbers(about),
@@ -121,7 +123,22 @@ def _verdict(about: Subject) -> list[htpy.Node]:
     return [
         htpy.h2[finding.heading],
         htpy.p[finding.detail],
+        remark(power_of_ties(comparison)),
         _table("Verdict", ["Model", share[:1].upper() + share[1:]], rows),
+    ]
+
+
+def _all_models(about: Subject) -> list[htpy.Node]:
+    """All models on the kind of question that Home shows first, with brackets around those that are tied."""
+    if len(about.rated) < 2:
+        return []
+    tests = views.paired_tests.rank_models(about.store, about.question_set, about.kinds[0])
+    kind = about.presentation.kind(about.kinds[0])
+    names = sentence_names(about.models, display_names.read(about.store))
+    return [
+        htpy.h3["Which models are tied"],
+        embed(scorecard(tests, kind, about.model_looks, names)),
+        remark(how_to_read(tests)),
     ]
 
 

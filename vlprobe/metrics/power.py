@@ -1,0 +1,95 @@
+"""Power of paired tests: the smallest difference that a set could have shown, and the pictures for a smaller one.
+
+A difference is found with 80 % power if it is at least (z + z_80) standard errors, where z is the quantile of the
+level. The level is divided by the number of tests made at once. On few pictures a test needs more: no exchange test
+rejects unless so many pictures differ that all of them on one side have a p below the level.
+
+Source: Bloom 1995 (minimum detectable effects); Miller 2024, arXiv 2411.00640, section 5 (clustered, paired).
+"""
+
+import math
+import statistics
+
+from vlprobe.metrics.estimate import LEVEL, Z
+
+POWER = 0.8
+ALPHA = 1 - LEVEL
+_QUANTILE = statistics.NormalDist().inv_cdf
+MOST_PICTURES = 2**40
+
+
+def standard_error(low: float, high: float) -> float:
+    """Compute the standard error of a 95 % interval.
+
+    >>> round(standard_error(-0.0196, 0.0196), 3)
+    0.01
+    """
+    return (high - low) / (2 * Z)
+
+
+def detectable(error: float, n_items: int, n_tests: int = 1, is_rate: bool = True) -> float:
+    """Compute the smallest true difference that a paired test of this set finds with 80 % power.
+
+    Args:
+        error: Standard error of the difference, by picture.
+        n_items: Pictures that both models answered.
+        n_tests: Tests made at once: the level is .05 divided by it, the first step of Holm's method.
+        is_rate: Whether values are 0 to 1, so that a difference needs pictures that differ.
+
+    Returns:
+        In the metric's unit; infinite if no difference on so few pictures is significant, NaN if the error is unknown.
+
+    >>> round(detectable(0.01, 1000), 4), round(detectable(0.0, 1000), 4)
+    (0.028, 0.0079)
+    """
+    if math.isnan(error):
+        return math.nan
+    least = _least_pictures(n_tests)
+    if n_items < least:
+        return math.inf
+    needed = _quantiles(n_tests) * error
+    return max(needed, _least_share(least, n_items)) if is_rate else needed
+
+
+def pictures_needed(
+    difference: float, error: float, n_items: int, n_tests: int = 1, is_rate: bool = True
+) -> int:
+    """Compute the number of pictures on which a paired test finds this difference with 80 % power.
+
+    Args:
+        difference: The true difference to find, above 0.
+        error: Standard error of the difference on `n_items` pictures; it falls with their square root.
+        n_items: Pictures that the error rests on.
+        n_tests: Tests made at once.
+        is_rate: Whether values are 0 to 1.
+
+    >>> pictures_needed(0.014, 0.01, 1000)
+    4005
+    """
+    least = _least_pictures(n_tests)
+    n_needed = max(least, math.ceil(n_items * (_quantiles(n_tests) * error / difference) ** 2))
+    if not is_rate or _least_share(least, n_needed) <= difference:
+        return n_needed
+    low, high = n_needed, MOST_PICTURES  # the share falls with the number of pictures
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_enough = _least_share(least, middle) <= difference
+        low, high = (low, middle) if is_enough else (middle, high)
+    return high
+
+
+def _quantiles(n_tests: int) -> float:
+    """The sum of the quantiles of the level and of the power: 2.80 for a single test."""
+    return _QUANTILE(1 - ALPHA / (2 * n_tests)) + _QUANTILE(POWER)
+
+
+def _least_pictures(n_tests: int) -> int:
+    """The fewest pictures, all with one model ahead, that are significant: p is 2 / 2^n, and 6 for a single test."""
+    return math.floor(math.log2(2 * n_tests / ALPHA)) + 1
+
+
+def _least_share(least: int, n_items: int) -> float:
+    """The share of pictures with one model ahead of which a sample has `least` with 80 % probability."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(least, n_items - least + 1, POWER))

@@ -1,0 +1,64 @@
+"""Groups of models that cannot be told apart, and their letters.
+
+Being tied is not transitive: A may be tied with B and B with C where A is better than C. A group is therefore a
+clique: each of its models is tied with each other one, and a model can be in several groups.
+"""
+
+import string
+from collections.abc import Collection, Sequence
+
+
+def tie_groups(models: Sequence[str], tied: Collection[frozenset[str]]) -> list[tuple[str, ...]]:
+    """Group models so that two of them share a group exactly if they are tied.
+
+    No group can be extended by another model. A model that is tied with no other one is a group of its
+    own.
+
+    Args:
+        models: All models, the best first.
+        tied: The pairs of models that no test tells apart.
+
+    Returns:
+        The groups, each in the order of the models, those with the best models first.
+
+    Source: Piepho 2004 (compact letter displays).
+
+    >>> tie_groups("ABCD", {frozenset("AB"), frozenset("BC")})
+    [('A', 'B'), ('B', 'C'), ('D',)]
+    """
+    groups: list[set[str]] = []
+    for index, first in enumerate(models):
+        others = [model for model in models[index + 1 :] if {first, model} in tied]
+        for second in reversed(others):  # the widest group first, so that few are needed
+            if any({first, second} <= group for group in groups):
+                continue
+            group = {first, second}
+            for model in [*others, *models[:index]]:
+                if all(model == member or {model, member} in tied for member in group):
+                    group.add(model)
+            groups.append(group)
+        if not any(first in group for group in groups):
+            groups.append({first})
+    places = {model: place for place, model in enumerate(models)}
+    in_order = [tuple(sorted(group, key=places.__getitem__)) for group in groups]
+    return sorted(in_order, key=lambda group: [places[model] for model in group])
+
+
+def group_letters(groups: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Return the letters of each model's groups: two models share a letter exactly if they share a group.
+
+    >>> group_letters([("A", "B"), ("B", "C"), ("D",)])
+    {'A': 'a', 'B': 'ab', 'C': 'b', 'D': 'c'}
+    """
+    letters: dict[str, list[str]] = {}
+    for name, group in zip(group_names(len(groups)), groups, strict=True):
+        for model in group:
+            letters.setdefault(model, []).append(name)
+    separator = "" if len(groups) <= len(string.ascii_lowercase) else " "
+    return {model: separator.join(names) for model, names in letters.items()}
+
+
+def group_names(n_groups: int) -> list[str]:
+    """Return a letter for each group, or numbers where the letters are too few."""
+    names = string.ascii_lowercase
+    return list(names[:n_groups]) if n_groups <= len(names) else [*map(str, range(1, n_groups + 1))]

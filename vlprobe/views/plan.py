@@ -1,0 +1,72 @@
+"""Power of comparisons: the smallest difference that a question set could have shown, and pictures for another."""
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from vlprobe.metrics import power
+from vlprobe.storage.store import Store
+from vlprobe.types import POOLED
+from vlprobe.views import estimates
+from vlprobe.views.paired_tests import compare_metrics
+from vlprobe.views.records import DifferenceRow, EstimateRow, records
+from vlprobe.views.runs import QuestionSet
+
+COLUMNS = ["metric", "unit", "baseline", "model", "n_items", "error", "detectable", "pictures"]
+
+
+def plan(
+    store: Store,
+    question_set: QuestionSet,
+    models: Sequence[str],
+    detect: float = math.nan,
+    n_tests: int = 0,
+    averaging: str = POOLED,
+) -> pd.DataFrame:
+    """Compute the power of each metric's comparison of the first model with each other one.
+
+    The standard error is that of the paired difference by picture. Of a single model it is the one that another
+    model with the same variance and independent errors would give, which is an upper bound for models
+    that find the same pictures hard.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        models: The baseline, then the models that are compared with it, if any.
+        detect: The difference to find, in the unit of each metric; NaN: none.
+        n_tests: Tests made at once; 0: the rows of the table.
+        averaging: One of AVERAGINGS.
+
+    Returns:
+        The columns COLUMNS, a row a metric and model with a known error; `pictures` only with `detect`.
+    """
+    metrics = question_set.metrics
+    if len(models) > 1:
+        table = records(
+            DifferenceRow, compare_metrics(store, question_set, tuple(models), averaging)
+        )
+        known = [
+            (row.metric, row.baseline, row.model, row.n_items, row.low, row.high) for row in table
+        ]
+        scale = 1.0
+    else:
+        table = estimates.estimates(store, question_set, "all", averaging)
+        known = [
+            (row.metric, "", row.model, row.n_items, row.low, row.high)
+            for row in records(EstimateRow, table)
+            if row.model in models
+        ]
+        scale = math.sqrt(2)
+    known = [row for row in known if not math.isnan(row[-1])]
+    n_tests = n_tests or len(known)
+    rows = []
+    for metric, baseline, model, n_items, low, high in known:
+        is_rate = metrics[metric].unit == "rate"
+        error = scale * power.standard_error(low, high)
+        least = power.detectable(error, n_items, n_tests, is_rate)
+        row = [metric, metrics[metric].unit, baseline, model, n_items, error, least]
+        if not math.isnan(detect):
+            row.append(power.pictures_needed(detect, error, n_items, n_tests, is_rate))
+        rows.append(row)
+    return pd.DataFrame(rows, columns=pd.Index(COLUMNS[: 7 if math.isnan(detect) else 8]))
