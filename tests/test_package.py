@@ -223,6 +223,7 @@ def test_the_files_of_requirements_name_every_extra_once():
         "dev",
         "docs",
         "edits",
+        "figures",
         "models",
         "scale",
     ]

@@ -19,7 +19,7 @@ from vlprobe.cli.inputs import ask, check, doctor, influence, perturb
 from vlprobe.cli.listing import jobs, list_, options
 from vlprobe.cli.output import inform
 from vlprobe.cli.plugins import require
-from vlprobe.cli.report import export, report, site
+from vlprobe.cli.report import export, figure, report, site
 from vlprobe.cli.results import failures, show, sql
 from vlprobe.cli.run import run
 from vlprobe.cli.score import score
@@ -113,6 +113,7 @@ for command in (
         errata,
         export,
         failures,
+        figure,
         first_lists,
     ),
     *(

@@ -1,4 +1,4 @@
-"""The commands that write results into files: a report, a site, and tables for other programs."""
+"""The commands that write results into files: a report, a site, figures, and tables for other programs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +12,7 @@ from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
     from vlprobe.storage.store import Store
+    from vlprobe.surfaces.paper import Width
     from vlprobe.views.export import Form
 
 
@@ -144,3 +145,55 @@ def export(store: "Store", output: Path, form: "Form", no_bundled: bool) -> None
     inform(f"{output}: {rows:,} scores")
     for error in views.runs.unread(store):
         inform(f"Left out: {error}")
+
+
+@click.command()
+@click.argument("name")
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--set",
+    "key",
+    default="",
+    metavar="KEY",
+    help="The question set, or a run of it [the most complete that has this figure].",
+)
+@click.option(
+    "--width",
+    type=click.Choice(["column", "text"]),
+    default="text",
+    show_default=True,
+    help="3.5 or 7 inches.",
+)
+@click.option("--force", is_flag=True, help="Replace OUTPUT if it exists.")
+@pass_results
+def figure(store: "Store", name: str, output: Path, key: str, width: "Width", force: bool) -> None:
+    """Draw the figure NAME (trade-off or compare) of the pages for a paper: OUTPUT is .svg, .png or .pdf.
+
+    The facts of its caption are printed: the finding, the number of cases, the test and its correction. It needs the
+    package kaleido ('vlprobe[figures]') and Chrome or Chromium.
+    """
+    from vlprobe import registry, views
+    from vlprobe.errors import NotFound
+    from vlprobe.storage import files
+    from vlprobe.surfaces import paper
+
+    if name not in paper.FIGURES:
+        raise NotFound("figure", name, paper.FIGURES)
+    suffix = output.suffix.lower()
+    if suffix not in paper.FORMATS:
+        raise InvalidInput(f"'{output}' ends in '{suffix}'. Expected {', '.join(paper.FORMATS)}.")
+    if (output.exists() or output.is_symlink()) and not force:
+        raise InvalidInput(f"'{output}' exists. Name a new file, or replace it with --force.")
+    keys = [
+        row.case_key
+        for row in views.runs.question_set_rows(store)
+        if name != "trade-off" or registry.load_probe(row.probe).presentation.trade_off
+    ]
+    if not key and not keys:
+        raise InvalidInput(
+            f"No stored results have the figure '{name}'. Run a probe first: vlprobe run --help."
+        )
+    question_set = question_set_of(store, key or keys[0])
+    drawn, caption = paper.printed_figure(store, question_set, name, width)
+    files.write_bytes(output, paper.rendered(drawn, suffix))
+    click.echo(caption)

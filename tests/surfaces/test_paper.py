@@ -1,0 +1,102 @@
+"""`vlprobe figure`: the figures of pages as files for a paper, with the facts of their captions."""
+
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import vlprobe
+from tests.cli.test_main import call
+from tests.conftest import make_tiny
+from vlprobe import views
+from vlprobe.storage.store import Store
+from vlprobe.surfaces import paper
+from vlprobe.views.runs import QuestionSet
+
+MODELS = ["control:random", "control:constant"]
+CHROME = [name for name in ("chromium", "google-chrome", "chrome") if shutil.which(name)]
+needs_chrome = pytest.mark.skipif(not CHROME, reason="needs Chrome or Chromium")
+
+
+@pytest.fixture(scope="module")
+def question_set(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, QuestionSet]:
+    """Both controls on six pictures."""
+    folder = tmp_path_factory.mktemp("paper")
+    results = vlprobe.run(MODELS, make_tiny(folder / "tiny"), cache=folder / "cache", examine=False)
+    return results.store, results.question_set
+
+
+def test_a_figure_has_the_numbers_of_show_and_its_caption_the_counts(question_set):
+    store, questions = question_set
+    figure, caption = paper.printed_figure(store, questions, "trade-off", "text")
+    table = views.estimates.estimates(store, questions).set_index(["metric", "model"])["value"]
+    marks = {
+        trace["customdata"][0][0]: (trace["x"][0], trace["y"][0])
+        for trace in figure.data
+        if trace["customdata"] is not None
+    }
+    assert marks == {
+        model: pytest.approx((table["invariance_error", model], table["positive_rate", model]))
+        for model in marks
+    }
+    assert set(marks) == set(MODELS)
+    run = questions.runs[0]
+    assert f"n = {run.n_cases:,} cases, {run.n_items:,} items." in caption
+    assert "95 % intervals" in caption and "Click" not in caption
+
+
+def test_a_comparison_names_its_test_and_correction(question_set):
+    store, questions = question_set
+    figure, caption = paper.printed_figure(store, questions, "compare", "column")
+    assert figure["layout"]["width"] == 336 and figure["layout"]["paper_bgcolor"] == "white"
+    assert "corrected for" in caption and "permutation" in caption and "Click" not in caption
+    assert any(trace["customdata"] is not None for trace in figure.data)
+
+
+@needs_chrome
+def test_svg_is_of_its_width_and_has_the_names_as_text(question_set, tmp_path):
+    pytest.importorskip("kaleido")
+    store, questions = question_set
+    out = tmp_path / "figure.svg"
+    words = ("figure", "trade-off", str(out), "--set", questions.key, "--width", "column")
+    printed = call(store.root, *words).stdout
+    assert re.fullmatch(r".* n = [\d,]+ cases, [\d,]+ items\.\n", printed)
+    root = ElementTree.parse(out).getroot()
+    texts = " ".join(root.itertext())
+    assert root.get("width") == "336" and "Positive rate" in texts and "Coin flip" in texts
+    assert "exists" in call(store.root, *words, code=1).stderr
+
+
+@needs_chrome
+@pytest.mark.full
+def test_pdf_has_its_fonts_and_png_its_resolution(question_set, tmp_path):
+    pytest.importorskip("kaleido")
+    from PIL import Image
+
+    store, _ = question_set
+    for suffix in ("pdf", "png"):
+        (tmp_path / f"f.{suffix}").write_bytes(b"old")
+        call(store.root, "figure", "compare", str(tmp_path / f"f.{suffix}"), "--force")
+    content = (tmp_path / "f.pdf").read_bytes()
+    assert content.startswith(b"%PDF") and b"/FontFile" in content
+    with Image.open(tmp_path / "f.png") as image:
+        assert image.width == 672 * paper.PNG_SCALE
+
+
+def test_names_outputs_and_questions_without_the_figure_are_one_line_each(
+    question_set, tmp_path, monkeypatch
+):
+    store, _ = question_set
+    out = str(tmp_path / "f.svg")
+    line = call(store.root, "figure", "tradeof", out, code=1).stderr
+    assert "No figure named 'tradeof'. Did you mean 'trade-off'?" in line
+    assert (
+        "Expected .svg, .png, .pdf" in call(store.root, "figure", "compare", "f.gif", code=1).stderr
+    )
+    assert "No stored results" in call(tmp_path / "none", "figure", "compare", out, code=1).stderr
+    monkeypatch.setattr(paper, "find_spec", lambda name: None)
+    lacking = call(store.root, "figure", "compare", out, code=1).stderr
+    assert "pip install 'vlprobe[figures]'" in lacking and len(lacking.splitlines()) == 1
+    assert not Path(out).exists()
