@@ -46,14 +46,14 @@ def words(runs: Iterable[Run]) -> htpy.Node:
     return [htpy.span(f".{CLASSES[style]}")[text] if style else text for text, style in runs]
 
 
-def captions(texts: Sequence[CaseText]) -> htpy.Node:
-    """The texts of a case, each below or next to its role."""
+def captions(texts: Sequence[CaseText], longest: int = 0) -> htpy.Node:
+    """The texts of a case, each below or next to its role, cut to `longest` characters; 0 cuts none."""
     lines = [
         htpy.p[
             htpy.span(f".vp-role.vp-role-{text.role.style}")[
                 htpy.span(aria_hidden="true")[text.role.icon], f" {text.role.label}"
             ],
-            htpy.span(".vp-told", dir="auto")[words(text.runs())],
+            htpy.span(".vp-told", dir="auto")[words(text.runs(longest))],
         ]
         for text in texts
     ]

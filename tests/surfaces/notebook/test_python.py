@@ -16,6 +16,8 @@ import vlprobe
 from tests.conftest import CAPTIONS, make_tiny
 from tests.registry.conftest import FILES
 from vlprobe import registry, views
+from vlprobe.case import html
+from vlprobe.case.card import case_card
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lgip
 from vlprobe.storage import access
@@ -164,6 +166,14 @@ def test_every_probe_and_kind_is_shown(every_probe: Store):
             assert "nan" not in re.sub(
                 r"base64,[^\"]+|<style>.*?</style>", "", page, flags=re.DOTALL
             )
+
+
+def test_a_notebook_has_the_texts_of_a_case_with_the_roles_and_marks_of_the_drawer(asked: Results):
+    failures = asked.failures(CONTROLS[1], kind="flip", limit=1)
+    (card,) = failures.cards
+    page = html_of(failures)
+    expected = html.captions(case_card(card, failures.kind).texts)
+    assert str(expected) in page and "vp-role-lie" in page
 
 
 def test_hostile_captions_are_text_in_a_notebook(tmp_path: Path):

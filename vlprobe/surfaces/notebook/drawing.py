@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import htpy
 
+from vlprobe.case import html
 from vlprobe.case.card import CaseCard, verdict_word
-from vlprobe.render.attribution import credit_line
 from vlprobe.render.html.embed import embed
-from vlprobe.render.sentences import shorten
+from vlprobe.render.sentences import LONGEST, shorten
 from vlprobe.render.words import model_name
+from vlprobe.types import Picture
 from vlprobe.views.wall import WallCard
 
 STYLE = """
@@ -25,13 +26,18 @@ STYLE = """
 .vp-nb .vp-quiet a { color: inherit; }
 .vp-nb .cards { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 12.5rem), 1fr)); }
 .vp-nb .cards > div { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem; min-width: 0; }
-.vp-nb .shots { display: flex; gap: .3rem; } .vp-nb .shots > * { flex: 1; min-width: 0; }
+.vp-nb .shots { display: flex; gap: .3rem; } .vp-nb .shots > * { flex: 1; min-width: 0; margin: 0; }
+.vp-nb .vp-strip { display: grid; grid-template-columns: repeat(5, 1fr); gap: 2px; }
 .vp-nb img { width: 100%; aspect-ratio: 4 / 3; object-fit: contain; background: var(--mat); margin: 0 0 .4rem; }
-.vp-nb img.wrong { outline: 3px solid var(--lie); outline-offset: -3px; }
-.vp-nb .none { aspect-ratio: 4 / 3; display: grid; place-items: center; background: var(--mat); padding: .5rem; }
-.vp-nb .true, .vp-nb .lie { padding: 0 .25em; border-radius: .2em; font-weight: 600; }
-.vp-nb .true { color: var(--true); background: var(--true-tint); }
-.vp-nb .lie { color: var(--lie); background: var(--lie-tint); text-decoration: underline wavy 1.5px;
+.vp-nb .is-wrong img { outline: 3px dashed var(--lie); outline-offset: -3px; }
+.vp-nb .is-right img, .vp-nb img.vp-right { outline: 3px solid var(--true); outline-offset: -3px; }
+.vp-nb .vp-missing { aspect-ratio: 4 / 3; display: grid; place-items: center; background: var(--mat); padding: .5rem; }
+.vp-nb .vp-role { display: block; font-size: .85em; font-weight: 600; color: var(--quiet); }
+.vp-nb .vp-role-true, .vp-nb .vp-role-same { color: var(--true); } .vp-nb .vp-role-lie { color: var(--lie); }
+.vp-nb .vp-t, .vp-nb .vp-l, .vp-nb .vp-changed { padding: 0 .25em; border-radius: .2em; font-weight: 600; }
+.vp-nb .vp-changed { background: var(--mat); }
+.vp-nb .vp-t { color: var(--true); background: var(--true-tint); }
+.vp-nb .vp-l { color: var(--lie); background: var(--lie-tint); text-decoration: underline wavy 1.5px;
   text-underline-offset: .2em; }
 .vp-nb .sign { font-weight: 700; } .vp-nb .sign.t { color: var(--true); } .vp-nb .sign.l { color: var(--lie); }
 .vp-nb .scroll { overflow-x: auto; max-width: 100%; }
@@ -52,11 +58,11 @@ def heading(text: str, below: str = "") -> htpy.Node:
     return [htpy.h4[text], htpy.p(".quiet")[below] if below else None]
 
 
-def picture(source: str, alt: str, is_wrong: bool = False) -> htpy.Node:
+def picture(source: str, alt: str) -> htpy.Node:
     """A picture by its data address; its words where there is none."""
     if not source:
-        return htpy.div(".none.quiet")[f"No picture here: {shorten(alt, 120)}"]
-    return htpy.img(".wrong" if is_wrong else "", src=source, alt=shorten(alt, 160))
+        return htpy.div(".vp-missing.quiet")[f"No picture here: {shorten(alt, 120)}"]
+    return htpy.img(src=source, alt=shorten(alt, 160))
 
 
 def true(text: str) -> htpy.Element:
@@ -77,34 +83,24 @@ def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
 def case_card(
     card: CaseCard, sources: Mapping[str, str], models: Sequence[str] = ()
 ) -> list[htpy.Node]:
-    """A case: its pictures, the true captions, the wrong ones, and the models that they fooled; with `models`, the
-    margin of each of these.
+    """A case: its pictures, its texts with their roles, and the models that they fooled; with `models`, the margin of
+    each of these.
     """
-    case, words = card.case, card.change
-    wrong = (
-        htpy.p[f"↻ {shorten(case.wrong_text)}"] if card.kind.is_movement else lie(case.wrong_text)
-    )
+
+    def source(name: str) -> str:
+        return sources.get(name, "")
+
     return [
-        htpy.div(".shots")[
-            (
-                picture(sources.get(shot.name, ""), case.true_text, shot.style == "wrong")
-                for shot in card.front
-            )
-        ]
-        if card.front
-        else None,
-        *(credit_line(shot.name) for shot in card.front),
-        htpy.p[(_run(text, style) for text, style in words)] if words else None,
-        true(case.true_text),
-        wrong if case.wrong_text else None,
-        htpy.p(".quiet")[_margins(case, models) if models else _verdict(card)],
+        html.shots(card, source, _absence),
+        html.captions(card.texts, LONGEST),
+        # A notebook keeps a copy of a picture for each place: rows repeat those above, at 10 kB each.
+        None if card.has_large_pictures else html.strips(card.strips(), source),
+        htpy.p(".quiet")[_margins(card.case, models) if models else _verdict(card)],
     ]
 
 
-def _run(text: str, style: str) -> htpy.Node:
-    if style == "arrow":
-        return " → "
-    return htpy.span(f".{style}" if style in ("true", "lie") else ".quiet")[text]
+def _absence(name: str) -> str:
+    return f"No picture here: {Picture.from_name(name).path.name}"
 
 
 def _margins(card: WallCard, models: Sequence[str]) -> str:
@@ -127,7 +123,7 @@ def edit_line(caption: str, text: str, source: str, target: str, is_lie: bool) -
     before, put_in, after = text.partition(target) if target else (text, "", "")
     marked: htpy.Node = [
         before,
-        htpy.span(".lie" if is_lie else ".quiet")[put_in] if put_in else None,
+        htpy.span(".vp-l" if is_lie else ".quiet")[put_in] if put_in else None,
         after,
     ]
     was = f"  instead of {source}" if source and put_in else ""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vlprobe import registry, views
+from vlprobe.case import json
 from vlprobe.case.card import case_card
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.doctor.passport import read_passport
@@ -318,7 +319,7 @@ class Failures(Sequence[WallCard]):
     def cards_html(self) -> drawing.htpy.Node:
         """The cards, without a frame."""
         cards = [case_card(card, self.kind) for card in self.cards]
-        names = [shot.name for card in cards for shot in card.front]
+        names = [name for card in cards for name in json.picture_names(card)]
         sources = thumbnails.addresses(self.store.root, names)
         return drawing.grid(drawing.case_card(card, sources) for card in cards)
 
@@ -387,18 +388,19 @@ class Compared:
         return f"<{self.sentence}>"
 
     def _repr_html_(self) -> str:
-        shown = self.only
-        names = [name for cards in shown.values() for card in cards for name in card.images]
+        described = {
+            model: [case_card(card, self._presented) for card in cards]
+            for model, cards in self.only.items()
+        }
+        cards = [card for cards in described.values() for card in cards]
+        names = [name for card in cards for name in json.picture_names(card)]
         sources = thumbnails.addresses(self.results.store.root, names)
         sides = []
-        for model, cards in shown.items():
+        for model, cards in described.items():
             if cards and not self._presented.is_movement:
                 sides += [
                     drawing.heading(f"Only {model_name(model)} is fooled"),
-                    drawing.grid(
-                        drawing.case_card(case_card(card, self._presented), sources, self.models)
-                        for card in cards
-                    ),
+                    drawing.grid(drawing.case_card(card, sources, self.models) for card in cards),
                 ]
         labels = metrics(self.results.question_set.probe)
         rows = [
