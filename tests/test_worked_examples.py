@@ -213,7 +213,7 @@ def test_prsm():
     measures = ranking.pair_measures(rankings)
     means = ranking.means(measures)
     overlaps = ranking.top_overlaps(rankings, 2)
-    named = {"first 2, mean": overlaps.mean()}
+    named = {"prsm_local_k, k = 2": overlaps.mean()}
     for number, (left, right) in enumerate([(1, 2), (1, 3), (2, 3)]):
         named[f"correlation of {left} and {right}"] = measures["global"][number]
         named[f"first 2 of {left} and {right}"] = overlaps[number]

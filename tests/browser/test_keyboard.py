@@ -147,3 +147,23 @@ def test_a_vote_of_the_quiz_and_the_next_question(page, url: str):
     idle(page)
     page.keyboard.press("2")
     page.locator(".option.was-true").wait_for()
+
+
+def test_the_search_opens_with_a_key_and_leads_to_a_symbol_s_page(page, url: str):
+    visit(page, url + "/models")
+    page.keyboard.press("/")
+    field = ".st-key-lookup_field input"
+    page.wait_for_function(ACTIVE, arg=field, polling=50)
+    page.keyboard.type("picture rsms")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/retrieval?*")
+    idle(page)
+    assert not page.locator(field).is_visible()
+    page.get_by_role("button", name="Altered on top (RSMS)").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Formula and example").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.get_by_role("cell", name="this list").wait_for()
+    assert severe_violations(page) == []

@@ -89,7 +89,7 @@ def solo(at: AppTest) -> page.Solo:
 
 def test_a_round_alone_from_its_first_question_to_the_next_round(shown, screen: Screen):
     at = shown(round="3", quiz="fair")
-    assert [block.proto.popover.label for block in at.get("popover")] == ["Questions"]
+    assert [block.proto.popover.label for block in at.get("popover")] == ["Search", "Questions"]
     quiz = solo(at).quiz
     assert len(quiz.questions) == 10
     for index, asked in enumerate(quiz.questions):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vlprobe import __version__, views
-from vlprobe.dashboard import navigation
+from vlprobe.dashboard import lookup, navigation
 from vlprobe.dashboard.access import admit
 from vlprobe.dashboard.damage import error_text, left_out, way_out
 from vlprobe.dashboard.jobs import all_watched, probe_button, watched
@@ -59,6 +59,7 @@ def main() -> None:
                     f"Only the results on this machine are shown. {plain(unreached)}",
                     icon=":material/cloud_off:",
                 )
+            lookup.draw()
             left_out()
             navigation.draw_way_back(page)
             with warn_of_missing():

@@ -11,9 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import PageSubject, model_name, quiet, renamed, view
+from vlprobe.dashboard.state import PageSubject, model_name, plain, quiet, renamed, view
 from vlprobe.datasets import bundled
 from vlprobe.render import numbers as render_numbers
+from vlprobe.render import symbols
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import breakable, mark, tag
@@ -109,9 +110,25 @@ def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
 
 
 def explain(metric: Metric) -> None:
-    """Draw the meaning of a metric, its better direction, and the value of guessing."""
+    """Draw the meaning of a metric, its better direction, the value of guessing, a worked example and its formula."""
     scale = tables.scale_text(metric, metric.unit, metric.chance)
-    st.markdown(f"**{metric.label}.** {metric.help} ({scale}. Source: {metric.source})")
+    name, example = plain(symbols.heading(metric)), symbols.example(metric)
+    parts = [f"**{name}.** {metric.help} ({scale}. Source: {metric.source})"]
+    if example:
+        arithmetic, _, value = example.rpartition(" = ")
+        parts.append(f"Example: `{arithmetic}` = {value}.")
+    if page := symbols.formula_page(metric):
+        parts.append(f"[Formula and example](docs?page={page})")
+    st.markdown("\n\n".join(parts))
+
+
+def cards(*metrics: Metric) -> None:
+    """Draw a button per metric that opens its information card: above the axes or columns that show it."""
+    with st.container(horizontal=True, gap="small"):
+        for metric in metrics:
+            name = plain(symbols.heading(metric))
+            with st.popover(name, icon=":material/info:", type="tertiary"):
+                explain(metric)
 
 
 def about(question_set: QuestionSet) -> None:

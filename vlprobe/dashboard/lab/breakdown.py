@@ -55,6 +55,7 @@ def draw_page() -> None:
         if labels:
             figures.mentioned(stored, model, "The table lists every model.")
         dots = partial(charts.dots.dots, table, metric, unit, names, styles, labels=labels)
+        tables.cards(metric)
         alt = f"{metric.label} of each slice, one mark per model; the table has the numbers."
         figures.chart_of_cases(dots, "dots", alt, stored, metric.kinds, slicing)
         quiet(OPENS if any(filters.values()) else "Explore has no filter for these groups.")

@@ -4,6 +4,7 @@ there are any. Marks lead to the cases of a model.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -16,7 +17,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart import ARMS, FigureMaker, chart
 from vlprobe.dashboard.jobs import begin
 from vlprobe.dashboard.state import PageSubject, attempt, choose, model_name, plain, quiet, view
-from vlprobe.dashboard.tables import show
+from vlprobe.dashboard.tables import cards, show
 from vlprobe.metrics.series import BOUNDARY_THRESHOLDS
 from vlprobe.render import charts, numbers
 from vlprobe.render.charts.styles import Look, Looks
@@ -193,7 +194,7 @@ def by_subtype(stored: PageSubject, metric: Metric) -> None:
     if metric.name not in set(table["metric"]):
         quiet(f"{metric.label}: not measured here.")
         return
-    st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
+    cards(replace(metric, label=metric.label.rpartition(": ")[2]))
     alt = f"{metric.label} by kind of question, one mark per model."
     _dots(stored, metric, table, metric.name, alt, title=numbers.WAYS[metric.direction])
 
@@ -222,6 +223,7 @@ def triplets(stored: PageSubject) -> None:
         name, _, subset = key.partition(" ")
         return case_links.slice_filter(stored, model, stored.metrics[name].kinds, "subtype", subset)
 
+    cards(*(stored.metrics[name] for name in measured))
     alt = "Accuracy by subset, one mark per model; the table has the numbers."
     clicked = chart(case_links.with_names(figure, stored.models), "triplets", alt, clickable=True)
     case_links.open_clicked(clicked, stored, target)
@@ -337,6 +339,7 @@ def subsets(stored: PageSubject) -> None:
     metric = stored.metrics[score]
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC.get))
+    cards(metric)
     alt = f"{metric.label} of each subset, one mark per model."
     has_printed = _dots(stored, metric, table, "subsets", alt, paper)
     hollow = "Hollow: table 4, Kubric's location, counting and attribute." if has_printed else ""
@@ -480,6 +483,7 @@ def ten_rows(stored: PageSubject) -> None:
     measures = {name: words for name, words in OVERLAPS.items() if name in set(table["metric"])}
     default = "prsm_local_100" if "prsm_local_100" in measures else next(iter(measures))
     metric = stored.metrics[choose("Compared are", "depth", measures, default, segments=True)]
+    cards(metric)
     paper = published_comparisons(metric.name)
     alt = f"{metric.label} of each comparison of two wordings, one mark per model."
     has_printed = _dots(stored, metric, table, "comparisons", alt, paper, BREAKDOWN)
@@ -552,6 +556,7 @@ def boundaries(stored: PageSubject) -> None:
         charts.tradeoff.curves,
         *(table, metric, "cosine", stored.looks, steps, across, published_boundaries()),
     )
+    cards(metric)
     alt = "Share of boundaries found over the accepted distance in seconds, one line per model."
     chart_of_cases(make, "boundaries", alt, stored, metric.kinds)
     quiet(

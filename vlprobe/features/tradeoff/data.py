@@ -20,6 +20,7 @@ from vlprobe.render.charts.styles import DISTINCT, Looks, emphasised
 from vlprobe.render.charts.theme import QUIET, arms, finished, guessing, safe, ticks, wrapped
 from vlprobe.render.numbers import TOO_FEW, number, unit_of, with_interval
 from vlprobe.render.sentences import listed
+from vlprobe.render.symbols import heading
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED, Metric
 from vlprobe.views.filter import Filter
@@ -434,8 +435,10 @@ def _draw_titles(figure: go.Figure, data: TradeOffData) -> None:
     words = {"xref": "paper", "yref": "paper", "showarrow": False, "align": "left"}
     up = UP_WORDS.get(data.y_unit, UP_WORDS["cosine"])
     start = words | {"x": 0, "xanchor": "left", "xshift": 8 - MARGINS["l"]}
-    up_title = f"<b>↑ {data.up.label}</b><br>{up}"
-    right_title = f"<b>{data.down.label}: lower →</b><br>how far {data.shifted_by} moves the score"
+    up_title = f"<b>↑ {heading(data.up)}</b><br>{up}"
+    right_title = (
+        f"<b>{heading(data.down)}: lower →</b><br>how far {data.shifted_by} moves the score"
+    )
     figure.add_annotation(text=up_title, y=1, yanchor="bottom", yshift=6, **start)
     figure.add_annotation(text=right_title, y=0, yanchor="top", yshift=-26, **start)
     corner = words | {"x": 1, "xanchor": "right", "y": 1, "yanchor": "top"}

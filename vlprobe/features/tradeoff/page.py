@@ -301,6 +301,7 @@ def _draw_figure(subject: PageSubject, trade_off: TradeOffData, named: Collectio
     """The figure, and below it the models outside of its frame. A click selects a model; a box or a lasso shows
     only the models inside.
     """
+    tables.cards(trade_off.up, trade_off.down)
     selectable_chart(
         lambda: data.trade_off_figure(trade_off, subject.looks, subject.names, named),
         "tradeoff",

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import DARK
 from vlprobe.render.numbers import WAYS, unit_of, with_interval
+from vlprobe.render.symbols import heading
 from vlprobe.types import Metric
 from vlprobe.views.records import BinRow, SliceRow
 
@@ -134,7 +135,8 @@ def axis(metric: Metric, unit: str) -> str:
     """Return the title of an axis: the metric, its unit and the better direction."""
     suffix = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
     way = WAYS[metric.direction]
-    return f"{metric.label}{suffix} · {way}" if way else f"{metric.label}{suffix}"
+    name = heading(metric)
+    return f"{name}{suffix} · {way}" if way else f"{name}{suffix}"
 
 
 def ticks(metric: Metric) -> str:

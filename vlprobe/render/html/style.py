@@ -52,6 +52,10 @@ STYLE = """<style>
 [data-testid="stExpandSidebarButton"]::after { content: "Menu"; font-size: 15.5px; font-weight: 600; }
 @media (max-width: 640px) {
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
+/* The search is in the header, which Streamlit keeps for itself; its keys need no room. */
+.st-key-lookup { position: fixed; z-index: 999991; top: 11px; width: auto;
+  right: max(72px, (100vw - var(--vp-page)) / 2 + 72px); }
+[data-testid="stElementContainer"]:has(.st-key-lookup_keys), .st-key-lookup_keys { position: absolute; height: 0; }
 .st-key-documentation code { overflow-wrap: anywhere; }
 .st-key-home { padding-top: 16px; }
 .st-key-doors a :is(span, p) { white-space: normal; }

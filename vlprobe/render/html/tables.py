@@ -8,6 +8,7 @@ import pandas as pd
 
 from vlprobe import views
 from vlprobe.render import numbers as render_numbers
+from vlprobe.render import symbols
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import column_heads, metric_row, model_label, table, tag
 from vlprobe.render.words import movement_kinds
@@ -53,7 +54,7 @@ def scale_text(metric: Metric, unit: str, chance: float) -> str:
 
 
 def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
-    """The head of a metric's row: its name, its `scale_text`, its meaning and its source.
+    """The head of a metric's row: its name, its `scale_text`, its meaning, its source and a worked example.
 
     Args:
         metric: Which one.
@@ -61,14 +62,15 @@ def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
         chance: What guessing gets; NaN where that is not defined.
         folded: Whether the meaning is shown when somebody asks for it, by a finger or a key.
     """
-    meaning = tag("small", f"{metric.help} Source: {metric.source}.")
+    line = f" Example: {symbols.example(metric)}." if symbols.example(metric) else ""
+    meaning = tag("small", f"{metric.help} Source: {metric.source}.{line}")
     meaning = (
         f"<details><summary><small>What it is</small></summary>{meaning}</details>"
         if folded
         else f"<br>{meaning}"
     )
     scale = tag("small", scale_text(metric, unit, chance))
-    return f"{tag('span', metric.label)}<br>{scale}{meaning}"
+    return f"{tag('span', symbols.heading(metric))}<br>{scale}{meaning}"
 
 
 def headline(

@@ -1,0 +1,116 @@
+"""The search above every page finds papers, symbols, tests and data sets; cards explain a symbol where it is shown."""
+
+from functools import partial
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_pages import bodies, open_page
+from tests.test_worked_examples import METRIC, by_hand
+from vlprobe import registry, views
+from vlprobe.dashboard.lookup import KEYS
+from vlprobe.render import symbols
+from vlprobe.render.charts.theme import axis
+from vlprobe.render.html.tables import explained
+from vlprobe.storage.store import Store
+from vlprobe.types import Metric
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+    return partial(open_page, monkeypatch, every_probe)
+
+
+def found(at: AppTest, word: str) -> list[str]:
+    return [option for option in at.selectbox(key="lookup_field").options if word in option]
+
+
+def metric(probe: str, name: str) -> Metric:
+    return next(each for each in registry.load_probe(probe).metrics if each.name == name)
+
+
+@pytest.mark.parametrize(
+    ("word", "page", "says"),
+    [
+        ("(LGIP) · test", "tradeoff", "set"),
+        ("(RoCOCO) · test", "retrieval", "set"),
+        ("(EqBen) · test", "pairs", "set"),
+        ("(VISLA) · test", "triplets", "set"),
+        ("(PRSM) · test", "rankings", "set"),
+        ("RoCOCO · paper", "published", "paper"),
+        ("(PR)", "tradeoff", "up"),
+        ("(E_inv)", "tradeoff", "set"),
+        ("(E_sens)", "tradeoff", "up"),
+        ("caption: Altered on top (RSMS)", "retrieval", "kind"),
+        ("caption: Drop rate (DR)", "retrieval", "set"),
+        ("caption: R@10, altered", "breakdown", "metric"),
+        ("Text score", "pairs", "set"),
+        ("(I2T)", "triplets", "set"),
+        ("(global)", "breakdown", "metric"),
+        ("EqSim", "repair", ""),
+        ("sugarcrepe ", "docs", "page"),
+        ("valse", "docs", "page"),
+        ("winoground", "docs", "page"),
+        ("2602.23906", "", ""),
+        ("MMRB", "", ""),
+    ],
+)
+def test_a_search_leads_to_the_page_of_what_it_finds(shown, monkeypatch, word, page, says):
+    opened: list[tuple[str, dict[str, str]]] = []
+    monkeypatch.setattr(
+        st, "switch_page", lambda file, query_params: opened.append((file, query_params))
+    )
+    at = shown("models")
+    at.selectbox(key="lookup_field").set_value(found(at, word)[0]).run()
+    ((file, query),) = opened
+    assert not page or file == f"pages/{page}.py"
+    assert not says or query[says]
+    assert at.selectbox(key="lookup_field").value is None
+
+
+def test_what_is_found_is_selected_on_its_page(shown, monkeypatch):
+    at = shown("models")
+    (gap,) = found(at, "(E_sens)")
+    opened: list[dict[str, str]] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(st, "switch_page", lambda file, query_params: opened.append(query_params))
+        at.selectbox(key="lookup_field").set_value(gap).run()
+    at = shown("tradeoff", **opened[0])
+    assert at.segmented_control(key="up").value == "sensitivity_gap"
+
+
+def test_the_keys_are_below_the_search(shown):
+    text = bodies(shown("models"))
+    assert all(f"{keys}</th><td>{use}" in text for keys, use in KEYS.items())
+
+
+@pytest.mark.parametrize("name", symbols.SYMBOLS)
+def test_every_symbol_has_a_worked_example_that_a_test_computes(name: str):
+    probe = next(
+        probe
+        for probe in registry.names("probes")
+        if name in {each.name for each in registry.load_probe(probe).metrics}
+    )
+    of_symbol = metric(probe, name)
+    assert symbols.formula_page(of_symbol) == f"numbers/{probe}"
+    lines = {f"{arithmetic} = {value}" for _, arithmetic, value in by_hand(probe)}
+    assert symbols.example(of_symbol) in lines
+    assert f"({symbols.SYMBOLS[name]})" in axis(of_symbol, "cosine")
+
+
+def test_an_example_is_that_of_its_own_metric():
+    rows = {METRIC.sub(r"\1", name): f"{line} = {value}" for name, line, value in by_hand("lgip")}
+    assert symbols.example(metric("lgip", "positive_rate")) == rows["positive_rate, micro"]
+    heading = explained(metric("lgip", "positive_rate"), "rate", 0.5, folded=True)
+    assert rows["positive_rate, micro"] in heading and "Positive rate (PR)" in heading
+
+
+def test_a_card_has_the_sentence_the_example_and_a_link_to_the_formula(shown, every_probe):
+    sets = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
+    at = shown("tradeoff", set=sets["lgip"])
+    texts = [block.value for block in at.markdown]
+    card = next(text for text in texts if text.startswith("**Positive rate (PR)"))
+    of_card = metric("lgip", "positive_rate")
+    assert of_card.help in card and "`(1 + 0 + 0 + 1) / 4` = .500" in card
+    assert "(docs?page=numbers/lgip)" in card

@@ -1,0 +1,33 @@
+// The keys "/" and "?" open the search above the page, unless somebody types or a dialog is open; the first one puts the keyboard into it.
+//
+// data: n_opened, how many pages the search opened. It closes when one is.
+
+const FRAMES = 60; // a second
+let nOpened = 0;
+
+function listen(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || !["/", "?"].includes(event.key)) return;
+  if (isTyping() || document.querySelector("[role=dialog][aria-modal=true], dialog[open]")) return;
+  event.preventDefault();
+  show(true);
+  if (event.key === "/") focusField(FRAMES);
+}
+
+function show(isOpen) {
+  const button = document.querySelector(".st-key-lookup button");
+  if ((button?.getAttribute("aria-expanded") === "true") !== isOpen) button?.click();
+}
+
+function focusField(frames) {
+  const field = document.querySelector(".st-key-lookup_field input");
+  if (field) field.focus();
+  else if (frames) requestAnimationFrame(() => focusField(frames - 1));
+}
+
+export default function ({ data, parentElement }) {
+  if (data.n_opened !== nOpened) show(false);
+  nOpened = data.n_opened;
+  parentElement.getRootNode().host?.setAttribute("data-drawn", "");
+  document.addEventListener("keydown", listen);
+  return () => document.removeEventListener("keydown", listen);
+}

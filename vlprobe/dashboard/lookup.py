@@ -1,0 +1,114 @@
+"""The search above every page: papers, tests, metrics with their symbols, data sets, pages and the documentation."""
+
+import re
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.lab.documentation import titles
+from vlprobe.dashboard.navigation import BELOW, ROW, page_file
+from vlprobe.dashboard.state import set_labels, view
+from vlprobe.datasets.tables.layouts import LAYOUTS
+from vlprobe.render.html import tables
+from vlprobe.render.html.elements import column_heads, table, tag
+from vlprobe.render.symbols import heading
+from vlprobe.render.words import presentations
+from vlprobe.storage import access
+from vlprobe.views.published import SOURCES
+
+Target = tuple[str, dict[str, str]]  # a page, and what its address says
+PAGES = {
+    "rococo": "retrieval",
+    "eqben": "pairs",
+    "visla": "triplets",
+    "prsm": "rankings",
+    "series": "series",
+}
+KEYS = {
+    "/": "search",
+    "?": "this list",
+    "← → Esc": "in a case: previous, next, close",
+    "T L P": "in a case: tags, copy link, try words",
+    "↑ ↓ ← → Enter": "on the wall: move, open",
+    "+ -": "on the wall: larger, smaller pictures",
+    "1 2": "in the quiz: choose a caption",
+    "← → B Esc": "on slides: previous, next, black screen, end",
+    "Y W B U": "on Suspect labels: a verdict",
+}
+
+
+def draw() -> None:
+    """Draw the button of the search with its field and the keys. A choice opens its page."""
+    every = targets()
+    if chosen := st.session_state.pop("looked_up", None):
+        st.session_state["n_opened"] = st.session_state.get("n_opened", 0) + 1
+        page, query = every[chosen]
+        st.switch_page(page_file(page), query_params=query)
+    with st.popover("Search", icon=":material/search:", type="tertiary", key="lookup"):
+        st.selectbox(
+            "Search papers, symbols, tests, data sets and pages",
+            list(every),
+            index=None,
+            placeholder="Such as RoCOCO, PR or Winoground",
+            key="lookup_field",
+            on_change=_choose,
+        )
+        rows = [
+            f"<tr>{tag('th', keys, scope='row')}{tag('td', use)}</tr>" for keys, use in KEYS.items()
+        ]
+        st.html(table("Keys", column_heads(("Keys", "What they do")), rows, "vp-prose"))
+    component("lookup")(key="lookup_keys", data={"n_opened": st.session_state.get("n_opened", 0)})
+
+
+def _choose() -> None:
+    st.session_state["looked_up"] = st.session_state["lookup_field"]
+    st.session_state["lookup_field"] = None
+
+
+def targets() -> dict[str, Target]:
+    """Return the page of each thing that has a name, by that name with what it is."""
+    sets = view(views.runs.question_sets)
+    first = dict(
+        zip(reversed(sets["probe"].tolist()), reversed(sets["case_key"].tolist()), strict=True)
+    )
+    shown, found = presentations(), {}
+    for probe, presentation in shown.items():
+        page, query = _probe_page(probe, first)
+        found[f"{presentation.name} · test"] = page, query
+        for name, metric in tables.metrics(probe).items():
+            text = f"{heading(metric)} · {presentation.name}"
+            if name in presentation.main_metrics or not query:
+                is_up = presentation.trade_off and name in presentation.trade_off.ups
+                side = {"up": name} if is_up else {}
+                found[text] = (
+                    page,
+                    query | (side if page == "tradeoff" else {"kind": metric.kinds[0]}),
+                )
+            else:
+                found[text] = "breakdown", query | {"metric": name}
+    for paper, source in SOURCES.items():
+        short = re.sub(r".*\((.*)\)", r"\1", shown[paper].name)
+        found[f"{short} · paper: {source.title}, {source.year}"] = "published", {"paper": paper}
+    found["EqSim · fine-tuning loss of EqBen"] = found["SCVC · fine-tuning loss"] = "repair", {}
+    for key, label in set_labels(sets).items():
+        found[label] = "explore", {"set": key}
+    for layout in LAYOUTS:
+        found[f"{layout.name} · table that vlprobe reads"] = "docs", {"page": "reference/columns"}
+    left_out = {*PAGES.values(), *(["run"] if access.read_only() else [])}
+    found |= {
+        f"{title} · page": (name, {})
+        for name, title in {**ROW, **BELOW}.items()
+        if name not in left_out
+    }
+    return found | {
+        f"{title} · documentation": ("docs", {"page": name}) for name, title in titles().items()
+    }
+
+
+def _probe_page(probe: str, first: dict[str, str]) -> Target:
+    """Return the page of a test with its first question set; where it never ran, its own page, else Run."""
+    trade_off = "tradeoff" if presentations()[probe].trade_off else "explore"
+    if probe in first:
+        return PAGES.get(probe, trade_off), {"set": first[probe]}
+    return PAGES.get(probe, "lab" if access.read_only() else "run"), {}

@@ -1,0 +1,71 @@
+"""The symbols of the papers, and the worked example of each metric in the documentation: the text of information cards.
+
+A metric has its name, sentence and paper; `docs/numbers` has the example, which a test computes with the metric.
+"""
+
+import functools
+import re
+
+from vlprobe import registry
+from vlprobe.storage.application import docs_folder
+from vlprobe.types import Metric
+from vlprobe.views.runs import metrics
+
+SYMBOLS = {  # by metric; those that a label has, such as R@1 and RSMS, are not repeated
+    "invariance_error": "E_inv",
+    "sensitivity_gap": "E_sens",
+    "positive_rate": "PR",
+    "i2t_drop_rate": "DR",
+    "t2i_drop_rate": "DR",
+    "i2t_accuracy": "I2T",
+    "t2t_accuracy": "T2T",
+    "prsm_global": "global",
+    **{f"prsm_local_{k}": f"local({k})" for k in (10, 100, 1000)},
+}
+ROW = re.compile(r"^\| `(\w[\w.]*)`(?:, (?:micro|k = 2))? \| `([^`]+)` \| (\S+) \|$", re.MULTILINE)
+
+
+def heading(metric: Metric) -> str:
+    """Return the label of a metric with its symbol.
+
+    >>> from vlprobe import registry
+    >>> [heading(metric) for metric in registry.load_probe("lgip").metrics][:2]
+    ['Invariance error (E_inv)', 'Erased paraphrases']
+    """
+    symbol = SYMBOLS.get(metric.name)
+    return f"{metric.label} ({symbol})" if symbol else metric.label
+
+
+def example(metric: Metric) -> str:
+    """Return the arithmetic and value of the metric in the example of its probe; "" if the example lacks it.
+
+    An example has one direction of search, and one k for every top-k overlap.
+
+    >>> from vlprobe import registry
+    >>> example(registry.load_probe("rococo").metrics[-1])
+    '(0 + 1 + 0 + 1) / 4 = .500'
+    """
+    name = re.sub(r"^(prsm_local)_\d+$", r"\1_k", metric.name.replace("t2i_", "i2t_"))
+    return _examples().get(name, "")
+
+
+def formula_page(metric: Metric) -> str:
+    """Return the path, without its ending, of the documentation page with the formula; "" for a plug-in's metric."""
+    return _formula_pages().get(metric.name, "")
+
+
+@functools.cache  # the files are part of the installation
+def _examples() -> dict[str, str]:
+    pages = sorted((docs_folder() / "numbers").glob("*.md"))
+    rows = [row for page in pages for row in ROW.findall(page.read_text(encoding="utf-8"))]
+    return {name: f"{arithmetic} = {value}" for name, arithmetic, value in rows}
+
+
+@functools.cache  # tables ask for it in every row
+def _formula_pages() -> dict[str, str]:
+    probes = [
+        name
+        for name in registry.names("probes")
+        if (docs_folder() / f"numbers/{name}.md").is_file()
+    ]
+    return {metric: f"numbers/{probe}" for probe in probes for metric in metrics(probe)}
