@@ -10,8 +10,8 @@ from vlprobe.metrics.estimate import FEWEST_ITEMS
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.views import runs
-from vlprobe.views.paired_tests import NOT_OF_MODELS, compare_metrics
-from vlprobe.views.records import DifferenceRow, records
+from vlprobe.views.paired_tests import NOT_OF_MODELS, DifferenceRow, compare_metrics
+from vlprobe.views.records import records
 from vlprobe.views.runs import QuestionSet
 
 

@@ -28,14 +28,13 @@ from vlprobe.types import POOLED, Estimate, Measure, Metric
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views import estimates, sums
 from vlprobe.views.papers import chances
-from vlprobe.views.records import DifferenceRow, EstimateRow, PointRow, RunRow, records
+from vlprobe.views.records import EstimateRow, PointRow, RunRow, records
 from vlprobe.views.runs import QuestionSet
 from vlprobe.views.unit_counts import BUCKETS, Counts, unit_counts
 
 SIGNIFICANCE = 0.05  # Holm's p must stay below it, or the two models are tied
 NOT_OF_MODELS = ("words_t2t_accuracy",)  # a property of the texts: the same for every model
 MOST_SUBTYPES = 12  # types of edit with tests of their own; of more, those with the most cases
-COMPARED = [column.name for column in fields(DifferenceRow)]
 # A model's share against that of guessing; "unknown" where guessing, or its interval, is unknown.
 Standing = Literal["above", "guessing", "below", "unknown"]
 RowVerdict = Literal["fewer", "more", "tied", "unknown"]
@@ -561,6 +560,33 @@ def _test_rows(keys: Sequence[TestKey]) -> list[PairedTest]:
 
 
 # Metrics.
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """A model's difference from the baseline in one metric, as `compare_metrics` returns it."""
+
+    metric: str
+    averaging: str
+    baseline: str
+    model: str
+    base: float
+    value: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    verdict: str
+    n_items: int
+    left_out: int
+    base_alone: float
+    base_items: int
+    # The smallest difference that is found with 80 % power, as `metrics.power` has it
+    detectable: float = math.nan
+
+
+COMPARED = [column.name for column in fields(DifferenceRow)]
 
 
 def compare_metrics(

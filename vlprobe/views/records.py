@@ -213,31 +213,6 @@ class SeedsRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DifferenceRow:
-    """A model's difference from the baseline in one metric, as `views.paired_tests.compare_metrics` tells it."""
-
-    metric: str
-    averaging: str
-    baseline: str
-    model: str
-    base: float
-    value: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    verdict: str
-    n_items: int
-    left_out: int
-    base_alone: float
-    base_items: int
-    detectable: float = (
-        math.nan
-    )  # the smallest difference that is found with 80 % power, as `metrics.power` has it
-
-
-@dataclass(frozen=True, slots=True)
 class PointRow:
     """One model in a trade-off of two metrics; unknown numbers are NaN."""
 

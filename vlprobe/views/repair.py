@@ -19,8 +19,8 @@ from vlprobe.models.demo_weights import FOLDER
 from vlprobe.storage.store import Store
 from vlprobe.training import outputs
 from vlprobe.views.estimates import estimates
-from vlprobe.views.paired_tests import COMPARED, compare_metrics, verdict
-from vlprobe.views.records import DifferenceRow, records
+from vlprobe.views.paired_tests import COMPARED, DifferenceRow, compare_metrics, verdict
+from vlprobe.views.records import records
 from vlprobe.views.runs import metrics, question_set, question_set_rows
 
 # Probes in order, each with the metrics that are shown.

@@ -17,8 +17,8 @@ from vlprobe.render.numbers import TOO_FEW, between, chance, number, power, sign
 from vlprobe.render.sentences import joined
 from vlprobe.render.words import INTERVALS, value_label
 from vlprobe.types import Metric
-from vlprobe.views.paired_tests import PairedTests
-from vlprobe.views.records import DifferenceRow, records
+from vlprobe.views.paired_tests import DifferenceRow, PairedTests
+from vlprobe.views.records import records
 
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
 WORDS = {
@@ -183,38 +183,28 @@ def rows_table(comparison: PairedTests, names: Mapping[str, str]) -> str:
         comparison: Of two or more models.
         names: Their display names.
     """
-    unit = comparison.unit
-    base = names[comparison.baseline.model]
-    titles = (
-        "Kind of edit",
-        "Model",
-        "Wrong captions",
-        "Preferred",
-        f"By {base}",
-        "Difference",
-        "p",
-        "",
-    )
+    unit, base = comparison.unit, names[comparison.baseline.model]
+    titles = ("Wrong captions", "Preferred", f"By {base}")
     if comparison.is_movement:
-        titles = ("Kind of edit", "Model", "Cases", "Moved", f"{base} moved", "Difference", "p", "")
+        titles = ("Cases", "Moved", f"{base} moved")
+    cells: dict[str, str] = {}  # by the title of the column
     rows = []
     for row in comparison.rows:
         interval = "" if math.isnan(row.difference) else _bounds(row.low, row.high, unit)
-        cells = [
-            names[row.model],
-            f"{row.n_lies:,}",
-            number(row.value, unit),
-            number(row.base, unit),
-            signed(row.difference, unit) + (f" ({interval})" if interval else ""),
-            chance(row.p_holm),
-            joined(WORDS["tied"] + ".", power([row.detectable], unit))
+        values = (f"{row.n_lies:,}", number(row.value, unit), number(row.base, unit))
+        cells = {
+            "Model": names[row.model],
+            **dict(zip(titles, values, strict=True)),
+            "Difference": signed(row.difference, unit) + (f" ({interval})" if interval else ""),
+            "p": chance(row.p_holm),
+            "": joined(WORDS["tied"] + ".", power([row.detectable], unit))
             if row.verdict == "tied"
             else row.verdict,
-        ]
+        }
         kind = value_label(row.subtype) if row.subtype else "All"
-        columns = "".join(tag("td", cell) for cell in cells)
+        columns = "".join(tag("td", cell) for cell in cells.values())
         rows.append(f"<tr>{tag('th', kind, scope='row')}{columns}</tr>")
-    return table("Differences from the baseline", column_heads(titles), rows)
+    return table("Differences from the baseline", column_heads(("Kind of edit", *cells)), rows)
 
 
 def _bounds(low: float, high: float, unit: str) -> str:
