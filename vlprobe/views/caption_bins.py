@@ -23,7 +23,7 @@ from vlprobe.metrics.judge import Judge, metrics_on
 from vlprobe.scoring.cases import score_columns
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, remember
+from vlprobe.views.rows import AnswerTable, CaseTable, remember, remembered
 from vlprobe.views.runs import QuestionSet
 
 LENGTH, FREQUENCY = "caption_length", "word_frequency"
@@ -55,21 +55,18 @@ def members(table: CaseTable, binned_by: str, values: Sequence[str]) -> np.ndarr
     return np.flatnonzero(np.isin(bin_codes(table, binned_by), chosen)).astype(np.int32)
 
 
+@remembered
 def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
     """The place in VALUES of each case's bin, int8 of shape (n_cases,), by the case's number."""
-
-    def compute() -> np.ndarray:
-        codes, captions = table.first_texts()
-        tokens = [_WORD.findall(caption.lower()) for caption in captions]
-        if binned_by == LENGTH:
-            sizes = [len(of_caption) for of_caption in tokens]
-        else:
-            counted = Counter(word for of_caption in tokens for word in set(of_caption))
-            sizes = [min((counted[word] for word in words), default=0) for words in tokens]
-        bins = np.digitize(np.array(sizes, dtype=np.int64), _EDGES[binned_by]).astype(np.int8)
-        return bins[codes]
-
-    return remember(("caption bins", table.version, binned_by), compute)
+    codes, captions = table.first_texts()
+    tokens = [_WORD.findall(caption.lower()) for caption in captions]
+    if binned_by == LENGTH:
+        sizes = [len(of_caption) for of_caption in tokens]
+    else:
+        counted = Counter(word for of_caption in tokens for word in set(of_caption))
+        sizes = [min((counted[word] for word in words), default=0) for words in tokens]
+    bins = np.digitize(np.array(sizes, dtype=np.int64), _EDGES[binned_by]).astype(np.int8)
+    return bins[codes]
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:

@@ -21,7 +21,7 @@ import numpy as np
 from vlprobe import registry
 from vlprobe.views.bodies import body_of
 from vlprobe.views.changes import single_change
-from vlprobe.views.rows import AnswerTable, CaseTable, remember
+from vlprobe.views.rows import AnswerTable, CaseTable, remembered
 
 BETWEEN = ">"
 TYPE, TAG = "type:", "tag:"
@@ -64,20 +64,22 @@ def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.n
     if groups.captions is None:
         return is_answered, is_fooled
 
-    def rank_first() -> np.ndarray:
-        """Return whether the model ranks each altered caption first among those of its case."""
-        numbers = np.unique(groups.cases)
-        with table.store.cursor() as cursor:
-            ranked = cursor.execute(
-                'SELECT "case", top FROM read_parquet(?) WHERE "case" IN '
-                '(SELECT unnest(?::BIGINT[])) ORDER BY "case"',
-                [[table.path], numbers.tolist()],
-            ).df()
-        tops = ranked["top"].to_numpy(dtype=object)
-        return groups.captions == tops[np.searchsorted(ranked["case"].to_numpy(), groups.cases)]
-
-    is_first = remember(("ranked first", table.version, groups), rank_first)
+    is_first = _rank_first(table, groups)
     return is_answered & (is_first | ~is_fooled), is_first & is_fooled
+
+
+@remembered
+def _rank_first(table: AnswerTable, groups: PatternGroups) -> np.ndarray:
+    """Return whether the model ranks each altered caption first among those of its case."""
+    numbers = np.unique(groups.cases)
+    with table.store.cursor() as cursor:
+        ranked = cursor.execute(
+            'SELECT "case", top FROM read_parquet(?) WHERE "case" IN '
+            '(SELECT unnest(?::BIGINT[])) ORDER BY "case"',
+            [[table.path], numbers.tolist()],
+        ).df()
+    tops = ranked["top"].to_numpy(dtype=object)
+    return groups.captions == tops[np.searchsorted(ranked["case"].to_numpy(), groups.cases)]
 
 
 def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> np.ndarray:
@@ -118,14 +120,14 @@ def pattern_groups(table: CaseTable, probe: str, kind: str) -> PatternGroups:
     presentation = registry.load_probe(probe).presentation.kind(kind)
     if presentation.is_movement:
         return NONE
-    stored = remember(("patterns of words", table.version), lambda: _stored_words(table))
+    stored = _stored_words(table)
     if len(stored.keys):
         return stored
     is_search = body_of(presentation).ranks == "captions"
-    make = _altered_captions if is_search else _types_tags_and_words
-    return remember(("patterns", table.version, kind), lambda: make(table, kind))
+    return _altered_captions(table, kind) if is_search else _types_tags_and_words(table, kind)
 
 
+@remembered
 def _stored_words(table: CaseTable) -> PatternGroups:
     source_codes, sources = table.codes("source")
     target_codes, targets = table.codes("target")
@@ -164,6 +166,7 @@ def _gathered(cases: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> Pat
     return PatternGroups(cases[member].astype(np.int32), of_rows[member], tuple(distinct))
 
 
+@remembered
 def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
     with cases_table.store.cursor() as cursor:
         table = cursor.execute(
@@ -197,6 +200,7 @@ def _types_tags_and_words(cases_table: CaseTable, kind: str) -> PatternGroups:
     return _gathered(cases, np.arange(len(names)), [name for _, name in names])
 
 
+@remembered
 def _altered_captions(cases_table: CaseTable, kind: str) -> PatternGroups:
     """One row per altered caption and pattern: the words exchanged, and those inserted."""
     with cases_table.store.cursor() as cursor:

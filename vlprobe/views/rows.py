@@ -10,7 +10,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ FEW = 100  # rows that are taken from row groups one by one; of more, DuckDB mak
 
 
 Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
 
 
 def _bytes(value: Any) -> int:
@@ -57,6 +58,18 @@ def remember(key: tuple[Hashable, ...], compute: Callable[[], Value]) -> Value:
         compute: Called where the value is not in memory.
     """
     return _cache.get(key, compute)
+
+
+def remembered(compute: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """Keep what a function returns, as `remember` does; its positional arguments are tables and hashable values."""
+
+    @functools.wraps(compute)
+    def recall(*arguments: Arguments.args, **options: Arguments.kwargs) -> Value:
+        versions = [each.version if isinstance(each, TableFile) else each for each in arguments]
+        key = (compute.__module__, compute.__qualname__, *versions)
+        return _cache.get(key, lambda: compute(*arguments, **options))
+
+    return recall
 
 
 @contextlib.contextmanager
@@ -153,23 +166,20 @@ class AnswerTable(TableFile):
         super().__init__(store, key, "scores")
 
     @property
+    @remembered
     @readable()
     def margins(self) -> np.ndarray:
         """The margin of every case, float32 of shape (n_cases,), by the case's number.
 
         Raises StoredDamage where the file has its cases in another order.
         """
-
-        def read() -> np.ndarray:
-            with pq.ParquetFile(self.path, metadata=_footer(self.version)[0]) as file:
-                table = file.read(["case", "margin"], use_threads=False)
-            if not np.array_equal(table["case"].to_numpy(), np.arange(len(table))):
-                raise StoredDamage(
-                    f"'{self.path}' has its cases in another order than the question set."
-                )
-            return table["margin"].to_numpy()
-
-        return remember(("margin", self.version), read)
+        with pq.ParquetFile(self.path, metadata=_footer(self.version)[0]) as file:
+            table = file.read(["case", "margin"], use_threads=False)
+        if not np.array_equal(table["case"].to_numpy(), np.arange(len(table))):
+            raise StoredDamage(
+                f"'{self.path}' has its cases in another order than the question set."
+            )
+        return table["margin"].to_numpy()
 
     def margins_of(self, numbers: np.ndarray) -> np.ndarray:
         """Margins of these cases, float32 of shape (n,)."""
@@ -217,21 +227,18 @@ class CaseTable(TableFile):
         return remember(("numbers", *versions, condition, *values), query)
 
     @property
+    @remembered
     @readable()
     def picture_codes(self) -> np.ndarray:
         """The picture number of each case: int32 of shape (n_cases,), by the case's number.
 
         A case with one picture is about that, any other about its item.
         """
-
-        def read() -> np.ndarray:
-            codes: list[np.ndarray] = []
-            code_of: dict[tuple[str, str], int] = {}
-            for batch in _image_batches(self.path, _footer(self.version)[0]):
-                codes.append(_picture_codes(batch["images"], batch["item"], code_of))
-            return np.concatenate([np.empty(0, np.int32), *codes])
-
-        return remember(("picture", self.version), read)
+        codes: list[np.ndarray] = []
+        code_of: dict[tuple[str, str], int] = {}
+        for batch in _image_batches(self.path, _footer(self.version)[0]):
+            codes.append(_picture_codes(batch["images"], batch["item"], code_of))
+        return np.concatenate([np.empty(0, np.int32), *codes])
 
     @property
     def unit(self) -> str:
@@ -243,24 +250,21 @@ class CaseTable(TableFile):
         return "cluster" if "cluster" in self.columns else "coalesce(tags['picture'], item)"
 
     @property
+    @remembered
     def unit_codes(self) -> np.ndarray:
         """The resampling cluster of each case, such as its picture: int32 of shape (n_cases,), by
         the case's number.
         """
-        return remember(("unit", self.version), lambda: self._unit_names(self.unit)[0])
+        return self._unit_names(self.unit)[0]
 
+    @remembered
     def unit_ranks(self, by_item: bool) -> np.ndarray:
         """The place of each case's unit of resampling, or item, among the sorted names of all: int32
         of shape (n_cases,), by the case's number.
         """
-        unit = "item" if by_item else self.unit
-
-        def read() -> np.ndarray:
-            codes, names = self._unit_names(unit)
-            _, place = np.unique(np.array(names, dtype=object), return_inverse=True)
-            return place.astype(np.int32)[codes]
-
-        return remember(("rank", self.version, unit), read)
+        codes, names = self._unit_names("item" if by_item else self.unit)
+        _, place = np.unique(np.array(names, dtype=object), return_inverse=True)
+        return place.astype(np.int32)[codes]
 
     @readable()
     def _unit_names(self, unit: str) -> tuple[np.ndarray, Sequence[str]]:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from vlprobe.storage.store import Store
 from vlprobe.views.records import RunRow
-from vlprobe.views.rows import AnswerTable, CaseTable, remember
+from vlprobe.views.rows import AnswerTable, CaseTable, remember, remembered
 
 BUCKETS = {  # outcome of the first model, outcome of the second
     "both_fooled": ("fooled", "fooled"),
@@ -102,7 +102,7 @@ def unit_counts(
     by_item = runs[0].n_units >= runs[0].n_items
     table = CaseTable(store, case_key)
     tables = [AnswerTable(store, run.key) for run in runs]
-    cells = remember(("cells", table.version, kind, by_item), lambda: _cells(table, kind, by_item))
+    cells = _cells(table, kind, by_item)
     cells_key = (table.version, kind, by_item, with_movements)
     versions = [answered.version for answered in tables]
 
@@ -202,6 +202,7 @@ def _summed(cells: UnitCells, movement: np.ndarray, is_counted: np.ndarray) -> n
     return np.bincount(rows, movement[is_counted], len(cells.units))
 
 
+@remembered
 def _cells(table: CaseTable, kind: str, by_item: bool) -> UnitCells:
     """The cells of a kind: they are the same for all models."""
     cases = table.numbers("kind = ?", [kind])

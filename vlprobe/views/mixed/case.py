@@ -15,7 +15,7 @@ from vlprobe.types import Picture, PictureEdit
 from vlprobe.views import cases as views_cases
 from vlprobe.views.mixed.outcomes import KIND, outcomes, strength
 from vlprobe.views.mixed.searches import strengths
-from vlprobe.views.rows import CaseTable, TableFile, remember
+from vlprobe.views.rows import CaseTable, TableFile, remembered
 from vlprobe.views.runs import QuestionSet
 
 SHOWN = 5  # candidates of a gallery
@@ -124,7 +124,7 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
     row = views_cases.questions(store, question_set, [case]).iloc[0]
     if row["kind"] != KIND:
         raise InvalidInput(f"Case '{row['id']}' is not a search for a picture. Open it in Explore.")
-    gallery = _gallery(store, question_set)
+    gallery = _gallery(CaseTable(store, question_set.key))
     answers = views_cases.answers(store, question_set, [case]).set_index("model")
     front = _front_row(store, question_set.run(model).key, case)
     item, right = str(row["item"]), str(row["images"][0])
@@ -187,7 +187,7 @@ def first_candidates(
     candidates, else the result is NO_CANDIDATE.
     """
     key = question_set.run(model).key
-    pictures = _gallery(store, question_set).pictures
+    pictures = _gallery(CaseTable(store, question_set.key)).pictures
     items = {picture.name: item for item, picture in pictures.items()}
     rules = views_cases.questions(store, question_set, numbers)["rule"]
     answers = views_cases.answers(store, question_set, numbers, (model,)).set_index("case")
@@ -257,28 +257,23 @@ def _edit(rule: str, item: str, partner: str) -> PictureEdit:
 
 def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPicture]:
     """The picture of each item with a case, in the order of the items."""
-    return _gallery(store, question_set).pictures
+    return _gallery(CaseTable(store, question_set.key)).pictures
 
 
-def _gallery(store: Store, question_set: QuestionSet) -> _Gallery:
-    version = CaseTable(store, question_set.key).version
-    return remember(("gallery", version), lambda: _read_gallery(store, question_set))
-
-
-def _read_gallery(store: Store, question_set: QuestionSet) -> _Gallery:
-    files = store.files([question_set.key], "cases")
-    with store.cursor() as cursor:
+@remembered
+def _gallery(table: CaseTable) -> _Gallery:
+    with table.store.cursor() as cursor:
         pictures = cursor.execute(
             "SELECT item, arg_min(images[1], case_order), arg_min(texts[1], case_order) FROM "
             "(SELECT *, (kind <> ?, file_row_number) AS case_order "
             "FROM read_parquet(?, file_row_number = true)) GROUP BY item ORDER BY min(item_code)",
-            [KIND, files],
+            [KIND, [table.path]],
         ).fetchall()
         rules = cursor.execute(
             "SELECT rule, count(DISTINCT item) FROM read_parquet(?) WHERE kind = ? GROUP BY rule",
-            [files, KIND],
+            [[table.path], KIND],
         ).fetchall()
-    n_items = store.cases(question_set.key).manifest()["n_items"]
+    n_items = table.store.cases(table.key).manifest()["n_items"]
     of_items = {item: ItemPicture(name, caption) for item, name, caption in pictures}
     return _Gallery(of_items, dict(rules), len(pictures) == n_items)
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from vlprobe.probes import rococo_galleries
 from vlprobe.storage.store import Store
-from vlprobe.views.rows import AnswerTable, CaseTable, remember
+from vlprobe.views.rows import AnswerTable, CaseTable, remembered
 from vlprobe.views.runs import QuestionSet
 
 KIND = "t2i"  # of the cases: searches for a picture
@@ -49,24 +49,20 @@ def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
 def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
     """Return the outcomes of a model's searches for a picture."""
     run_key = question_set.run(model).key
-    versions = (
-        CaseTable(store, question_set.key).version,
-        AnswerTable(store, run_key).version,
-    )
-    return remember(
-        ("mixed outcomes", *versions), lambda: _read_outcomes(store, question_set.key, run_key)
-    )
+    return _outcomes(CaseTable(store, question_set.key), AnswerTable(store, run_key))
 
 
-def _read_outcomes(store: Store, case_key: str, run_key: str) -> Outcomes:
+@remembered
+def _outcomes(cases: CaseTable, answers: AnswerTable) -> Outcomes:
     """Decide by the first stored candidate; if a run has none, by the best mixture's path."""
-    has_fronts = store.run(run_key).has_table(rococo_galleries.TABLE)
-    tables = [store.files([case_key], "cases"), store.files([run_key], "scores")]
+    store = cases.store
+    has_fronts = store.run(answers.key).has_table(rococo_galleries.TABLE)
+    tables = [[cases.path], [answers.path]]
     first, join = "NULL::BOOLEAN", ""
     if has_fronts:
         first = "f.whole_items[1] = c.item AND f.whole_altered[1]"
         join = 'LEFT JOIN read_parquet(?) AS f USING ("case")'
-        tables.append(store.files([run_key], rococo_galleries.TABLE))
+        tables.append(store.files([answers.key], rococo_galleries.TABLE))
     with store.cursor() as cursor:
         columns = cursor.execute(
             'SELECT "case" AS number, coalesce(s.rank_clean = 1, false) AS is_found, '
