@@ -9,8 +9,8 @@ from vlprobe.metrics import power
 from vlprobe.storage.store import Store
 from vlprobe.types import POOLED
 from vlprobe.views import estimates
-from vlprobe.views.paired_tests import compare_metrics
-from vlprobe.views.records import DifferenceRow, EstimateRow, records
+from vlprobe.views.paired_tests import DifferenceRow, compare_metrics
+from vlprobe.views.records import EstimateRow, records
 from vlprobe.views.runs import QuestionSet
 
 COLUMNS = ["metric", "unit", "baseline", "model", "n_items", "error", "detectable", "pictures"]
