@@ -213,5 +213,6 @@ def test_all_models_have_brackets_around_those_that_are_tied(shown, filled: Stor
     tests = views.paired_tests.rank_models(filled, views.runs.question_set(filled, key), "flip")
     text = words(at)
     for each in tests.contestants:
-        assert numbers.with_interval(each.share, each.low, each.high, "rate") in text
+        share = numbers.number(each.share, "rate")
+        assert share + numbers.interval(each.low, each.high, "rate") in text
     assert f"{len(tests.rows)} pairs" in text or "one pair" in text

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.views.believed_scenes import LIES
+from vlprobe.metrics.blind import BlindAccuracy
 from vlprobe.render import charts
 from vlprobe.render.html.scorecard import how_to_read, scorecard
+from vlprobe.types import Estimate
 from vlprobe.views.paired_tests import ModelShare, PairedTest, PairedTests
 
 
@@ -85,6 +87,15 @@ def test_many_groups_have_letters_or_numbers_instead_of_brackets(n_models: int):
     texts = [re.sub("<[^>]+>", "", row[0]) for row in rows.values()]
     assert texts[:3] == (["a", "ab", "bc"] if n_models == 20 else ["1", "1 2", "2 3"])
     assert all(len(row) == 1 for row in rows.values())
+
+
+def test_a_guess_without_the_picture_is_the_last_row():
+    guess = BlindAccuracy("length", "", Estimate(0.7, 0.65, 0.75, 80), 100, 3)
+    models = {"A": "A", "B": "B"}
+    html = scorecard(ranking("AB", {"AB"}), LIES, charts.styles.styles(models), models, guess)
+    last = re.sub("<[^>]+>", " ", html.split("<tr>")[-1])
+    words = " ".join(last.split())
+    assert words == "No picture The caption with fewer words is true. 30.0 % 25.0 to 35.0 %"
 
 
 def test_controls_are_in_no_bracket_and_the_pairs_are_counted():

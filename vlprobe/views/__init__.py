@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vlprobe.views import (
+        blind,
         cases,
         changes,
         comparisons,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "blind",
     "cases",
     "changes",
     "comparisons",

@@ -1,14 +1,16 @@
 """All models of one kind of question, the best first, with brackets around those that cannot be told apart."""
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 
 from vlprobe.case.card import preferred, wrong_captions
+from vlprobe.metrics.blind import METHODS, BlindAccuracy
 from vlprobe.metrics.tie_groups import group_letters, group_names
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.findings import power_of_ties
 from vlprobe.render.html.elements import column_heads, model_label, table, tag
-from vlprobe.render.numbers import with_interval
+from vlprobe.render.numbers import TOO_FEW, interval, number
 from vlprobe.render.sentences import counted, joined
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.paired_tests import PairedTests
@@ -19,15 +21,20 @@ PASSED = "border-left:1px dotted var(--vp-edge)"  # a model between two members 
 
 
 def scorecard(
-    tests: PairedTests, kind: KindPresentation, looks: Looks, names: Mapping[str, str]
+    tests: PairedTests,
+    kind: KindPresentation,
+    looks: Looks,
+    names: Mapping[str, str],
+    blind: BlindAccuracy | None = None,
 ) -> str:
-    """Return the table of all models: share with interval, and a bracket with a letter for each group of ties.
+    """Return the table of all models: share, interval, and a bracket with a letter for each group of ties.
 
     Args:
         tests: What `views.paired_tests.rank_models` returns.
         kind: How the kind of case is described.
         looks: The look of each model.
         names: Display names of models.
+        blind: The best guess without the picture, for a last row.
     """
     groups = tests.tie_groups
     letters = group_letters(groups)
@@ -42,7 +49,7 @@ def scorecard(
     rows = []
     for place, each in enumerate(ordered):
         label = model_label(looks[each.model], names[each.model])
-        value = with_interval(each.share, each.low, each.high, tests.unit)
+        value = _with_interval(each.share, each.low, each.high, tests.unit)
         if not each.is_fit:
             reason = "control" if each.is_control else "failed a check"
             cells = f'<td colspan="{max(columns, 1)}">{tag("small", reason)}</td>'
@@ -53,8 +60,23 @@ def scorecard(
             )
         else:
             cells = tag("td", letters.get(each.model, ""))
-        rows.append(f'<tr><th scope="row">{label}</th>{tag("td", value)}{cells}</tr>')
+        rows.append(f'<tr><th scope="row">{label}</th><td>{value}</td>{cells}</tr>')
+    if blind is not None:
+        guess = blind.accuracy
+        value = _with_interval(1 - guess.value, 1 - guess.high, 1 - guess.low, "rate")
+        label = f"<em>No picture</em><br>{tag('small', METHODS[blind.method])}"
+        rows.append(
+            f'<tr><th scope="row">{label}</th><td>{value}</td><td colspan="{max(columns, 1)}"></td></tr>'
+        )
     return table("All models, and which of them are tied", head, rows)
+
+
+def _with_interval(value: float, low: float, high: float, unit: str) -> str:
+    """A value, and its interval on a line of its own, so that brackets fit beside it on a phone."""
+    if math.isnan(value):
+        return number(value, unit)
+    limits = interval(low, high, unit) or f"- ({TOO_FEW})"
+    return f"{number(value, unit)}<br>{tag('small', limits)}"
 
 
 def _bracket(

@@ -134,10 +134,11 @@ def _all_models(about: Subject) -> list[htpy.Node]:
         return []
     tests = views.paired_tests.rank_models(about.store, about.question_set, about.kinds[0])
     kind = about.presentation.kind(about.kinds[0])
+    guess = views.blind.best_guess(about.store, about.question_set, about.kinds[0])
     names = sentence_names(about.models, display_names.read(about.store))
     return [
         htpy.h3["Which models are tied"],
-        embed(scorecard(tests, kind, about.model_looks, names)),
+        embed(scorecard(tests, kind, about.model_looks, names, guess)),
         remark(how_to_read(tests)),
     ]
 
