@@ -218,6 +218,7 @@ def test_the_files_of_requirements_name_every_extra_once():
         r"^-e \.\[(.*)\]$", "".join(file.read_text() for file in files), re.MULTILINE
     )
     assert sorted(",".join(spoken).split(",")) == [
+        "agents",
         "api",
         "data",
         "dev",

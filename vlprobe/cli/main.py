@@ -23,7 +23,7 @@ from vlprobe.cli.report import export, figure, report, site
 from vlprobe.cli.results import failures, show, sql
 from vlprobe.cli.run import run
 from vlprobe.cli.score import score
-from vlprobe.cli.serve import dashboard
+from vlprobe.cli.serve import dashboard, mcp
 from vlprobe.cli.stored import pictures, remove, rename, verify
 from vlprobe.cli.suspects import errata, suspects
 from vlprobe.cli.train import train
@@ -121,6 +121,7 @@ for command in (
         influence,
         jobs,
         list_,
+        mcp,
         options,
         perturb,
         pictures,

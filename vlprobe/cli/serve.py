@@ -204,3 +204,21 @@ def _refuse_port_in_use(address: str, port: int) -> None:
             f"The dashboard cannot listen on port {port} of '{address}' ({error.strerror or error}). Choose others "
             "with --address and --port."
         ) from None
+
+
+@click.command()
+@click.option(
+    "--allow-run",
+    is_flag=True,
+    help="Let the agent run probes: this computes, writes to the cache and reads the files that it names.",
+)
+@click.pass_context
+def mcp(ctx: click.Context, allow_run: bool) -> None:
+    """Serve the results to an agent over stdin and stdout (Model Context Protocol); read-only unless --allow-run.
+
+    It needs the package mcp ('vlprobe[agents]').
+    """
+    from vlprobe.storage.store import DEFAULT
+    from vlprobe.surfaces import agent
+
+    agent.server(str(ctx.obj or DEFAULT), allow_run).run("stdio")

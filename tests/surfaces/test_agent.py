@@ -1,0 +1,142 @@
+"""`vlprobe mcp`, asked by the client of the package `mcp`: the numbers of the commands, and nothing is written."""
+
+import asyncio
+import base64
+import io
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import vlprobe
+from tests.cli.test_main import call
+from tests.conftest import make_tiny
+
+mcp = pytest.importorskip("mcp")
+from vlprobe.surfaces import agent  # noqa: E402
+
+MODELS = ["control:random", "control:constant"]
+READING = {"question_sets", "models", "numbers", "failures", "compare", "query", "link"}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which both controls answered about six pictures."""
+    folder = tmp_path_factory.mktemp("agent")
+    vlprobe.run(MODELS, make_tiny(folder / "tiny"), cache=folder / "cache", examine=False)
+    return folder / "cache"
+
+
+def ask(server: object, use: Callable[[Any], Awaitable[Any]]) -> Any:
+    """What a client gets from a server."""
+
+    async def connect() -> Any:
+        async with mcp.Client(server) as client:
+            return await use(client)
+
+    return asyncio.run(connect())
+
+
+def answer(cache: Path, tool: str, allow_run: bool = False, **arguments: object) -> Any:
+    server = agent.server(str(cache), allow_run)
+    return ask(server, lambda client: client.call_tool(tool, arguments))
+
+
+def test_tools_are_typed_documented_and_read_only(cache):
+    tools = ask(agent.server(str(cache)), lambda client: client.list_tools()).tools
+    assert {tool.name for tool in tools} == READING
+    for tool in tools:
+        assert tool.description and tool.input_schema["type"] == "object"
+        assert tool.annotations.read_only_hint is True
+        assert "self" not in tool.input_schema.get("properties", {})
+    allowed = ask(agent.server(str(cache), True), lambda client: client.list_tools()).tools
+    (run,) = (tool for tool in allowed if tool.name not in READING)
+    assert run.name == "run" and run.annotations.read_only_hint is False
+    assert set(run.input_schema["required"]) == {"model", "dataset"}
+
+
+def test_numbers_are_those_of_show(cache):
+    (key, *_) = [row["key"] for row in answer(cache, "models").structured_content["result"]]
+    shown = json.loads(call(cache, "show", key, "--format", "json").stdout)
+    assert answer(cache, "numbers", key=key).structured_content["result"] == shown
+    (row,) = answer(cache, "question_sets").structured_content["result"]
+    assert set(row["models"]) == set(MODELS)
+
+
+def test_failures_are_those_of_the_command_with_pictures(cache):
+    model = "control:random"
+    words = ("failures", model, "--size", "3", "--format", "json")
+    listed = json.loads(call(cache, *words).stdout)
+    content = answer(cache, "failures", key=model, size=3).content
+    texts = [json.loads(block.text) for block in content if block.type == "text"]
+    assert texts[1:] == listed and texts[0]["page"] == 1
+    pictures = [block for block in content if block.type == "image"]
+    assert len(pictures) == 3 and {picture.mime_type for picture in pictures} == {"image/webp"}
+    with Image.open(io.BytesIO(base64.b64decode(pictures[0].data))) as image:
+        assert image.format == "WEBP" and min(image.size) > 0
+
+
+def test_comparisons_queries_and_links_are_those_of_the_commands(cache):
+    compared = answer(cache, "compare", models=MODELS).structured_content
+    printed = call(cache, "compare", *MODELS, "--by", "edit", "--format", "json")
+    assert compared["rows"] == json.loads(printed.stdout)
+    assert compared["finding"].split(". ")[0] in printed.stderr
+    rows = answer(cache, "query", sql="SELECT model FROM runs ORDER BY 1").structured_content
+    assert [row["model"] for row in rows["result"]] == sorted(MODELS)
+    address = answer(cache, "link", key="control:random").structured_content["result"]
+    assert address.startswith(f"{agent.DASHBOARD}/explore?set=") and "control%3Arandom" in address
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("numbers", {"key": "control:randon"}, "No stored run or model"),
+        ("failures", {"key": "control:random", "size": 1000}, "size from 1 to 20"),
+        ("failures", {"key": "control:random", "subtype": "nonsense"}, "nonsense"),
+        ("compare", {"models": ["control:random"]}, "Name two to four"),
+        ("query", {"sql": "DROP VIEW runs"}, "read-only"),
+        ("query", {"sql": "SELECT * FROM read_text('/etc/passwd')"}, "disabled"),
+        ("run", {"model": "control:random", "dataset": "demo"}, "run"),
+    ],
+)
+def test_a_wrong_call_is_an_error_in_one_line(cache, tool, arguments, said):
+    try:
+        result = answer(cache, tool, **arguments)
+    except mcp.MCPError as error:  # there is no such tool
+        assert said in str(error)
+        return
+    assert result.is_error
+    (block,) = result.content
+    assert said in block.text and "Traceback" not in block.text and "\n" not in block.text
+
+
+def test_run_runs_only_where_it_is_allowed_and_opens_no_plug_in(cache, tmp_path):
+    tiny = make_tiny(tmp_path / "more")
+    words = {"model": "control:random", "dataset": tiny, "limit": 2}
+    (row,) = answer(cache, "run", True, **words).structured_content["result"]
+    assert row["model"] == "control:random" and row["n_items"] == 2
+    code = tmp_path / "mine.py"
+    code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    refused = answer(cache, "run", True, model=f"py:{code}", dataset=tiny)
+    assert refused.is_error and not (tmp_path / "ran").exists()
+    server = answer(cache, "run", True, model="http:http://127.0.0.1:9/v1#m", dataset=tiny)
+    assert server.is_error
+
+
+@pytest.mark.full
+def test_the_command_speaks_over_stdin_and_stdout(cache):
+    parameters = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "vlprobe", "--cache", str(cache), "mcp"]
+    )
+    result = ask(parameters, lambda client: client.call_tool("models", {}))
+    assert {row["model"] for row in result.structured_content["result"]} >= set(MODELS)
+
+
+def test_without_the_package_one_line_says_what_to_install(cache, monkeypatch):
+    monkeypatch.setattr(agent, "find_spec", lambda name: None)
+    line = call(cache, "mcp", code=1).stderr
+    assert "pip install 'vlprobe[agents]'" in line and len(line.splitlines()) == 1
