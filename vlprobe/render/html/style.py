@@ -166,7 +166,8 @@ small { font-size: max(13px, .8333em); }
   border: 1px dashed #7b8696; border-radius: .5rem; overflow-wrap: anywhere; }
 .vp-card p { margin: 0 0 .55rem; }
 .vp-card p.vp-verdict { font-size: 1.05rem; margin-bottom: .3rem; }
-.vp-captions p { display: grid; grid-template-columns: 92px 1fr; margin: 0 0 5px; font-size: 18px; line-height: 1.4; }
+.vp-captions p { display: grid; grid-template-columns: 92px 1fr; column-gap: 8px; margin: 0 0 5px; font-size: 18px;
+  line-height: 1.4; }
 .vp-told { min-width: 0; overflow-wrap: anywhere; }
 .vp-role { font-size: 13.5px; font-weight: 650; padding-top: 4px; }
 .vp-role-true, .vp-role-same { color: var(--vp-true); } .vp-role-lie { color: var(--vp-lie); }
