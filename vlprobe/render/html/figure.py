@@ -1,4 +1,4 @@
-"""A Plotly figure as SVG, for pages that do without Plotly's script of 4.6 MB.
+"""A Plotly figure as SVG, for pages that do without Plotly's script of 4.8 MB.
 
 Horizontal positions are percentages and vertical ones pixels, so one drawing fits every window. It has scatter traces
 with marks, lines and intervals, shapes, annotations, and a legend below.
