@@ -84,6 +84,12 @@ def test_an_address_without_a_page_says_so_in_the_page(page, url: str, name: str
     assert page.title() == "Home · vlprobe"
 
 
+def test_the_name_of_home_is_an_address_of_home(page, url: str):
+    visit(page, f"{url}/home")
+    page.locator(".hero").wait_for()
+    assert page.get_by_role("dialog").count() == 0 and page.title() == "Home · vlprobe"
+
+
 def test_an_open_picker_of_home_is_not_covered_by_a_tooltip(page, url: str):
     visit(page, url)
     change = page.get_by_role("button", name="Change")

@@ -43,6 +43,9 @@ MOVED = {  # former addresses
     "verdicts": "lab",
 }
 HOME = "home"
+ROOT = (
+    "start"  # the name that Streamlit reserves for the default page, so that /home leads to it too
+)
 NAMED = 80  # characters of an unknown address that are repeated
 PAGE_SIZE, OLD_PAGE_SIZE = (
     60,
@@ -75,7 +78,7 @@ def current_page() -> st.Page:
     """
     pages = _pages(access.read_only())
     name = unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
-    if name and name not in {page.url_path for page in pages}:
+    if name and name not in {ROOT, *(page.url_path for page in pages)}:
         say = functools.partial(_say_unknown, name)
         pages.append(st.Page(say, title="Page not found", url_path=name, visibility="hidden"))
     return st.navigation(pages, position="top")
@@ -105,7 +108,7 @@ def _pages(is_read_only: bool) -> list[st.Page]:
             page_file(name),
             title=title,
             default=name == HOME,
-            url_path=name,
+            url_path=ROOT if name == HOME else name,
             visibility="visible" if name in in_row else "hidden",
         )
         for name, title in {**ROW, **BELOW}.items()
@@ -113,7 +116,7 @@ def _pages(is_read_only: bool) -> list[st.Page]:
     titles = {**ROW, **BELOW}
     pages += [
         st.Page(f"pages/{old}.py", title=titles[name], url_path=old, visibility="hidden")
-        for old, name in MOVED.items()
+        for old, name in {**MOVED, HOME: HOME}.items()
     ]
     return pages
 

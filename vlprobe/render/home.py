@@ -120,6 +120,7 @@ def numbers(
     rates = [count.share for count in lie_counts]
     sentences = words.number_sentences(phrases, rates, shortened(name))
     entries = []
+    happened = f"{kind.lies} {card_type(kind).believed}"
     for count, phrase, sentence in zip(lie_counts, phrases, sentences, strict=True):
         key = f"number:{count.subtype}"
         entries.append(
@@ -129,7 +130,8 @@ def numbers(
                 "big": frequency(count.n_believed, count.n_lies),
                 "sentence": sentence,
                 "strong": phrase.split()[-1] if STRONG.fullmatch(phrase) else "",
-                "exact": f"{count.n_believed:,} of {count.n_lies:,} {kind.lies} {card_type(kind).believed}",
+                "exact": f"{count.n_believed:,} of {count.n_lies:,} "
+                + (happened if count.n_orders == 1 else "answers, in both orders of the captions"),
             }
         )
     return entries

@@ -45,6 +45,7 @@ class LieCount:
     n_lies: int  # answers, two per case if the model ran in both orders
     n_believed: int  # ties included
     moved: float  # mean movement, of kinds that only move; else NaN
+    n_orders: int  # orders in which the model saw the captions
 
     @property
     def share(self) -> float:
@@ -197,6 +198,7 @@ def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieC
             # of two answers to a case one is wrong where the order decides, and both below 0
             0 if is_movement else n_believed + n_below * (runs[key].n_orders - 1),
             moved if is_movement else math.nan,
+            runs[key].n_orders,
         )
         for key, subtype, n_cases, n_believed, n_below, moved in table
     )
