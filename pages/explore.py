@@ -1,4 +1,4 @@
-"""Explore: what is a model fooled by, and what does that look like?"""
+"""Explore: the cases that fool a model, with pictures and filters."""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.explore import page

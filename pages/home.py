@@ -1,4 +1,4 @@
-"""Home: one failure of a model, and how often models are fooled."""
+"""Home: one failure, and how often models are fooled."""
 
 from vlprobe.dashboard import frame, navigation
 from vlprobe.dashboard.home import page

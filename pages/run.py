@@ -1,4 +1,4 @@
-"""Run: ask models a question, and watch."""
+"""Run: start tests of models and follow their progress."""
 
 import streamlit as st
 

@@ -71,8 +71,8 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(s
     with caplog.at_level(logging.WARNING):
         images, texts = small.images(shown), small.texts(TEXTS)
     assert np.abs(images @ texts.T - whole.images(shown) @ whole.texts(TEXTS).T).max() <= 1e-6
-    assert "Out of memory with 7 images at once: 3 at once from here on." in caplog.text
-    assert "Out of memory with 28 texts at once: 14 at once from here on." in caplog.text
+    assert "Out of memory with a batch of 7 images; using 3 from now on." in caplog.text
+    assert "Out of memory with a batch of 28 texts; using 14 from now on." in caplog.text
     assert model.asked[:4] == [7, 3, 3, 1]  # and the batches after the first begin with what fits
     assert sum(asked > 3 for asked in model.asked) == 1 + 3  # 7 images; 28, 14 and 7 texts
 
@@ -87,7 +87,7 @@ def test_whatever_words_a_device_has_for_it_the_batch_is_halved(kind):
 
 def test_a_model_for_which_one_at_a_time_is_too_much_is_said_so(shown):
     with pytest.raises(
-        InvalidInput, match="runs out of device memory for images even at batch size 1"
+        InvalidInput, match="runs out of device memory during images even at batch size 1"
     ):
         CachedEncoder(Small("control:random", 0, ERRORS["CUDA"])).images(shown)
 

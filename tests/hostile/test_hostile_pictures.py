@@ -137,11 +137,11 @@ REFUSED = {
     "a film": (b"\0\0\0\x18ftypmp42" + b"\0" * 60, "not an image"),
     "a picture of floats": (
         saved(Image.fromarray(np.ones((3, 3), np.float32)), "TIFF"),
-        "numbers beyond 16 bits",
+        "more than 16 bits per channel",
     ),
     "a picture of 32 bits": (
         saved(Image.fromarray(np.full((3, 3), 70_000, np.int32)), "TIFF"),
-        "beyond 16 bits",
+        "more than 16 bits",
     ),
     "a bomb of 30,000 x 30,000": (png(30_000, 30_000, b"\0" * 1_000), "too large"),
     "a bomb of 2 G x 2 G": (png(2**31 - 1, 2**31 - 1), "too large|damaged|not an image"),

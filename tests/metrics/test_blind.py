@@ -74,7 +74,7 @@ def test_the_weights_are_those_of_scikit_learn():
 
 
 def test_fewer_than_fifty_pictures_are_refused_in_one_line():
-    with pytest.raises(InvalidInput, match=r"50 or more pictures.* There are 49\.$"):
+    with pytest.raises(InvalidInput, match=r"at least 50 pictures.* Found 49\.$"):
         check_pairs(colored(49, 4))
 
 

@@ -82,7 +82,7 @@ def test_ranks_are_those_of_a_plain_loop():
 
 
 def test_one_item_alone_is_refused_in_one_line(tiny, store):
-    with pytest.raises(InvalidInput, match="of only one item"):
+    with pytest.raises(InvalidInput, match="contains only one item"):
         execute(Request(("control:random",), tiny, "rococo", CLEAN, limit=1), store)
 
 

@@ -110,7 +110,7 @@ def test_sixteen_bits_are_scaled_to_eight_and_not_clipped(kind: str):
     ids=["float", "int32"],
 )
 def test_numbers_whose_range_is_unknown_are_refused(values: np.ndarray):
-    with pytest.raises(InvalidInput, match="'x' has numbers beyond 16 bits"):
+    with pytest.raises(InvalidInput, match="'x' has more than 16 bits per channel"):
         pictures.decode(encoded(Image.fromarray(values), "TIFF"), "x")
 
 

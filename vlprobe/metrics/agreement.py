@@ -21,10 +21,10 @@ def alpha(counts: np.ndarray) -> float:
     """Compute Krippendorff's alpha of unordered labels: 1 is full agreement, 0 is agreement by chance.
 
     Args:
-        counts: Integers of shape (things, labels): number of judges who gave each thing each label.
+        counts: Number of judges per thing and label, integers of shape (things, labels).
 
     Returns:
-        NaN where no two judges labelled the same thing, or where all gave the same label.
+        NaN if no two judges labeled the same thing, or if all gave the same label.
 
     Raises:
         MissingDependency: The package `krippendorff` is not installed.
@@ -47,7 +47,7 @@ def estimate(labels: np.ndarray, categories: int, groups: Sequence[int] | np.nda
     """Compute alpha with its 95 % interval over resampled groups.
 
     Args:
-        labels: Integers of shape (judges, n), UNJUDGED where a judge gave none.
+        labels: Integers of shape (judges, n); UNJUDGED marks a missing label.
         categories: Number of labels.
         groups: Integer codes of shape (n,), from 0; the labels of a group are resampled together.
 

@@ -1,11 +1,12 @@
-"""Accuracy of guesses that read the captions and never see the picture.
+"""Accuracy of guessing the true caption without seeing the picture.
 
-A benchmark of true and wrong captions measures vision only as far as the texts do not decide by themselves. Three
-guesses are made of each pair: by length (the caption with fewer words is true), by words, and by a small classifier
-that also reads word pairs and length. The last two are linear models of the difference of the two texts,
-trained on other pictures (cross-validation by picture).
+A benchmark of true and wrong captions measures vision only if the texts do not give away the
+answer. Three methods guess each pair: by length (the caption with fewer words is true), by words,
+and with a small classifier that also uses word pairs and length. The last two are linear models on
+the difference of the two texts, trained on other pictures (cross-validation by picture).
 
-Source: TsT (arXiv 2511.04655), which trains on the test set's texts in k folds. Features and folds by picture are ours.
+Source: TsT (arXiv 2511.04655), which trains on the texts of the test set in k folds. The features
+and the folds by picture are ours.
 """
 
 import itertools
@@ -29,9 +30,9 @@ FOLDS = 5
 GRADIENT = 0.02  # largest partial derivative of the loss at which the fit ends
 LENGTH, WORDS, CLASSIFIER = "length", "words", "classifier"
 METHODS = {
-    LENGTH: "The caption with fewer words is true.",
-    WORDS: "Words that are more frequent in true captions or in wrong ones, learned on other pictures.",
-    CLASSIFIER: "Words, word pairs and length, learned on other pictures.",
+    LENGTH: "Picks the caption with fewer words.",
+    WORDS: "A classifier on single words, trained on other pictures.",
+    CLASSIFIER: "A classifier on words, word pairs and length, trained on other pictures.",
 }
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
@@ -47,7 +48,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlindAccuracy:
-    """Share of pairs of which one method guesses the true caption without the picture; a tie is a failure."""
+    """Share of pairs whose true caption one method guesses without the picture; a tie is a
+    failure.
+    """
 
     method: str  # one of METHODS
     subset: str  # "" for all pairs
@@ -86,7 +89,7 @@ def check_pairs(pairs: Sequence[Pair]) -> list[BlindAccuracy]:
 
 
 def margins(true: Sequence[str], wrong: Sequence[str], unit: np.ndarray) -> dict[str, np.ndarray]:
-    """Compute how far each method prefers the true caption of each pair.
+    """Compute by how much each method prefers the true caption of each pair.
 
     Args:
         true: The true caption of each pair.
@@ -102,8 +105,8 @@ def margins(true: Sequence[str], wrong: Sequence[str], unit: np.ndarray) -> dict
     n_pictures = len(np.unique(unit))
     if n_pictures < FEWEST_PICTURES:
         raise InvalidInput(
-            f"A blind check needs wrong captions of {FEWEST_PICTURES} or more pictures, to learn from some and guess "
-            f"on others. There are {n_pictures}."
+            f"A blind check needs wrong captions for at least {FEWEST_PICTURES} pictures, "
+            f"to train on some and test on others. Found {n_pictures}."
         )
     lengths = np.array([len(text.split()) for text in wrong], dtype=np.float64)
     lengths -= [len(text.split()) for text in true]

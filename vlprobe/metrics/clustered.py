@@ -29,12 +29,12 @@ class GroupRates:
 
     @property
     def rates(self) -> np.ndarray:
-        """The share of events; NaN without a case."""
+        """Share of events; NaN without cases."""
         n_cases = np.where(self.n_cases > 0, self.n_cases, np.nan)
         return self.n_events / n_cases
 
     def only(self, indices: np.ndarray) -> "GroupRates":
-        """Some of the groups."""
+        """Select some of the groups."""
         return GroupRates(
             self.n_cases[indices],
             self.n_events[indices],
@@ -46,8 +46,8 @@ class GroupRates:
 def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> GroupRates:
     """Compute the rate and the effective size of each group.
 
-    The agreement within clusters is that over all groups, about each group's own rate; a group
-    whose own cases agree more has its own.
+    The agreement within clusters is estimated over all groups, relative to each group's rate; a
+    group whose cases agree more uses its own estimate.
 
     Args:
         group: Integer codes from 0, shape (n,).
@@ -80,7 +80,7 @@ def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> Gr
 
 def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
     """Compute the one-sided p: the probability of at least as many events if the true rate of each
-    group is the one in `rates`, shape (n_groups,); 1 where it explains as many.
+    group is the one in `rates`, shape (n_groups,); 1 if that rate explains as many.
     """
     from scipy.special import betainc
 
@@ -94,8 +94,8 @@ def chance_of_more(groups: GroupRates, rates: np.ndarray) -> np.ndarray:
 
 
 def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
-    """The exact 95 % interval of each group's rate, for its effective size: arrays of shape
-    (n_groups,); NaN without a case.
+    """Compute the exact 95 % interval of each group's rate at its effective size: arrays of shape
+    (n_groups,); NaN without cases.
     """
     from scipy.special import betaincinv
 
@@ -111,7 +111,7 @@ def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values so that on average at most 5 % of those below .05 are false.
+    """Adjust p-values so that on average at most 5 % of those below .05 are false discoveries.
 
     The k-th smallest of m is multiplied by m / k, and capped at the one after it.
     """

@@ -1,8 +1,8 @@
-"""Means of answers that are alike in two ways at once: by who answered, and by the picture.
+"""Means of answers that are clustered in two ways: by person and by picture.
 
-Two answers of one person are alike, and so are two answers about one picture. So people and
-pictures are resampled independently, and an answer counts as often as its person was drawn times
-as often as its picture was.
+Answers of one person are correlated, and so are answers about one picture. People and pictures are
+therefore resampled independently, and an answer counts as often as its person was drawn times as
+often as its picture was drawn.
 
 Source: Owen 2007, The pigeonhole bootstrap (its variance is never too small on average); Cameron,
 Gelbach and Miller 2011 have the formula that the tests compare it with.
@@ -33,12 +33,11 @@ class CrossedMean:
 def crossed_means(
     columns: Sequence[np.ndarray], people: np.ndarray, pictures: np.ndarray, lowest: float
 ) -> list[CrossedMean]:
-    """The mean of each column with an interval that accounts for people and pictures.
+    """Compute the mean of each column with an interval that accounts for people and pictures.
 
-    A single person is not resampled: the interval then is about this one. Fewer than FEWEST_ITEMS
-    pictures have no interval.
-    Where all answers agree it is `without_spread` for as many people or pictures as there are,
-    whichever are fewer.
+    A single person is not resampled, so the interval is then only about that person. There is no
+    interval with fewer than FEWEST_ITEMS pictures. Where all answers agree it is `without_spread`
+    for as many people or pictures as there are, whichever are fewer.
 
     Args:
         columns: Values of the same answers, float64 of shape (n,) each, between `lowest` and 1.

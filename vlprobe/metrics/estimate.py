@@ -164,11 +164,11 @@ class Sums:
             running.counted_items.add(item[weight[index] > 0])
 
     def drop(self, name: Hashable) -> None:
-        """Forgets a measure."""
+        """Drop a measure."""
         self._running.pop(name, None)
 
     def count_evenly(self, name: Hashable, strata: Iterable[tuple[Hashable, Hashable]]) -> None:
-        """Give every stratum of a measure the same weight in each resample, too.
+        """Give every stratum of a measure the same weight, also in each resample.
 
         Args:
             name: The measure, whose weights are 1 over the size of the stratum.
@@ -224,7 +224,7 @@ def resampled_sums(sums: np.ndarray, counts: np.ndarray, item: np.ndarray) -> np
 
 
 class RunningMean:
-    """Sums of a measure over the blocks so far: first of weight times value, then of weight."""
+    """Running sums of a measure: weight times value, and weight."""
 
     __slots__ = ("counted_items", "observed", "resampled")
 
@@ -235,7 +235,7 @@ class RunningMean:
 
 
 class BitSet:
-    """A set of whole numbers from 0 to below `size`, a bit each."""
+    """A set of integers from 0 to `size` - 1, stored as bits."""
 
     __slots__ = ("_bytes",)
 
@@ -450,8 +450,8 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarray | None:
-    """Return twice the difference of each item's sums, as integers of shape (n_items,); None where these are not whole
-    numbers, the models have other weights, or exchanges are too many to count.
+    """Return twice the difference of each item's sums, as integers of shape (n_items,); None if
+    these are not whole numbers, the models have other weights, or exchanges are too many to count.
     """
     first, second = (np.bincount(each.item, each.weight, n_items) for each in pair)
     if not np.array_equal(first, second):
@@ -466,12 +466,12 @@ def _whole_differences(pair: tuple[Measure, Measure], n_items: int) -> np.ndarra
 
 
 def exchange_p(differences: np.ndarray) -> float:
-    """Compute the exact p-value of the randomization test from whole differences of items.
+    """Compute the exact p-value of the randomization test from integer differences of items.
 
     The sum of the differences is compared with those under all 2^n choices of their signs. The
     distribution of these sums is the inverse Fourier transform of the product of the items' transforms,
-    which are cosines. Where all differences have the same size, this is McNemar's exact test, and it is
-    computed as that; else the smallest p is LEAST_P.
+    which are cosines. If all differences have the same size, this is McNemar's exact test and is
+    computed as such; else the smallest p is LEAST_P.
 
     Args:
         differences: Integers of shape (n_items,), such as right answers of one model minus those of the other.

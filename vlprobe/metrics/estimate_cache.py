@@ -1,4 +1,4 @@
-"""`estimate.estimates` and `estimate.differences` of repeated measures, cached in memory.
+"""In-memory cache of `estimate.estimates` and `estimate.differences`.
 
 A page that compares four models requests the same measures for each selection of models. The
 result of a measure, or of a pair of measures, does not depend on the others. The keys are digests of the numbers

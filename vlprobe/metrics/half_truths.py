@@ -35,8 +35,10 @@ METRICS = (
         name="half_truth_accuracy",
         version=1,
         label="Half-truth accuracy",
-        help="Share of short true captions that score above the same caption with a wrong detail. A coin gets one "
-        "half; a tie counts as wrong.",
+        help=(
+            "Share of short true captions that score above the same caption with a wrong "
+            "detail. Chance is 0.5; a tie counts as wrong."
+        ),
         unit="rate",
         direction="up",
         chance=0.5,
@@ -60,8 +62,11 @@ METRICS = (
         name="true_detail_preferred",
         version=1,
         label="True detail preferred",
-        help="Share of cases where the true detail raises the score of the short caption. With a high share of longer "
-        "wrong captions preferred, the model rewards length and not truth.",
+        help=(
+            "Share of cases where a true detail raises the score of the short caption. If "
+            "longer wrong captions are often preferred too, the model rewards length rather "
+            "than truth."
+        ),
         unit="rate",
         direction="up",
         chance=0.5,

@@ -49,7 +49,7 @@ def increases(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Es
 
 def _shares(sums: np.ndarray) -> np.ndarray:
     """Totals and weights of both measures of pairs, shape (n, 2, 2, m), to increases of shape (n, m);
-    NaN where a mean is unknown or the second is 0.
+    NaN if a mean is unknown or the second is 0.
     """
     means = np.divide(
         sums[:, :, 0],

@@ -21,7 +21,9 @@ Slices = dict[str, dict[str, np.ndarray]]
 
 
 def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
-    """The metrics, those in cosines without a value where scores have no known scale."""
+    """Return the metrics; metrics in cosines have no value if the scale of the scores is
+    unknown.
+    """
     if scale not in ("unknown", "verdict"):
         return list(metrics)
     return [
@@ -61,11 +63,11 @@ class Judge:
         """Evaluate a block of cases.
 
         Args:
-            rows: One row per case with `item_code`, `group_code` (integers, which may be others in
-                another block), `kind`, `subtype`, `rule`, `margin`, the columns that the metrics
-                use, and one column `tag:NAME` for each tag. A margin of NaN is a case that the model cannot
-                answer: only metrics that are `model_free` count it. All cases of a
-                group are in one block.
+            rows: One row per case with `item_code`, `group_code` (integers, which may differ
+                between blocks), `kind`, `subtype`, `rule`, `margin`, the columns that the metrics
+                use, and one column `tag:NAME` for each tag. A margin of NaN marks a case that the
+                model cannot answer; only `model_free` metrics count it. All cases of a group are in
+                one block.
         """
         for metric, slices in zip(self.metrics, self._slices, strict=True):
             of_kinds = rows.loc[rows["kind"].isin(metric.kinds), :]
@@ -162,7 +164,7 @@ class Judge:
             counts |= new_counts
 
     def estimates(self) -> pd.DataFrame:
-        """One row for each metric, averaging and slice.
+        """Return one row per metric, averaging and slice.
 
         Returns:
             `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`
@@ -202,8 +204,7 @@ class Judge:
         return pd.DataFrame(table, columns=pd.Index(names))
 
     def sums(self) -> pd.DataFrame:
-        """One row for each metric, averaging and item that counts, so that models can be compared
-        item by item.
+        """Return one row per metric, averaging and item, so that models can be compared by item.
 
         Returns:
             `metric`, `averaging`, `item_code`, `total` (of weight times value), `weight`; the value

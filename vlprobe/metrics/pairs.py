@@ -28,8 +28,8 @@ def _scores(rows: pd.DataFrame) -> tuple[np.ndarray, ...]:
 
 
 def margins(rows: pd.DataFrame) -> np.ndarray:
-    """The smallest of the four differences that should be positive: the sample is solved where
-    it is above 0.
+    """Return the smallest of the four differences that should be positive; above 0, the sample is
+    solved.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum.reduce([s11 - s12, s22 - s21, s11 - s21, s22 - s12])
@@ -44,14 +44,14 @@ def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def text_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Return whether only a tie denies a sample its text score: the smaller of its two differences
-    is 0.
+    """Return whether only a tie costs a sample its text score (the smaller of its two differences
+    is 0).
     """
     return _differences(rows)[0] == 0
 
 
 def image_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Return whether only a tie denies a sample its image score."""
+    """Return whether only a tie costs a sample its image score."""
     return _differences(rows)[1] == 0
 
 
@@ -89,8 +89,8 @@ def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
     """Compute how unequally the score responds to equal changes: |(s11-s12) - (s22-s21)| + |(s11-s21) -
     (s22-s12)|.
 
-    Source: EqBen figure 6, which gives no formula; this is the deviation that equation 6 (EqSim v2)
-        drives to zero.
+    Source: EqBen, figure 6, without a formula; this is the deviation that equation 6 (EqSim v2)
+        minimizes.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.abs((s11 - s12) - (s22 - s21)) + np.abs((s11 - s21) - (s22 - s12))
@@ -112,7 +112,7 @@ def foil_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _orders(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """`order_12` and `order_21`, float64; NaN where the rows lack them."""
+    """`order_12` and `order_21`, float64; NaN if the rows lack them."""
     first, second = (
         rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), math.nan)
         for name in ("order_12", "order_21")
@@ -188,7 +188,8 @@ def _weaker_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
-    """Share of captions and foils that are classified correctly: acc. Source: VALSE; EqBen table 2.
+    """Return the share of captions and foils that are classified correctly (acc). Source: VALSE;
+    EqBen table 2.
 
     >>> pair = pd.DataFrame({"score_0": [0.9, 0.7], "score_1": [0.2, 0.6], "probability": True})
     >>> judged_rightly(pair).tolist()
@@ -198,10 +199,10 @@ def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
 
 
 def weaker_side(rows: pd.DataFrame) -> np.ndarray:
-    """p_c or p_f, whichever is lower over all cases of a run: min(p_c, p_f). Source: VALSE; EqBen
-    table 2.
+    """Return p_c or p_f, whichever is lower over all cases of a run: min(p_c, p_f). Source: VALSE;
+    EqBen table 2.
 
-    It is the same side in every slice, so that a slice can be above its own minimum.
+    Every slice uses the same side, so a slice can be above its own minimum.
     """
     return np.where(rows["captions_are_weaker"], caption_accepted(rows), foil_rejected(rows))
 
@@ -212,9 +213,8 @@ def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
     >>> matched(pd.DataFrame({"order_12": [0.9, 0.9], "order_21": [0.6, 0.1]}), "order_12", "order_21").tolist()
     [1.0, 0.0]
 
-    Source: EqBen, section 5.5, where LLaVA's free answers are read by people; here it is the
-        probability of the first
-    word of its answer.
+    Source: EqBen, section 5.5, where people read LLaVA's free-form answers; here the probability of
+        the first word of the answer is used.
     """
     lowest = _lowest(rows, orders)
     return np.where(np.isnan(lowest), math.nan, lowest > 0.5)
@@ -236,7 +236,7 @@ class Survey(TypedDict):
 
 
 def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-    """The Survey of a run, from blocks of its scored cases."""
+    """Compute the Survey of a run from blocks of its scored cases."""
     sizes: Counter[str] = Counter()
     accepted, rejected = 0.0, 0.0
     for rows in blocks:
@@ -249,7 +249,9 @@ def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
 
 
 def prepare(rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
-    """A block of cases with what the survey found: `subset_size` and `captions_are_weaker`."""
+    """Add the results of the survey to a block of cases: `subset_size` and
+    `captions_are_weaker`.
+    """
     surveyed = cast(Survey, survey_facts)
     sizes = [surveyed["subset_sizes"].get(subset, math.nan) for subset in rows["subtype"]]
     return rows.assign(subset_size=sizes, captions_are_weaker=surveyed["captions_are_weaker"])
@@ -337,7 +339,7 @@ METRICS = (
     _metric(
         name="group_score",
         label="Group score",
-        help="Share of pairs in which both hold.",
+        help="Share of pairs with both a correct image and a correct text score.",
         chance=1 / 6,
         value=group_score,
     ),
@@ -345,7 +347,7 @@ METRICS = (
         name="average_score",
         version=3,
         label="Average",
-        help="Mean of the three scores with every subset counted alike.",
+        help="Mean of the three scores, with equal weight for every subset.",
         unit="rate",
         direction="up",
         chance=(0.25 + 0.25 + 1 / 6) / 3,
@@ -361,7 +363,10 @@ METRICS = (
         name="equivariance_deviation",
         version=3,
         label="Equivariance deviation",
-        help="How unequally the score answers to equal changes; 0 is perfectly even. Compare models in spread units.",
+        help=(
+            "How unequally the score responds to equal changes; 0 is perfectly even. Compare "
+            "models in spread units."
+        ),
         unit="cosine",
         direction="down",
         chance=math.nan,
@@ -373,29 +378,37 @@ METRICS = (
     _order_metric(
         name="matched_12",
         label="Matched, captions in order",
-        help="Share of two pictures side by side that get their captions when the left one's is named first.",
+        help=(
+            "Share of picture pairs matched with their captions when the left picture's "
+            "caption is listed first."
+        ),
         chance=0.5,
         orders=("order_12",),
     ),
     _order_metric(
         name="matched_21",
-        label="Matched, captions exchanged",
-        help="The same when the right one's caption is named first: a model that follows the order fails here.",
+        label="Matched, captions swapped",
+        help=(
+            "Share of picture pairs matched when the right picture's caption is listed first; "
+            "a model that follows the order fails."
+        ),
         chance=0.5,
         orders=("order_21",),
     ),
     _order_metric(
         name="matched_both",
         label="Matched in both orders",
-        help="Share of two pictures side by side that get their captions in whatever order they are named.",
+        help="Share of picture pairs matched with their captions in both orders of the captions.",
         chance=0.25,
         orders=("order_12", "order_21"),
     ),
     _foil_metric(
         name="foil_accuracy",
         label="Foil accuracy",
-        help="Share of pictures that prefer their caption to a foil; of a model asked in both "
-        "orders of the captions, the mean of both.",
+        help=(
+            "Share of pictures that prefer their caption to a foil; for models tested in both "
+            "orders of the captions, the mean of both."
+        ),
         chance=0.5,
         value=foil_accuracy,
         tied=_foil_tied,
@@ -403,7 +416,10 @@ METRICS = (
     _foil_metric(
         name="caption_accepted",
         label="Captions accepted (p_c)",
-        help="Share of captions that fit with a probability above one half; of models that give one.",
+        help=(
+            "Share of true captions with a probability above 0.5, for models that return "
+            "probabilities."
+        ),
         chance=math.nan,
         value=caption_accepted,
         tied=_caption_tied,
@@ -411,15 +427,15 @@ METRICS = (
     _foil_metric(
         name="foil_rejected",
         label="Foils rejected (p_f)",
-        help="Share of foils that fit with a probability below one half; of models that give one.",
+        help="Share of foils with a probability below 0.5, for models that return probabilities.",
         chance=math.nan,
         value=foil_rejected,
         tied=_rejection_tied,
     ),
     _foil_metric(
         name="judged_rightly",
-        label="Judged rightly (acc)",
-        help="Mean of the captions accepted and the foils rejected; a coin gets one half.",
+        label="Correct judgments (acc)",
+        help="Mean of the shares of accepted captions and rejected foils; chance is 0.5.",
         chance=0.5,
         value=judged_rightly,
         tied=_one_side_tied,
@@ -427,8 +443,10 @@ METRICS = (
     _foil_metric(
         name="weaker_side",
         label="Weaker side (min)",
-        help="The captions accepted or the foils rejected, whichever is lower in all: low for a "
-        "model that always says yes.",
+        help=(
+            "The lower of the shares of accepted captions and rejected foils; low for a model "
+            "that always says yes."
+        ),
         chance=math.nan,
         value=weaker_side,
         tied=_weaker_tied,
@@ -440,8 +458,8 @@ _ORDERS_SOURCE = "SugarCrepe, gpt-4v-results: positive-first and negative-first"
 ORDER_METRICS = (
     _foil_metric(
         name="right_in_both_orders",
-        label="Right in both orders",
-        help="Share of questions that are answered right whichever caption is listed first.",
+        label="Correct in both orders",
+        help="Share of questions answered correctly in both orders of the captions.",
         chance=0.25,
         value=right_in_both_orders,
         tied=None,
@@ -451,8 +469,10 @@ ORDER_METRICS = (
         _foil_metric(
             name="order_flips",
             label="Answer changes with the order",
-            help="Share of questions that get another answer when the two captions are listed in "
-            "the other order. A model that always names the first one gets 100 %.",
+            help=(
+                "Share of questions whose answer changes when the two captions are swapped. A "
+                "model that always picks the first caption gets 100 %."
+            ),
             chance=0.5,
             value=order_flips,
             tied=None,
@@ -462,8 +482,8 @@ ORDER_METRICS = (
     ),
     _foil_metric(
         name="right_true_first",
-        label="Right, true caption listed first",
-        help="Share of right answers where the true caption is listed before the wrong one.",
+        label="Correct, true caption listed first",
+        help="Share of correct answers when the true caption is listed first.",
         chance=0.5,
         value=lambda rows: _orders(rows)[0],
         tied=None,
@@ -471,8 +491,8 @@ ORDER_METRICS = (
     ),
     _foil_metric(
         name="right_wrong_first",
-        label="Right, wrong caption listed first",
-        help="Share of right answers where the wrong caption is listed before the true one.",
+        label="Correct, wrong caption listed first",
+        help="Share of correct answers when the wrong caption is listed first.",
         chance=0.5,
         value=lambda rows: _orders(rows)[1],
         tied=None,

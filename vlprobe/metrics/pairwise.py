@@ -74,8 +74,8 @@ def scores_higher(rows: pd.DataFrame, column: str, other: str) -> np.ndarray:
 
 
 def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
-    """Compute how strongly a flip contradicts its caption, 0 to 1: half a prior of its type, half the distance of the
-    two captions to the model.
+    """Compute how strongly a flip contradicts its caption, 0 to 1: half a prior for its type, half
+    the distance between the two captions for the model.
 
     `clip01(0.5 * prior + 0.5 * clip01(1 - cos(caption, flip)))` with the priors color .25, number
     .55, object 1.
@@ -87,14 +87,14 @@ def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
 
 
 def quartiles(values: np.ndarray) -> tuple[float, float]:
-    """Compute the first and the third quartile of the known values; NaN without any."""
+    """Compute the first and third quartile of the known values; NaN if none is known."""
     finite = values[~np.isnan(values)]
     low, high = np.quantile(finite, [0.25, 0.75]) if len(finite) else (math.nan, math.nan)
     return float(low), float(high)
 
 
 def strength_bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Name the bins: weak (up to the first quartile of that model's flips), medium, strong
+    """Name the bins: weak (up to the first quartile of the model's flips), medium, strong
     (above the third); "" where unknown.
     """
     names = np.full(len(values), "", dtype=object)
@@ -113,8 +113,10 @@ METRICS = (
         name="invariance_error",
         version=3,
         label="Invariance error",
-        help="How much the similarity moves when a caption is only reworded; 0 says little "
-        "where paraphrases are erased.",
+        help=(
+            "How much the similarity changes when a caption is only reworded; 0 means little "
+            "if paraphrases are erased."
+        ),
         unit="cosine",
         direction="down",
         chance=math.nan,
@@ -127,11 +129,14 @@ METRICS = (
         name="erased_share",
         version=2,
         label="Erased paraphrases",
-        help="Share of paraphrases that get the embedding of their original: these have an invariance error of 0.",
+        help=(
+            "Share of paraphrases with the same embedding as their original; their invariance "
+            "error is 0."
+        ),
         unit="rate",
         direction="none",
         chance=math.nan,
-        source="Not in the paper; read it beside eq. 2",
+        source="Not in the paper; read it with eq. 2",
         kinds=("paraphrase",),
         value=erased_share,
         tied=None,
@@ -140,7 +145,10 @@ METRICS = (
         name="sensitivity_gap",
         version=2,
         label="Sensitivity gap",
-        help="How much better the true caption fits than one made wrong (a colour, a number, an object).",
+        help=(
+            "Score of the true caption minus the score of a wrong one (color, number or "
+            "object changed)."
+        ),
         unit="cosine",
         direction="up",
         chance=0.0,
@@ -152,7 +160,10 @@ METRICS = (
         name="positive_rate",
         version=3,
         label="Positive rate",
-        help="Share of wrong captions that score below the true one. A coin gets one half; a tie counts as wrong.",
+        help=(
+            "Share of wrong captions that score below the true one. Chance is 0.5; a tie "
+            "counts as wrong."
+        ),
         unit="rate",
         direction="up",
         chance=0.5,
@@ -164,7 +175,7 @@ METRICS = (
         name="combined_gap",
         version=2,
         label="Combined gap",
-        help="As the sensitivity gap, but the wrong caption is also reworded.",
+        help="Sensitivity gap for wrong captions that are also reworded.",
         unit="cosine",
         direction="up",
         chance=0.0,
@@ -176,7 +187,7 @@ METRICS = (
         name="combined_positive_rate",
         version=3,
         label="Combined positive rate",
-        help="As the positive rate, but the wrong caption is also reworded.",
+        help="Positive rate for wrong captions that are also reworded.",
         unit="rate",
         direction="up",
         chance=0.5,
@@ -188,7 +199,7 @@ METRICS = (
         name="weighted_gap",
         version=2,
         label="Strength-weighted gap",
-        help="The sensitivity gap with every flip counted by how strongly it contradicts its caption.",
+        help="Sensitivity gap with each flip weighted by how strongly it contradicts the caption.",
         unit="cosine",
         direction="up",
         chance=0.0,
@@ -202,7 +213,7 @@ METRICS = (
         name="weighted_positive_rate",
         version=3,
         label="Strength-weighted positive rate",
-        help="The positive rate with every flip counted by how strongly it contradicts its caption.",
+        help="Positive rate with each flip weighted by how strongly it contradicts the caption.",
         unit="rate",
         direction="up",
         chance=0.5,

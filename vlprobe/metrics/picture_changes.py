@@ -54,8 +54,10 @@ METRICS = (
         name="picture_positive_rate",
         version=1,
         label="Positive rate (changed picture)",
-        help="Share of changed pictures whose true caption scores above the wrong one. A coin gets one half; a tie "
-        "counts as wrong.",
+        help=(
+            "Share of changed pictures whose true caption scores above the wrong one. Chance "
+            "is 0.5; a tie counts as wrong."
+        ),
         unit="rate",
         direction="up",
         chance=0.5,
@@ -80,7 +82,9 @@ METRICS = (
         name="picture_invariance_error",
         version=1,
         label="Picture invariance error",
-        help="How much the similarity of the true caption moves when only the picture is changed.",
+        help=(
+            "How much the similarity of the true caption changes when only the picture is changed."
+        ),
         unit="cosine",
         direction="down",
         chance=math.nan,
@@ -93,7 +97,7 @@ METRICS = (
         name="picture_sensitivity_gap",
         version=1,
         label="Sensitivity gap (changed picture)",
-        help="How much better the true caption fits the changed picture than the wrong one does.",
+        help="Score of the true caption minus the score of the wrong one, on the changed picture.",
         unit="cosine",
         direction="up",
         chance=0.0,
@@ -105,7 +109,7 @@ METRICS = (
         name="unchanged_positive_rate",
         version=1,
         label="Positive rate (unchanged picture)",
-        help="The same cases before the change: share of pictures whose true caption scores above the wrong one.",
+        help="Positive rate of the same cases before the picture is changed.",
         unit="rate",
         direction="up",
         chance=0.5,

@@ -27,8 +27,8 @@ class Rankings:
 
 
 class Ranker:
-    """Ranking of one query after another in the same memory: fresh memory for each would take as long as the
-    ranking itself.
+    """Ranks queries one after another in reused memory, because allocating memory takes as long as
+    ranking.
 
     >>> Ranker()(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
     [[1, 2, 0]]
@@ -108,8 +108,9 @@ def _tie_groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rank_correlations(rankings: Rankings) -> np.ndarray:
-    """Spearman correlation of each two versions, ties at their average rank: float64 of shape
-    (n_pairs,) in the order of combinations; NaN where one of the two is constant.
+    """Compute the Spearman correlation of each pair of versions, with ties at their average rank:
+    float64 of shape (n_pairs,), in the order of itertools.combinations; NaN if either version is
+    constant.
 
     >>> rank_correlations(Ranker()(np.float32([[0.9, 0.5, 0.1], [0.7, 0.1, 0.2]]))).round(3).tolist()
     [0.5]
@@ -130,18 +131,17 @@ def rank_correlations(rankings: Rankings) -> np.ndarray:
 
 
 def rank_correlation(rankings: Rankings) -> float:
-    """Mean of `rank_correlations`; NaN where a version is constant."""
+    """Compute the mean of `rank_correlations`; NaN if a version is constant."""
     return _mean(rank_correlations(rankings))
 
 
 def list_correlations(rankings: Rankings) -> np.ndarray:
-    """Correlation of the two lists of candidate numbers in ranked order, for each pair of
-    versions: not a measure of stability, see below. Float64 of shape (n_pairs,); NaN where one of the two is constant.
+    """Correlate the two ranked lists of candidate ids for each pair of versions; not a measure of
+    stability (see below). Float64 of shape (n_pairs,); NaN if either version is constant.
 
-    Two rankings that differ by one exchange at the top already disagree in every place after it,
-    and the numbers of the candidates mean nothing. It is offered because the correlations that PRSM
-    prints (.02 to .04 beside overlaps of .64 to .89) match the size of this correlation, and are
-    unlikely to be correlations of ranks.
+    Rankings that differ by one insertion at the top disagree at every later position, and the ids
+    of candidates are arbitrary. It is included because the correlations that PRSM prints (.02 to
+    .04, with overlaps of .64 to .89) match this quantity and are unlikely to be rank correlations.
     """
     rows, n = rankings.order, rankings.order.shape[1]
     is_ranked = [bool(row.any()) for row in rankings.centred]
@@ -160,16 +160,15 @@ def list_correlations(rankings: Rankings) -> np.ndarray:
 
 
 def top_overlaps(rankings: Rankings, k: int) -> np.ndarray:
-    """Share of the first k candidates that two versions have in common, of each two versions:
-    float64 of shape (n_pairs,).
+    """Compute the overlap of the first k candidates for each pair of versions: float64 of shape
+    (n_pairs,).
 
-    A candidate tied at the border counts with the chance that a random order of the tie puts it
-    among the first k.
+    A candidate tied at the cutoff counts with the probability that a random order of the tie ranks
+    it among the first k.
 
     Args:
-        rankings: Of the versions.
-        k: Less than n_candidates; otherwise the share is 1 whatever the model does, and NaN is
-            returned.
+        rankings: Rankings of the versions.
+        k: Less than n_candidates; otherwise the overlap is always 1, and NaN is returned.
 
     Source: PRSM, section 3 (local).
     """
@@ -219,7 +218,10 @@ METRICS = (
         name="prsm_global",
         version=2,
         label="Rank correlation",
-        help="How alike the whole ranking stays when the query is reworded: 1 is the same order, 0 no relation.",
+        help=(
+            "Rank correlation of the full rankings for two wordings of a query: 1 is the same "
+            "order, 0 is no correlation."
+        ),
         unit="correlation",
         direction="up",
         chance=0.0,
@@ -233,7 +235,10 @@ METRICS = (
             name=f"prsm_local_{k}",
             version=3,
             label=f"Top-{k} overlap",
-            help=f"Share of the first {k} pictures that two wordings of a query share; chance is {k} over the gallery.",
+            help=(
+                f"Overlap of the top {k} pictures for two wordings of a query; chance is {k} "
+                "divided by the gallery size."
+            ),
             unit="rate",
             direction="up",
             chance=math.nan,
@@ -247,13 +252,15 @@ METRICS = (
     Metric(
         name="prsm_global_idlist",
         version=2,
-        label="Id-list correlation (not a stability)",
-        help="Correlation of the lists of picture numbers, a reading that gives numbers like "
-        "the paper's. Do not use it.",
+        label="Id-list correlation (not a stability measure)",
+        help=(
+            "Correlation of the lists of picture ids; reproduces values like the paper's. Do "
+            "not use it to measure stability."
+        ),
         unit="correlation",
         direction="none",
         chance=0.0,
-        source="PRSM, table 1, as its sizes suggest",
+        source="PRSM, table 1, as its values suggest",
         kinds=("ranking",),
         value=_column("global_idlist"),
         tied=None,
@@ -262,8 +269,8 @@ METRICS = (
 
 
 def pair_measures(rankings: Rankings) -> dict[str, np.ndarray]:
-    """All measures of each two of a query's versions over one gallery, by column name: float64 of
-    shape (n_pairs,), in the order of combinations.
+    """Compute all measures for each pair of a query's versions over one gallery, by column name:
+    float64 of shape (n_pairs,), in the order of itertools.combinations.
     """
     return {
         "global": rank_correlations(rankings),
@@ -273,5 +280,5 @@ def pair_measures(rankings: Rankings) -> dict[str, np.ndarray]:
 
 
 def means(pairs: dict[str, np.ndarray]) -> dict[str, float]:
-    """The measures of a query, by column name: the means of those of `pair_measures`."""
+    """Compute the means of `pair_measures` for a query, by column name."""
     return {name: _mean(values) for name, values in pairs.items()}

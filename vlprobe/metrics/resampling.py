@@ -1,4 +1,4 @@
-"""Items that each resample draws; every interval uses them."""
+"""Bootstrap resamples of items, shared by all intervals."""
 
 import functools
 
@@ -23,8 +23,8 @@ def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:
 
 
 def every_resample(n_items: int) -> np.ndarray:
-    """`resample_counts` of all resamples, uint8 of shape (n_items, RESAMPLES): an item is never drawn more than 255
-    times.
+    """Return `resample_counts` for all resamples, uint8 of shape (n_items, RESAMPLES); no item is
+    drawn more than 255 times.
     """
     return _kept_resamples(n_items) if n_items <= MOST_KEPT else _count_resamples(n_items)
 

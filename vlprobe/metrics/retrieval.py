@@ -2,7 +2,7 @@
 pictures added.
 
 Rows carry `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against the right
-one; NaN: beyond the 10 or more candidates that an approximate search looked up, which versions before 0.3.0
+one; NaN: beyond the 10 or more candidates of an approximate search, which versions before 0.3.0
 had), and `top_altered` (1 where no original scores strictly above the best altered candidate).
 `least_rank_clean` and `least_rank` are the ranks if no tie counted against the right candidate,
 `top_tied` is 1 where the best original and the best altered candidate are equal.
@@ -45,11 +45,12 @@ def _drop_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def drop(rows: pd.DataFrame) -> np.ndarray:
-    """Compute the loss of the clean R@1: averaged with the clean hits as weights, this is (R@1 - R_new@1) / R@1. A
-    query that is right only in the altered gallery does not count as a gain. Only a matching
-    head can have one: altered candidates may push an original that it prefers from its short-list.
+    """Compute the loss of the clean R@1; averaged with the clean hits as weights, it is (R@1 -
+    R_new@1) / R@1. A query that is right only in the altered gallery does not count as a gain. This
+    only happens with a matching head, when altered candidates push a preferred original off the
+    short list.
 
-    Source: RoCOCO, section 4. Undefined if nothing is found in the clean gallery.
+    Source: RoCOCO, section 4. Undefined if no query is found in the clean gallery.
     """
     return recall(rows, "rank_clean", 1) - recall(rows, "rank", 1)
 
@@ -94,7 +95,9 @@ def _recall_metric(kind: str, query: str, target: str, *, k: int, altered: bool)
         kind=kind,
         name=f"r{k}_new" if altered else f"r{k}",
         label=f"R@{k}, {gallery} gallery",
-        help=f"Share of {query} whose {target} is among the first {k} in the {gallery} gallery.",
+        help=(
+            f"Share of {query} with the right {target} among the top {k} of the {gallery} gallery."
+        ),
         direction="up",
         value=lambda rows: recall(rows, column, k),
         tied=lambda rows: recall_tied(rows, column, k),
@@ -116,7 +119,10 @@ def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
             kind=kind,
             name="drop_rate",
             label="Drop rate",
-            help="Share of the clean R@1 that is lost when altered candidates join the gallery.",
+            help=(
+                "Share of the clean R@1 that is lost when altered candidates are added to the "
+                "gallery."
+            ),
             direction="down",
             value=drop,
             tied=_drop_tied,
@@ -126,7 +132,7 @@ def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
             kind=kind,
             name="rsms",
             label="Altered on top (RSMS)",
-            help=f"Share of {query} for which an altered candidate comes first; a tie counts.",
+            help=f"Share of {query} with an altered candidate ranked first; ties count.",
             direction="down",
             chance=0.5,
             value=lambda rows: rows["top_altered"].to_numpy(np.float64),

@@ -1,4 +1,5 @@
-"""PRSM's rank correlation from a sample of the candidates, where a gallery is too large to rank whole.
+"""PRSM's rank correlation, estimated from a sample of the candidates for galleries that are too
+large to rank.
 
 The correlation within a random sample estimates that of all candidates (Spearman's rho of m of them has a
 standard error of about sqrt((1 + rho^2 / 2) / (m - 3)); Bonett and Wright 2000). Each query draws its own
@@ -19,7 +20,9 @@ COLUMN = "global_sampled"
 
 
 def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) -> np.ndarray:
-    """The candidates that a query samples, rising; all where there are no more."""
+    """Return the candidates sampled for a query, ascending; all candidates if there are not
+    more.
+    """
     if n_sampled >= n_candidates:
         return np.arange(n_candidates)
     key = blake2b(f"{seed}/candidates/{case_id}".encode(), digest_size=16).digest()
@@ -28,7 +31,7 @@ def sampled_numbers(seed: int, case_id: str, n_candidates: int, n_sampled: int) 
 
 
 def sampled_correlation(values: np.ndarray) -> float:
-    """Mean rank correlation of each two versions over sampled candidates.
+    """Compute the mean rank correlation over all pairs of versions on sampled candidates.
 
     Args:
         values: Similarities, shape (n_versions, n_sampled).
@@ -37,7 +40,8 @@ def sampled_correlation(values: np.ndarray) -> float:
 
 
 def counted_overlaps(values: np.ndarray, k: int) -> np.ndarray:
-    """Compute `ranking.top_overlaps` from counts of candidates above and on the border, without sorting.
+    """Compute `ranking.top_overlaps` without sorting, from counts of candidates above and at the
+    cutoff.
 
     Args:
         values: Similarities, shape (n_versions, n_candidates).
@@ -62,8 +66,10 @@ METRIC = Metric(
     name="prsm_global_sampled",
     version=2,
     label="Rank correlation, estimated",
-    help="Rank correlation over candidates that each query draws at random: an estimate of the one over all. "
-    "Its interval covers the drawing.",
+    help=(
+        "Rank correlation over a random sample of candidates per query, an estimate of the "
+        "full rank correlation. The interval includes the sampling error."
+    ),
     unit="correlation",
     direction="up",
     chance=0.0,

@@ -1,10 +1,11 @@
-"""Metrics of pictures in an order: the boundary between two captions of a video, and the agreement of
-a model and people on a ranking.
+"""Metrics for ordered pictures: the boundary between two captions of a video, and the agreement
+between the rankings of a model and people.
 
-Rows of kind `boundary` carry `seconds_off`, how far the predicted boundary is from the true one
-(seconds; of several equally good ones the farthest), and `boundary_tied`. Rows of kind `order` carry
-rank correlations: `agreement` (model and people, for the query), `agreement_edit` (the same for the
-edited query), `kept` (the model's order before and after the edit) and `kept_people`.
+Rows of kind `boundary` carry `seconds_off`, the distance between the predicted and the true
+boundary (seconds; the farthest of several equally good ones), and `boundary_tied`. Rows of kind
+`order` carry rank correlations: `agreement` (model and people, for the query), `agreement_edit`
+(the same for the edited query), `kept` (the model's order before and after the edit) and
+`kept_people`.
 """
 
 from collections.abc import Callable
@@ -17,11 +18,11 @@ from vlprobe.types import Metric, zero_margin
 
 BOUNDARY_THRESHOLDS = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)  # seconds; EqBen, table 12
 _BOUNDARY_SOURCE = "EqBen, appendix A.6 and table 12"
-_ORDER_SOURCE = "EqBen, figures 1 and 7, which print no number"
+_ORDER_SOURCE = "EqBen, figures 1 and 7 (no numbers printed)"
 
 
 def boundary_scores(scores: np.ndarray) -> np.ndarray:
-    """Compute the score of a boundary between each two neighboring frames.
+    """Compute the score of a boundary between each pair of neighboring frames.
 
     Args:
         scores: Scores of each frame with the caption before and the caption after, shape (n_frames, 2).
@@ -39,8 +40,8 @@ def boundary_scores(scores: np.ndarray) -> np.ndarray:
 
 
 def rank_correlation(scores: np.ndarray, other_scores: np.ndarray) -> float:
-    """Spearman's correlation of two lists of scores of the same candidates, equal ones sharing their
-    ranks; NaN where all scores of a list are equal.
+    """Compute Spearman's correlation of two lists of scores for the same candidates, with average
+    ranks for ties; NaN if all scores of a list are equal.
 
     >>> rank_correlation(np.array([3.0, 2.0, 1.0]), np.array([0.9, 0.1, 0.5]))
     0.5
@@ -54,7 +55,7 @@ def _within(seconds: float) -> Callable[[pd.DataFrame], np.ndarray]:
 
 
 def boundary_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """The share of table 12's thresholds that each boundary is found within."""
+    """Compute the share of table 12's thresholds within which each boundary is found."""
     return np.mean([_within(seconds)(rows) for seconds in BOUNDARY_THRESHOLDS], axis=0)
 
 
@@ -96,7 +97,10 @@ METRICS = (
         name="boundary_accuracy",
         version=2,
         label="Boundaries found",
-        help="Share of boundaries found within 0.1 to 3 seconds: the mean over the paper's eight distances.",
+        help=(
+            "Share of boundaries found, averaged over the paper's eight tolerances from 0.1 "
+            "to 3 seconds."
+        ),
         unit="rate",
         direction="up",
         chance=float("nan"),
@@ -110,7 +114,7 @@ METRICS = (
             name=f"boundary_within_{seconds:g}",
             version=2,
             label=f"Within {seconds:g} s",
-            help=f"Share of boundaries whose predicted time is at most {seconds:g} seconds from the true one.",
+            help=f"Share of boundaries predicted within {seconds:g} seconds of the true time.",
             unit="rate",
             direction="up",
             chance=float("nan"),
@@ -124,19 +128,25 @@ METRICS = (
     _order_metric(
         "order_agreement",
         "Agreement with people",
-        "Rank correlation of the model's order of the candidates and that of people: 1 is the same, 0 no relation.",
+        (
+            "Rank correlation between the model's and the human order of the candidates: 1 is "
+            "the same order, 0 is no correlation."
+        ),
         _correlation("agreement"),
     ),
     _order_metric(
         "order_agreement_edit",
         "Agreement after the edit",
-        "The same for the edited query, where people ranked the candidates for it, too.",
+        (
+            "Rank correlation between the model's and the human order for the edited query, "
+            "where people ranked it too."
+        ),
         _correlation("agreement_edit"),
     ),
     _order_metric(
         "order_first",
-        "First as people's",
-        "Share of queries whose best candidate for people is the model's best, too.",
+        "Same first choice as people",
+        "Share of queries for which the model and people rank the same candidate first.",
         lambda rows: (rows["margin"].to_numpy() > 0).astype(np.float64),
         unit="rate",
         chance=float("nan"),
@@ -144,8 +154,11 @@ METRICS = (
     ),
     _order_metric(
         "order_moved",
-        "Moved by the edit",
-        "How far the edit moves the model's order: 0 not at all, 100 % turned round. Read it beside that of people.",
+        "Change after the edit",
+        (
+            "How much the edit changes the model's order: 0 is unchanged, 100 % is reversed. "
+            "Compare it with the human order."
+        ),
         _moved("kept"),
         unit="rate",
         direction="none",
@@ -153,8 +166,8 @@ METRICS = (
     ),
     _order_metric(
         "order_moved_people",
-        "Moved by the edit, people",
-        "How far the edit moves the order of people, whatever the model.",
+        "Change after the edit, people",
+        "How much the edit changes the human order; independent of the model.",
         _moved("kept_people"),
         unit="rate",
         direction="none",

@@ -1,5 +1,5 @@
-"""VISLA's metrics, on triplets of two captions that mean the same (P1, P2) and one that does not
-(N).
+"""VISLA's metrics, on triplets of two captions with the same meaning (P1, P2) and one with another
+meaning (N).
 
 Rows of kind `i2t` carry `score_0`, `score_1`, `score_2`: similarity of the picture to P1, P2, N.
 Rows of kind `t2t` carry `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N), cos(P2, N), and
@@ -37,12 +37,14 @@ def _level(*comparisons: tuple[str, str]) -> Column:
 
 
 def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the picture prefers both true captions to the false one. Source: VISLA, section 3."""
+    """Return 1 if the picture scores both true captions above the wrong one. Source: VISLA, section
+    3.
+    """
     return _beats(rows, "score_0", "score_2") * _beats(rows, "score_1", "score_2")
 
 
 def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Return 1 if the two true captions are closer to each other than either is to the false one.
+    """Return 1 if the two true captions are closer to each other than either is to the wrong one.
     Source: VISLA, section 3.
 
     >>> t2t_accuracy(pd.DataFrame({"text_01": [0.9, 0.8], "text_02": [0.5, 0.8], "text_12": [0.4, 0.1]})).tolist()
@@ -52,14 +54,12 @@ def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """T2T accuracy of a bag of words (Jaccard index of the word sets): the accuracy of
-    counting shared words.
-    """
+    """Compute the T2T accuracy of a bag of words (Jaccard index of the word sets)."""
     return _beats(rows, "overlap_01", "overlap_02") * _beats(rows, "overlap_01", "overlap_12")
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Shared words over all words, 0 to 1; NaN where neither has a word.
+    """Compute the Jaccard index: shared words over all words, 0 to 1; NaN if both sets are empty.
 
     >>> jaccard(frozenset({"a", "cat"}), frozenset({"a", "dog"}))
     0.3333333333333333
@@ -98,7 +98,7 @@ METRICS = (
     _metric(
         name="i2t_accuracy",
         label="Image-to-text accuracy",
-        help="Share of pictures that prefer both true captions to the false one.",
+        help="Share of pictures that score both true captions above the wrong one.",
         chance=1 / 3,
         kind="i2t",
         value=i2t_accuracy,
@@ -107,7 +107,10 @@ METRICS = (
     _metric(
         name="i2t_p1_n",
         label="Image: P1 against N",
-        help="Share of pictures that prefer the true caption that looks most like the false one.",
+        help=(
+            "Share of pictures that score P1, the true caption closest in wording to the "
+            "wrong one, above the wrong one."
+        ),
         chance=0.5,
         kind="i2t",
         value=lambda rows: _beats(rows, "score_0", "score_2"),
@@ -116,7 +119,7 @@ METRICS = (
     _metric(
         name="i2t_p2_n",
         label="Image: P2 against N",
-        help="Share of pictures that prefer the other true caption to the false one.",
+        help="Share of pictures that score P2, the other true caption, above the wrong one.",
         chance=0.5,
         kind="i2t",
         value=lambda rows: _beats(rows, "score_1", "score_2"),
@@ -125,7 +128,10 @@ METRICS = (
     _metric(
         name="t2t_accuracy",
         label="Text-to-text accuracy",
-        help="Share of triplets whose two true captions are closer to each other than to the false one.",
+        help=(
+            "Share of triplets whose two true captions are closer to each other than to the "
+            "wrong one."
+        ),
         chance=1 / 3,
         kind="t2t",
         value=t2t_accuracy,
@@ -134,7 +140,7 @@ METRICS = (
     _metric(
         name="t2t_p1_n",
         label="Text: P1-N",
-        help="Share of triplets in which P2 is closer to P1 than to the false caption.",
+        help="Share of triplets in which P2 is closer to P1 than to the wrong caption.",
         chance=0.5,
         kind="t2t",
         value=lambda rows: _beats(rows, "text_01", "text_12"),
@@ -143,7 +149,7 @@ METRICS = (
     _metric(
         name="t2t_p2_n",
         label="Text: P2-N",
-        help="Share of triplets in which P1 is closer to P2 than to the false caption.",
+        help="Share of triplets in which P1 is closer to P2 than to the wrong caption.",
         chance=0.5,
         kind="t2t",
         value=lambda rows: _beats(rows, "text_01", "text_02"),
@@ -152,7 +158,9 @@ METRICS = (
     _metric(
         name="words_t2t_accuracy",
         label="Bag of words (no model)",
-        help="Text-to-text accuracy of counting shared words: a model should beat it.",
+        help=(
+            "Text-to-text accuracy of a baseline that counts shared words; a model should beat it."
+        ),
         chance=1 / 3,
         kind="t2t",
         value=words_t2t_accuracy,
@@ -162,7 +170,7 @@ METRICS = (
     _metric(
         name="pair_accuracy",
         label="Pair accuracy",
-        help="Share of pictures that prefer the true caption to the false one.",
+        help="Share of pictures that score the true caption above the wrong one.",
         chance=0.5,
         kind="i2t-pair",
         value=lambda rows: _beats(rows, "score_0", "score_1"),

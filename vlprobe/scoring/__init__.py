@@ -1,1 +1,1 @@
-"""Cases to scores: pictures and texts to embeddings, and galleries that are searched."""
+"""Scoring of cases: embeddings of pictures and texts, and search in galleries."""

@@ -1,7 +1,7 @@
-"""Batches of the sizes that suit a model: filled up to a multiple, and, of pictures, without those
-that have an embedding.
+"""Batches of sizes that suit a model: padded to a multiple, without pictures that already have an
+embedding.
 
-The next batch is prepared before it is needed, so that neither the device nor the processor waits for the other.
+The next batch is prepared in advance, so that neither the device nor the CPU waits for the other.
 """
 
 import itertools
@@ -34,7 +34,7 @@ class PixelEncoder(Protocol):
 
     @property
     def image_batch_size(self) -> int:
-        """Pictures of the next batch; changes with the size of the pictures."""
+        """Number of pictures in the next batch; depends on the size of the pictures."""
         ...
 
     def stores_image(self, key: bytes) -> bool:
@@ -50,7 +50,7 @@ def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
 
 
 def stacked(pixels: Sequence[np.ndarray]) -> np.ndarray:
-    """Preprocessed pictures as one array: shape (n, ...), or n arrays of several shapes.
+    """Stack preprocessed pictures: one array of shape (n, ...), or n arrays of different shapes.
 
     >>> stacked([np.ones(2), np.ones(2)]).shape, stacked([np.ones(2), np.ones(3)]).dtype
     ((2, 2), dtype('O'))
@@ -64,13 +64,13 @@ def stacked(pixels: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class PixelBatches:
-    """Groups opened pictures into batches of pixels, each content once and none that has an
-    embedding.
+    """Groups opened pictures into batches of pixels, without duplicates and without pictures that
+    have an embedding.
 
     Args:
-        encoder: Whose batches these are.
+        encoder: The encoder of the batches.
         images: Distinct pictures.
-        opened: The same pictures opened, in their order.
+        opened: The opened pictures, in the same order.
 
     `keys` holds the content key of each picture that was passed so far.
     """
@@ -118,15 +118,15 @@ Output = TypeVar("Output")
 def pipelined(
     process: Callable[[Source], Output], batches: Iterator[tuple[Label, Source]], overlap: bool
 ) -> Generator[tuple[Label, Output], None, None]:
-    """Processes labelled batches in their order while the caller makes the next one and stores the
-    previous one.
+    """Process labeled batches in order while the caller makes the next one and stores the previous
+    one.
 
     Args:
         process: Called with one batch at a time, in one worker thread.
         batches: Labels and batches; at most two are made before the first is processed. No
             reference to a processed batch is held.
         overlap: Whether to use the worker thread; without it, and for a single batch, the caller's
-            thread does it all.
+            thread does all the work.
 
     Yields:
         The label and the output of each batch. Errors of `process` are raised here.
@@ -154,8 +154,7 @@ def pipelined(
 
 
 class Prefetcher(Generic[Source, Output]):
-    """An iterator over the outputs of a function, in order, some of them computed ahead by threads;
-    to be closed.
+    """Iterator over the outputs of a function, in order, computed ahead by threads; must be closed.
 
     Args:
         process: Makes an output.
@@ -195,5 +194,5 @@ class Prefetcher(Generic[Source, Output]):
         return latest
 
     def close(self) -> None:
-        """Cancel tasks that have not begun, and wait for the others."""
+        """Cancel tasks that have not started and wait for the others."""
         self._pool.shutdown(cancel_futures=True)

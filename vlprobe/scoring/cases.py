@@ -1,4 +1,4 @@
-"""Conversion of cases to similarities: a slice of the table of cases in, a slice of the table of scores out."""
+"""Scoring of cases: turns a slice of the case table into a slice of the score table."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -15,7 +15,8 @@ Scorer = Callable[[pa.Table], pa.Table]
 def pair_matcher(
     encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], query_side: str
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
-    """A function to the logit of a query and a candidate, for a PairScorer; None for other models.
+    """Return a function that computes the logit of a query and a candidate, for a PairScorer; None
+    for other models.
 
     Args:
         encoder: The model.
@@ -34,10 +35,10 @@ def pair_matcher(
 
 
 def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
-    """Score cases whose pictures and texts are compared among themselves.
+    """Score cases by comparing their pictures and texts with each other.
 
-    Scores that a model cannot give are NaN: pictures if it takes none, cosines of texts if it embeds none, and
-    margins that need them.
+    Unsupported scores are NaN: scores of pictures without image input, text cosines without text
+        embeddings, and margins that need them.
 
     Args:
         encoder: The model.
@@ -142,7 +143,9 @@ def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
 
 
 def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Distinct strings of a list column, the code of each entry, and how many entries each row has."""
+    """Return the distinct strings of a list column, the code of each entry, and the number of
+    entries per row.
+    """
     lists = column.combine_chunks()
     encoded = lists.flatten().dictionary_encode()
     return (

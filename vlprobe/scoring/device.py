@@ -1,4 +1,4 @@
-"""Calls of a model that survive a full device: the batch is halved and tried again."""
+"""Model calls that handle out-of-memory errors by halving the batch."""
 
 import logging
 import sys
@@ -30,15 +30,15 @@ _clock = _Clock()
 
 
 def model_seconds() -> float:
-    """Seconds between calls of models and their answers, in this process until now."""
+    """Total time that this process has spent in model calls (seconds)."""
     return _clock.seconds
 
 
 class DeviceBatches:
-    """Calls a model with batches, in pieces as large as the memory of its device allows.
+    """Calls a model with batches, in pieces that fit the memory of its device.
 
     Args:
-        model_name: For errors.
+        model_name: Name of the model in errors.
     """
 
     def __init__(self, model_name: str) -> None:
@@ -73,12 +73,13 @@ class DeviceBatches:
             size = min(cap, n_rows - start)
             if size == 1:
                 raise InvalidInput(
-                    f"Model '{self._model_name}' runs out of device memory for {stage} even at batch size 1. "
-                    "Close what else uses it, or choose --device cpu or --precision fp16."
+                    f"Model '{self._model_name}' runs out of device memory during {stage} "
+                    "even at batch size 1. Close other programs that use the device, or "
+                    "use --device cpu or --precision fp16."
                 )
             self._oom_batch_caps[stage] = size // 2
             _log.warning(
-                "Out of memory with %d %s at once: %d at once from here on.", size, stage, size // 2
+                "Out of memory with a batch of %d %s; using %d from now on.", size, stage, size // 2
             )
         return outputs
 
@@ -95,7 +96,7 @@ class DeviceBatches:
         if output.shape != shape or output.dtype != np.float32:
             raise InvalidInput(
                 f"Model '{self._model_name}' returned {output.dtype} {noun} of shape {output.shape}; "
-                f"expected float32 of shape {shape}. Its adapter is at fault."
+                f"expected float32 of shape {shape}. This is a bug in its adapter."
             )
         if not np.isfinite(output).all():
             n_bad = int((~np.isfinite(output.reshape(len(output), -1)).all(axis=1)).sum())

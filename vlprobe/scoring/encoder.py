@@ -1,12 +1,12 @@
-"""Each distinct picture and text goes through the model once, in batches that suit it.
+"""Encoding of each distinct picture and text once, in batches that suit the model.
 
 A text is identified by its tokens, a picture by its bytes and its edit: inputs that are equal to
-the model share one embedding, so that an edit which a tokenizer undoes is an exact tie. The rest of
-a batch changes an embedding by less than a millionth, and by no bit if a processor multiplies with AVX-512 on one
-thread: texts go in batches of one length, and a batch is filled up to a multiple of BATCH_MULTIPLES, because a
-processor sums a few rows in a different order than many. Texts with the same beginning are consecutive: OpenCLIP's
-towers compute a beginning once per batch. Embeddings that are needed again (`keep`) are stored in
-`cache/embeddings/<model digest>/`.
+the model share one embedding, so an edit that the tokenizer undoes is an exact tie. The rest of
+a batch changes an embedding by less than a millionth, and not at all on a CPU with AVX-512 and one
+thread: texts are batched by length, and batches are padded to a multiple of BATCH_MULTIPLES,
+because CPUs sum small batches in a different order than large ones. Texts with the same beginning
+are consecutive: OpenCLIP's towers compute a beginning once per batch. Embeddings that are needed
+again (`keep`) are stored in `cache/embeddings/<model digest>/`.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def token_counts(tokens: np.ndarray, pad: np.ndarray | int = PAD) -> np.ndarray:
 
 
 def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
-    """16 bytes a row, independent of the number of PAD columns; `counts` are the rows'
+    """Return 16 bytes per row, independent of the number of PAD columns; `counts` are the rows'
     `token_counts`.
     """
     width = tokens.shape[1] * tokens.itemsize
@@ -71,10 +71,10 @@ def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """Return the place of each of these rows in the alphabetical order of their texts, capitals as small
-    letters; int64 of shape (rows,).
+    """Return the position of each row in the case-insensitive alphabetical order of their texts;
+    int64 of shape (rows,).
 
-    Texts that begin alike are neighbours then: a model may compute their beginnings once.
+    Texts with the same beginning are then consecutive, so a model can compute the beginning once.
 
     >>> alphabetical_ranks(["a red car", "two dogs", "A red bus"], np.array([0, 1, 2])).tolist()
     [1, 2, 0]
@@ -88,7 +88,9 @@ def alphabetical_ranks(texts: Sequence[str], rows: np.ndarray) -> np.ndarray:
 def equal_length_batches(
     rows: np.ndarray, lengths: np.ndarray, max_rows: int
 ) -> Iterator[np.ndarray]:
-    """Yield the rows, in their order, in batches of neighbours with equal lengths and at most `max_rows`."""
+    """Yield the rows in order, in batches of consecutive rows of equal length, at most `max_rows`
+    per batch.
+    """
     for group in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
         yield from (group[start : start + max_rows] for start in range(0, len(group), max_rows))
 
@@ -102,7 +104,7 @@ class EncodedPicture(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Its size in memory."""
+        """Size in memory (bytes)."""
         ...
 
 
@@ -117,11 +119,11 @@ class CachedEncoder:
         any stage are halved if the device is out of memory.
         workers: Threads that read and preprocess pictures.
         progress: Called with (stage, done, total) after each batch; may raise to stop.
-        memory: Bytes that pictures and tokens may take while they wait for the model, in addition to the returned
-        arrays.
+        memory: Bytes for pictures and tokens that wait for the model, in addition to the returned
+            arrays.
         on_read: Called in a worker thread with each picture that is read and its files' bytes.
-        recurs: Function that marks the texts that are needed again later, bool of shape (n,); their embeddings are
-        also stored.
+        recurs: Function that marks texts that are needed again later, bool of shape (n,); their
+            embeddings are stored.
     """
 
     def __init__(
@@ -162,7 +164,9 @@ class CachedEncoder:
         self._device = DeviceBatches(model.name)
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
-        """Embeddings of the texts, float32 of shape (len(texts), dim), rows l2-normalised."""
+        """Return the embeddings of the texts, float32 of shape (len(texts), dim), rows
+        L2-normalized.
+        """
         if looks_up(self.model):
             return self.model.text_vectors(texts)
         position = {text: index for index, text in enumerate(dict.fromkeys(texts))}
@@ -232,14 +236,14 @@ class CachedEncoder:
     def _encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         model = self.model
         if not embeds_texts(model):
-            raise TypeError(f"Model '{model.name}' embeds no texts.")
+            raise TypeError(f"Model '{model.name}' has no text embeddings.")
         return self._device.run_checked(
             "texts", model.encode_texts, (len(tokens), self.dim), tokens
         )
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
-        """Embeddings of the pictures, always kept; float32 of shape (len(images), image_dim),
-        rows l2-normalised.
+        """Return the embeddings of the pictures, which are always stored; float32 of shape
+        (len(images), image_dim), rows L2-normalized.
         """
         if looks_up(self.model):
             return self.model.image_vectors(images)
@@ -264,7 +268,7 @@ class CachedEncoder:
     def _encode_images(self, pixels: np.ndarray) -> np.ndarray:
         model = self.model
         if not embeds_images(model):
-            raise TypeError(f"Model '{model.name}' embeds no pictures.")
+            raise TypeError(f"Model '{model.name}' has no image embeddings.")
         return self._device.run_checked(
             "images", model.encode_images, (len(pixels), self.image_dim), pixels
         )
@@ -282,8 +286,8 @@ class CachedEncoder:
 
     @property
     def image_batch_size(self) -> int:
-        """Pictures of a batch; in memory are one that is gathered, its stacked copy and the one
-        before.
+        """Number of pictures in a batch; memory holds the batch being gathered, its stacked copy
+        and the previous one.
         """
         multiple = BATCH_MULTIPLES["images"]
         fit = self.memory // 4 // max(self._pixel_bytes, 1)
@@ -304,7 +308,7 @@ class CachedEncoder:
     def _preprocess(self, picture: Picture, contents: tuple[bytes, ...]) -> np.ndarray:
         model = self.model
         if not embeds_images(model) and not scores_pairs(model):
-            raise TypeError(f"Model '{model.name}' takes no pictures.")
+            raise TypeError(f"Model '{model.name}' has no image input.")
         return model.preprocess(pictures.compose(picture, contents))
 
     def pairs(
@@ -315,21 +319,21 @@ class CachedEncoder:
         right: np.ndarray,
         logits: bool = False,
     ) -> np.ndarray:
-        """Scores of images[left] with texts[right] by a PairScorer, each distinct pair once.
+        """Score images[left] with texts[right] by a PairScorer, each distinct pair once.
 
         Args:
             images: Pictures.
             texts: Texts.
             left: Index of a picture for each pair, shape (n,).
             right: Index of a text for each pair, shape (n,).
-            logits: Give the head's own logit in place of the model's score.
+            logits: Return the logit of the matching head instead of the model's score.
 
         Returns:
             float32 of shape (n,).
         """
         model = self.model
         if not scores_pairs(model):
-            raise TypeError(f"Model '{model.name}' scores no pairs.")
+            raise TypeError(f"Model '{model.name}' cannot score pairs.")
         if not len(left):
             return np.empty(0, dtype=np.float32)
         image_rows, left = np.unique(left, return_inverse=True)
@@ -394,6 +398,6 @@ class CachedEncoder:
         self._texts.flush()
 
     def close(self) -> None:
-        """Write embeddings that wait to be stored; the encoder is of no use afterwards."""
+        """Write embeddings that wait to be stored; the encoder cannot be used afterwards."""
         self._images.close()
         self._texts.close()

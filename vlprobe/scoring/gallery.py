@@ -1,12 +1,12 @@
 """Exact similarities of queries to the candidates of a gallery, in bounded memory on one machine.
 
-Similarities are products of fixed shape: PRODUCT_BYTES of candidates, some hundred queries. Which
-candidates share a product depends only on the candidates, not on the memory, so a similarity has
-the same bits everywhere. Candidates with equal embeddings share one column of a product, so that
-candidates that the model cannot distinguish tie to the bit. A gallery larger than its share of the
-memory, and rows of similarities that span several products, are memory-mapped from an unnamed file.
+Similarities are matrix products of fixed shape: PRODUCT_BYTES of candidates, a few hundred queries.
+The candidates of a product do not depend on the available memory, so similarities are bitwise
+reproducible. Candidates with equal embeddings share one column of a product, so candidates that the
+model cannot distinguish tie exactly. A gallery larger than its share of the memory, and rows of
+similarities that span several products, are memory-mapped from an unnamed file.
 
-A model that looks at pairs ranks a query's short list again: its best candidates by cosine.
+A model that scores pairs re-ranks a query's short list, its best candidates by cosine.
 """
 
 import hashlib
@@ -22,20 +22,20 @@ Match = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
-    """A query's SHORT_LIST best candidates by the head's logit plus the cosine, all others below
-    these.
+    """Re-rank a query's SHORT_LIST best candidates by the head's logit plus the cosine; all others
+    rank below them.
 
-    Candidates that tie with the last of the short-list are on it. The others keep the order of
+    Candidates that tie with the last one of the short list are on it. The others keep the order of
     their cosines.
 
     Args:
         cosines: Shape (queries, candidates).
-        match: Gives the logit of a query and a candidate.
+        match: Function that returns the logit of a query and a candidate.
 
     Returns:
         Float64 of the same shape.
 
-    Source: the released retrieval of BLIP, which RoCOCO follows; there the others all score -100.
+    Source: the released retrieval of BLIP, which RoCOCO follows; where all others score -100.
     """
     listed = short_listed(cosines)
     logits = np.zeros_like(cosines)
@@ -50,8 +50,8 @@ def short_listed(cosines: np.ndarray) -> np.ndarray:
 
 
 def raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Cosine plus logit on the short-list, float64; below its lowest, in the order of their
-    cosines, all others.
+    """Return cosine plus logit on the short list, float64; all others are below, in the order of
+    their cosines.
     """
     scores = cosines.astype(np.float64)
     scores[listed] += logits[listed]
@@ -73,7 +73,7 @@ class Gallery:
 
     Args:
         vectors: The embeddings.
-        similarity: Compares queries with candidates, as an encoder does; None: by a product.
+        similarity: Function that compares queries with candidates; None: matrix product.
     """
 
     def __init__(self, vectors: np.ndarray, similarity: Similarity | None = None) -> None:
@@ -95,11 +95,12 @@ class Gallery:
         """Encode candidates and return their gallery.
 
         Args:
-            encode: Candidates by their numbers to embeddings, float32 of shape (len, width); a
-                candidate gets the same bits in every slice.
+            encode: Function from candidate numbers to embeddings, float32 of shape (len, width);
+                results must not depend on the slice.
             n: The number of candidates.
-            width: Numbers in a row.
-            memory: Bytes that the entire run may take; a gallery of more than 1 / MEMORY_SHARES of them is written to
+            width: Embedding dimension.
+            memory: Memory limit of the entire run (bytes); a gallery of more than 1 / MEMORY_SHARES
+                of them is written to
             a file.
             similarity: As in the constructor.
         """
@@ -110,7 +111,7 @@ class Gallery:
 
     @property
     def n_products(self) -> int:
-        """The number of products of fixed shape that a query takes."""
+        """Number of fixed-shape products per query."""
         return max(1, -(-len(self.representatives) // self._room))
 
     @property
@@ -120,7 +121,7 @@ class Gallery:
 
     @property
     def product_queries(self) -> int:
-        """The number of queries of a product."""
+        """Number of queries per product."""
         n_columns = max(1, min(self.n, max(PRODUCT_CANDIDATES, self._room)))
         return max(1, BLOCK_BYTES // (4 * n_columns))
 
@@ -139,7 +140,8 @@ class Gallery:
     def similarities_within(
         self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield the blocks of `similarities` with the similarities in the smaller gallery of some candidates.
+        """Yield the blocks of `similarities`, with the similarities in a smaller gallery of some
+        candidates.
 
         Args:
             queries: Shape (q, width).
@@ -207,8 +209,8 @@ class Gallery:
 
 
 def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
-    """Return the first number of each distinct row, and which of these each row is; slice(None):
-    no two rows are equal to the bit, and they keep their order.
+    """Return the first index of each distinct row, and the distinct row of each row; slice(None) if
+    no two rows are bitwise equal.
     """
     width = vectors.shape[1] * vectors.itemsize
     return _distinct(np.ascontiguousarray(vectors).view(np.dtype((np.void, width))).ravel())

@@ -1,5 +1,5 @@
 """The distinct pictures and texts that a run shows to a model, in the order in which `vlprobe ask`
-writes them, with the keys that each may have in an imported file.
+writes them, with the keys that each can have in an imported file.
 
     p-16 hex digits         a picture by its content and edit; t-16 hex digits: a text by its letters
     ITEM_i0 ITEM_c0         the pictures and the texts (captions, then foils) of an item, from 0
@@ -39,8 +39,9 @@ class RunInputs:
 
     Args:
         items: The items of the run; all their pictures and captions are inputs.
-        cases: Reads the cases of the run; their further texts and changed pictures come next.
-        candidates: Pictures and texts that galleries hold in addition.
+        cases: Function that reads the cases of the run; their additional texts and changed pictures
+            come next.
+        candidates: Additional pictures and texts of galleries.
         cache: The folder of the stored digests of pictures.
     """
 
@@ -54,7 +55,7 @@ class RunInputs:
         self._items, self._cases, self._candidates, self._cache = items, cases, candidates, cache
 
     def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
-        """Pictures, each path and edit once."""
+        """Distinct pictures, by path and edit."""
         item_pictures = [
             (picture, f"{item.id}_i{number}", item.id if number == 0 else "")
             for item in self._items
@@ -101,7 +102,7 @@ class RunInputs:
         )
 
     def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """Texts, each once."""
+        """Distinct texts."""
         yielded: set[str] = set()
         for text, label in self._all_texts():
             key = text_id(text)

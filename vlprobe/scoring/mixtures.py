@@ -1,7 +1,7 @@
 """Mixtures of one picture with its partner at every share, and a model's scores for them.
 
-A mixture is identical to that of a run, pixel for pixel, except for pictures with a side above MAX_SIDE, which are
-shrunk first. All shares are scored in one batch.
+Mixtures are identical to those of a run, pixel by pixel, unless a picture has a side above MAX_SIDE
+and is shrunk first. All shares are scored in one batch.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.types import Model, PictureEdit
 from vlprobe.types.protocols import embeds_images
 
-SHARES = tuple(range(100, 49, -2))  # per cent of the picture that stays: the grid of shares
+SHARES = tuple(range(100, 49, -2))  # percent of the picture that stays: the grid of shares
 WHOLE = SHARES[0]  # no part of the partner: the picture itself
 MAX_SIDE = 1024  # pixels, of a picture that is mixed at every share
 
@@ -45,7 +45,7 @@ class Turn:
 
     @property
     def is_never(self) -> bool:
-        """Return whether the mixture wins at the lowest share, too."""
+        """Return whether the mixture also wins at the lowest share."""
         return self.share == 0
 
 
@@ -73,20 +73,22 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
 
 
 def can_ask(model: Model) -> bool:
-    """Return whether a model scores pictures only by their embeddings, so that a share costs one picture."""
+    """Return whether a model scores pictures only by their embeddings, so that each share takes one
+    forward pass.
+    """
     return embeds_images(model) and not model.capabilities.scores_pairs
 
 
 def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
-    """Similarities of a caption with a picture and with its mixture at every share.
+    """Compute the similarity of a caption with a picture and with its mixture at every share.
 
     Args:
-        model: One that `can_ask`.
+        model: A model for which `can_ask` is true.
         caption: The query.
         pictures: The picture at every share, as `pictures_by_share` makes them.
 
     Raises:
-        InvalidInput: the model looks at pairs, or embeds no pictures.
+        InvalidInput: the model scores pairs, or has no image embeddings.
     """
     if not embeds_images(model) or not can_ask(model):
         raise InvalidInput(f"Model '{model.name}' only has scores at the shares of its runs.")

@@ -1,4 +1,4 @@
-"""Opens pictures; every image file that vlprobe reads is checked here."""
+"""Reading of pictures, with all checks of image files."""
 
 import functools
 import hashlib
@@ -57,14 +57,16 @@ def read_bytes(path: Path) -> bytes:
             content = files.read(path)
     except FileNotFoundError:
         raise InvalidInput(
-            f"Image '{path}' does not exist. Expected the file that the dataset names; put it there or drop its row."
+            f"Image '{path}' does not exist. Add the file or remove its row from the dataset."
         ) from None
     except OSError as error:
         raise InvalidInput(
             f"Image '{path}' cannot be read ({error.strerror}). Check the file and its permissions."
         ) from None
     if not content:
-        raise InvalidInput(f"Image '{path}' is empty (0 bytes). Fetch it again or drop its row.")
+        raise InvalidInput(
+            f"Image '{path}' is empty (0 bytes). Download it again or remove its row."
+        )
     return content
 
 
@@ -80,14 +82,14 @@ def _cropped(path: Path, box: tuple[int, int, int, int]) -> bytes:
     )
     if edges[0] >= edges[2] or edges[1] >= edges[3]:
         raise InvalidInput(
-            f"'{path}' is outside the picture, which is {image.width} x {image.height}. "
-            "Expected a box inside of it: left, top, width, height."
+            f"'{path}' is not inside the picture, which has {image.width} x {image.height} "
+            "pixels. Expected left, top, width, height of a box within it."
         )
     return encode(image.crop(edges), "BMP")
 
 
 def encode(image: Image.Image, file_format: Literal["PNG", "BMP"]) -> bytes:
-    """Return the bytes of the image's file in a format without loss."""
+    """Encode the image in a lossless file format."""
     buffer = io.BytesIO()
     image.save(buffer, file_format)
     return buffer.getvalue()
@@ -96,18 +98,17 @@ def encode(image: Image.Image, file_format: Literal["PNG", "BMP"]) -> bytes:
 def decode(
     content: bytes, name: str, least_side: int = 0, most_pixels: int = MAX_PIXELS
 ) -> Image.Image:
-    """Bytes to an upright RGB image, first frame only; transparency is laid on white, 16 bits are
-    scaled to 8.
+    """Decode an image file to an upright RGB image, first frame only; transparent areas become
+    white, 16 bits are scaled to 8.
 
-    At full size but for thumbnails: a JPEG decoded at a reduced scale has other pixels, and its
-    scores would be other scores.
+    Only thumbnails are decoded at a reduced scale, because that changes pixels and scores.
 
     Args:
         content: The file's bytes.
-        name: The name of the file in an error.
-        least_side: A JPEG may be decoded at a reduced scale, with no side below this many pixels;
-            0: at full size.
-        most_pixels: How many pixels it may have.
+        name: Name of the file in errors.
+        least_side: Minimum side (pixels) of a JPEG decoded at a reduced scale;
+            0: full size.
+        most_pixels: Maximum number of pixels.
 
     Raises:
         InvalidInput: not an image, damaged, or more than `most_pixels` pixels.
@@ -123,15 +124,16 @@ def decode(
         return _rgb(image if turn is None else image.transpose(turn), name)
     except UnidentifiedImageError:
         raise InvalidInput(
-            f"'{name}' is not an image that can be read. Expected one of: {', '.join(FORMATS)}."
+            f"'{name}' is not a readable image. Expected one of: {', '.join(FORMATS)}."
         ) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise InvalidInput(
-            f"Image '{name}' is too large ({error}). Expected at most {most_pixels:,} pixels; scale it down first."
+            f"Image '{name}' is too large ({error}). Expected at most {most_pixels:,} "
+            "pixels; resize it first."
         ) from None
     except DAMAGE as error:
         raise InvalidInput(
-            f"Image '{name}' is damaged ({error}). Expected a whole file; fetch it again or drop its row."
+            f"Image '{name}' is damaged ({error}). Download it again or remove its row."
         ) from None
 
 
@@ -172,7 +174,8 @@ def _eight_bit(image: Image.Image, name: str) -> Image.Image:
     values = np.asarray(image)
     if image.mode == "F" or values.min() < 0 or values.max() > 65535:
         raise InvalidInput(
-            f"Image '{name}' has numbers beyond 16 bits (PIL mode {image.mode}). Expected 8 or 16 bits; convert it."
+            f"Image '{name}' has more than 16 bits per channel (PIL mode {image.mode}). "
+            "Expected 8 or 16 bits; convert it."
         )
     return Image.fromarray(np.rint(values / 257).astype(np.uint8)).convert("RGB")
 
@@ -195,7 +198,7 @@ def compose(picture: Picture, contents: tuple[bytes, ...]) -> Image.Image:
 
 
 def content_key(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
-    """16 bytes that identify the picture: the files' bytes and the edit, not their paths."""
+    """Return 16 bytes that identify the picture by its file contents and edit, not by path."""
     hasher = hashlib.blake2b(digest_size=16)
     for content in contents:
         hasher.update(hashlib.blake2b(content).digest())
@@ -209,17 +212,17 @@ def open_picture(picture: Picture) -> Image.Image:
 
 
 def digest(content: bytes) -> str:
-    """32 hex digits that name these bytes."""
+    """Return the digest of these bytes, 32 hexadecimal digits."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
-    """Return the digest of each file's bytes. A file that is the one of an earlier call (`storage.memo`) is
-    not read again.
+    """Return the digest of each file's bytes. A file that is unchanged since an earlier call
+    (`storage.memo`) is not read again.
 
     Args:
         paths: Files that exist.
-        cache: The folder that holds the memory of earlier calls; a damaged memory is made again.
+        cache: Folder with the digests of earlier calls; a damaged memo is rebuilt.
 
     Raises:
         InvalidInput: a file cannot be read.

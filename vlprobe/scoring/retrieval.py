@@ -1,6 +1,6 @@
-"""Ranks of the right candidates of queries in a gallery, and the first few candidates for display, best first.
+"""Ranks of the right candidates of queries in a gallery, and the top candidates for display.
 
-A tie is a failure: every other candidate with at least the similarity of the best own one ranks
+A tie is a failure: every other candidate with at least the similarity of the best correct one ranks
 before it.
 """
 
@@ -26,8 +26,8 @@ class FirstFew(NamedTuple):
 def best_first(
     numbers: np.ndarray, scores: np.ndarray, is_own: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Candidates of queries, and their similarities, best first; of equal ones the query's own come
-    last, and else the lower number first. All of shape (n_queries, k).
+    """Return the candidates of queries and their similarities, best first, shape (n_queries, k).
+    Among ties, the query's own candidates come last, then lower numbers first.
     """
     own_last = (is_own,) if is_own is not None else ()
     order = np.lexsort((numbers, *own_last, -scores))
@@ -44,10 +44,9 @@ def padded(numbers: np.ndarray, scores: np.ndarray) -> FirstFew:
 
 
 def best_columns(scores: np.ndarray, k: int) -> np.ndarray:
-    """Find the k best columns of each row, the lower first if equal; shape (n_queries, k).
+    """Find the k best columns of each row, lower index first for ties; shape (n_queries, k).
 
-    The k best are within the k chunks of columns with the highest maxima, the first if equal, so that the matrix is
-    only read once.
+    The k best columns lie in the k chunks with the highest maxima, so the matrix is read only once.
     """
     n_queries, n_candidates = scores.shape
     n_chunks = n_candidates // _CHUNK
@@ -104,7 +103,8 @@ def retrieve(
     altered: np.ndarray,
     match: Match | None = None,
 ) -> RetrievalRanks:
-    """Rank each query's own original candidates in the clean gallery and in the one with altered candidates.
+    """Rank each query's own candidates in the clean gallery and in the gallery with altered
+    candidates.
 
     Args:
         queries: Shape (q, dim).
@@ -112,16 +112,18 @@ def retrieve(
         gallery: The n candidates.
         owner: The item of each candidate, shape (n,).
         altered: Mask of altered candidates, shape (n,), at least one.
-        match: The logit of a query and a candidate, for a model that scores pairs.
+        match: Function that returns the logit of a query and a candidate, for models that score
+            pairs.
 
     Returns:
-        Ranks from 1; every other candidate with at least the own best similarity ranks before it.
-        The clean rank does not depend on the altered candidates: with `match`, each of the two galleries has a
-        separate short-list.
+        Ranks from 1; every other candidate with at least the similarity of the best own one ranks
+        before it. The clean rank does not depend on the altered candidates: with `match`, each of
+        the two galleries has a separate short-list.
     """
     if not altered.any():
         raise InvalidInput(
-            "Nothing in the gallery was altered, so the probe has nothing to search for. Choose another policy."
+            "Nothing in the gallery was altered, so there are no decoys to search for. "
+            "Choose another policy."
         )
     return _retrieve(queries, query_item, gallery, owner, altered, match)
 
@@ -133,15 +135,12 @@ def retrieve_clean(
     owner: np.ndarray,
     match: Match | None = None,
 ) -> RetrievalRanks:
-    """Rank like `retrieve`, in a gallery without altered candidates: the competitor of the query's own candidates is
-    the best of all others, and both ranks are the clean one.
+    """Rank like `retrieve`, in a gallery without altered candidates: both ranks are the clean rank.
 
-    Raises InvalidInput if all candidates are of one item.
+    Raises InvalidInput if all candidates belong to one item.
     """
     if (owner == owner[0]).all():
-        raise InvalidInput(
-            "The gallery has the captions and the picture of only one item. Use two items or more."
-        )
+        raise InvalidInput("The gallery contains only one item. Use at least two items.")
     altered = np.zeros(len(owner), dtype=bool)
     return _retrieve(queries, query_item, gallery, owner, altered, match)
 

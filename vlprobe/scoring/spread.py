@@ -1,4 +1,4 @@
-"""The spread of a model's similarities over pictures and captions that do not belong together."""
+"""Spread of a model's similarities over mismatched pictures and captions."""
 
 from collections.abc import Sequence
 
@@ -13,19 +13,18 @@ PICTURE_BLOCK = 256  # pictures whose similarities to all captions are held at o
 def similarity_spread(
     encoder: Encoder, images: Sequence[Picture], captions: Sequence[Sequence[str]]
 ) -> float:
-    """Standard deviation of a model's similarity over mismatched pairs: the unit in which its
-    margins are compared.
+    """Compute the standard deviation of a model's similarity over mismatched pairs, the unit for
+    comparing margins.
 
     Args:
         encoder: The model.
-        images: One picture an item.
+        images: One picture per item.
         captions: The captions of each item, in the same order.
 
     Returns:
         The population standard deviation over every pair of a picture and another picture's
         caption, in the units of the model's scores; over SPREAD_PAIRS of these pairs for a model
-        that scores pair by pair; NaN with fewer than two items, and for a model that takes no
-        pictures.
+        that scores pair by pair; NaN with fewer than two items or for a model without image input.
     """
     is_matrix = encoder.model.capabilities.has_matrix
     if len(images) < 2 or not (encoder.embeds_images or encoder.scores_pairs or is_matrix):

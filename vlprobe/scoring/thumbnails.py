@@ -37,8 +37,8 @@ def encode(
     max_bytes: int = stored.MAX_BYTES,
     qualities: Sequence[int] = QUALITIES,
 ) -> bytes:
-    """A picture as WebP with at most so many pixels a side and so many bytes, in its own
-    proportions; a smaller one keeps its size. The defaults are those of a thumbnail.
+    """Encode a picture as WebP within a maximum side and file size, keeping its proportions;
+    smaller pictures keep their size. The defaults are those of thumbnails.
     """
     small = image.copy()
     while True:
@@ -60,8 +60,8 @@ def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
 
 
 def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
-    """Make and store the thumbnail of a picture that a run has read, unless it is stored or the
-    picture is mixed; one that cannot be opened has none.
+    """Make and store the thumbnail of a picture that a run has read, unless it is stored, the
+    picture is mixed, or it cannot be opened.
     """
     if picture.edit_key:
         return
@@ -98,7 +98,7 @@ def thumbnail(root: Path, name: str) -> bytes:
 
 
 def address(root: Path, name: str) -> str:
-    """Return the thumbnail as a data address for an <img>. Raises InvalidInput as `thumbnail` does."""
+    """Return the thumbnail as a data URL for an <img>. Raises InvalidInput as `thumbnail` does."""
     return data_address(thumbnail(root, name))
 
 
@@ -108,7 +108,7 @@ def data_address(content: bytes) -> str:
 
 
 def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the data address of each picture by its name, "" of one that cannot be read."""
+    """Return the data URL of each picture by name; "" if it cannot be read."""
     distinct = list(dict.fromkeys(names))
     with contextlib.suppress(InvalidInput, OSError):  # reported for each picture below
         readable = [Picture.from_name(name).path for name in distinct]

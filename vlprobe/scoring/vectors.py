@@ -1,4 +1,4 @@
-"""Storage of embeddings: a bounded number in memory, the others in files that are written once and never changed.
+"""Storage of embeddings: a bounded number in memory, the others in immutable files.
 
 A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the
 merged one is written before they are deleted, and a process that has them open can continue to read.
@@ -36,12 +36,12 @@ _digest = functools.partial(hashlib.blake2b, digest_size=16)
 
 
 def is_intact(file: Path) -> bool:
-    """Return whether an embedding file holds the bytes that were written."""
+    """Return whether an embedding file is intact."""
     return has_digest(file, file.stem)
 
 
 def has_digest(file: Path, digest: str) -> bool:
-    """Return whether these bytes are those of the embedding file of that name."""
+    """Return whether these bytes match the digest in the name of an embedding file."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, _digest).hexdigest() == digest
 
@@ -50,7 +50,7 @@ def _refuse_damaged(file: Path) -> None:
     if not is_intact(file):
         raise StoredDamage(
             f"Embedding file '{file}' is damaged: its checksum differs.",
-            "Run `vlprobe verify --repair`, then this again.",
+            "Run `vlprobe verify --repair`, then repeat this command.",
         )
 
 
@@ -62,9 +62,9 @@ class _Rows(NamedTuple):
 
 
 class VectorStore:
-    """Embeddings under 16-byte keys; on disk, in a folder or in an unnamed file that ends with the process.
+    """Embeddings by 16-byte key, stored in a folder or in an unnamed temporary file.
 
-    Memory holds at most FILE_BYTES of embeddings, and every key with the number of its row.
+    Memory holds at most FILE_BYTES of embeddings, and all keys with their row numbers.
     """
 
     def __init__(self, dim: int, folder: Path | None) -> None:
@@ -101,7 +101,7 @@ class VectorStore:
         (count,), _, dtype = np.lib.format.read_array_header_1_0(handle)
         if dtype != self._row:
             raise InvalidInput(
-                f"Embedding file '{file}' is not of dimension {self.dim}. Delete it."
+                f"Embedding file '{file}' does not have dimension {self.dim}. Delete it."
             )
         return _Rows(handle, handle.tell()), count
 
@@ -114,7 +114,7 @@ class VectorStore:
         return key in self._number
 
     def get(self, keys: Sequence[bytes]) -> np.ndarray:
-        """Float32 of shape (len(keys), dim)."""
+        """Return the embeddings of these keys, float32 of shape (len(keys), dim)."""
         out = np.empty((len(keys), self.dim), dtype=np.float32)
         numbers = np.fromiter(map(self._number.__getitem__, keys), np.int64, len(keys))
         order = np.argsort(numbers, kind="stable")
