@@ -123,7 +123,7 @@ def test_a_group_of_rows_that_unpacks_to_too_much_is_refused(
 
 def test_bytes_that_are_no_picture_are_told_with_their_row(tmp_path: Path):
     file = write_cells(tmp_path / "x.parquet", [b"<svg/>"])
-    with pytest.raises(InvalidInput, match="Photo/0' is not a readable image"):
+    with pytest.raises(InvalidInput, match="Photo/0' is not an image that vlprobe can read"):
         pictures.open_picture(Picture(file / "Photo" / "0"))
 
 

@@ -124,7 +124,7 @@ def decode(
         return _rgb(image if turn is None else image.transpose(turn), name)
     except UnidentifiedImageError:
         raise InvalidInput(
-            f"'{name}' is not a readable image. Expected one of: {', '.join(FORMATS)}."
+            f"'{name}' is not an image that vlprobe can read. Expected one of: {', '.join(FORMATS)}."
         ) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise InvalidInput(
