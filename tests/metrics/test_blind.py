@@ -80,7 +80,7 @@ def test_fewer_than_fifty_pictures_are_refused_in_one_line():
 
 def test_a_dataset_without_wrong_captions_is_refused_in_one_line(tiny, tmp_path):
     result = call(tmp_path, "check", tiny, "--blind", code=1)
-    assert "There are 0." in result.stderr and result.stderr.count("\n") == 1
+    assert "Found 0." in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_length_and_classifier_on_sugarcrepe(tmp_path):

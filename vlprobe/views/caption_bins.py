@@ -1,13 +1,13 @@
 """Cases by their caption: its length, and how often its rarest word occurs in the captions of the question set.
 
-Nothing of it is stored: both follow from the texts of the cases, so that older runs have these slices, too.
-The caption of a case is its first text. A bin is named by NAME=VALUE, as a filter and an address have it:
+Neither is stored: both are computed from the texts of the cases, so older runs have these slices
+too. The caption of a case is its first text. A bin is written NAME=VALUE in filters and links:
 
     caption_length=8 to 10 words
     word_frequency=Rarest word in 2 to 9 captions
 
-Words are counted in the question set itself, in how many of its distinct captions each comes: a list of
-general English would say of a word how rare it is elsewhere, not how often these models met it here.
+Words are counted in the question set, as the number of distinct captions with the word; a general
+word list would not reflect how often the models saw it here.
 """
 
 import re
@@ -43,7 +43,7 @@ _COLUMNS = ("run", "case", "item", "kind", "subtype", "rule", "strength_bin")  #
 
 
 def names() -> dict[str, str]:
-    """Every bin as a filter names it, and what it is called."""
+    """Return the label of every bin, by its name in filters."""
     return {
         f"{binned_by}={value}": value for binned_by, values in VALUES.items() for value in values
     }
@@ -70,7 +70,7 @@ def bin_codes(table: CaseTable, binned_by: str) -> np.ndarray:
 
 
 def estimates(store: Store, question_set: QuestionSet, binned_by: str) -> pd.DataFrame:
-    """The estimates of every run in these bins, in their stored form.
+    """Compute the estimates of every run in these bins, in their stored form.
 
     Returns:
         `key` (of the run), `metric`, `averaging`, `slice`, `value`, `low`, `high`, `n_items`,

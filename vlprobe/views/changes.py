@@ -41,9 +41,9 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]:
-    """One of two captions in runs of words, each with whether it differs from the other caption.
+    """Split a caption into runs of words, each with whether it differs from the other caption.
 
-    Blanks before words that differ are a run of their own.
+    Spaces before differing words form a separate run.
 
     >>> word_runs("A red dog.", "A blue dog.", True)
     [('A', False), (' ', False), ('blue', True), (' dog.', False)]
@@ -60,8 +60,7 @@ def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]
 
 
 def changed_words(before: str, after: str) -> tuple[str, str]:
-    """The removed words and the inserted ones; several runs of them are joined by
-    commas.
+    """Return the removed and the inserted words; several runs are joined by commas.
 
     An article that becomes "a" or "an" because of the word after it is not a change.
 
@@ -81,8 +80,8 @@ def changed_words(before: str, after: str) -> tuple[str, str]:
 
 
 def single_change(before: str, after: str, longest: int = 3) -> tuple[str, str] | None:
-    """The words that one run was exchanged for another, in lower case; None where nothing or more
-    than `longest` words differ.
+    """Return the words of a single replaced run, in lower case; None if nothing or more than
+    `longest` words differ.
 
     >>> single_change("A dog by two trees.", "An owl by two trees.")
     ('dog', 'owl')

@@ -1,4 +1,4 @@
-"""PRSM's measures by the comparison that its table 1 names, such as o-c1: the query against its first
+"""PRSM's measures by the comparisons in its table 1, such as o-c1, the query against its first
 paraphrase.
 """
 
@@ -22,21 +22,22 @@ COLUMNS = [*_COLUMNS, "n_items", "n_cases", "ties"]
 
 
 def has_comparisons(store: Store, question_set: QuestionSet) -> bool:
-    """Return whether any run of the question set stored them: older runs did not."""
+    """Return whether any run of the question set stored comparisons; older runs did not."""
     return question_set.probe == PROBE and any(
         store.run(run.key).has_table(TABLE) for run in question_set.runs
     )
 
 
 def comparisons(store: Store, question_set: QuestionSet, tag: str = "") -> pd.DataFrame:
-    """Means and intervals of every comparison in the question set, for each model.
+    """Compute the mean and interval of every comparison in the question set, for each model.
 
-    A query counts once, whatever its versions; queries of one unit are resampled together.
+    A query counts once, regardless of its number of versions; queries of one unit are resampled
+    together.
 
     Args:
-        store: Where results are.
-        question_set: Of PRSM.
-        tag: "", or NAME=VALUE: only queries whose item has this tag.
+        store: The store with the results.
+        question_set: A question set of PRSM.
+        tag: "", or NAME=VALUE to use only queries whose item has this tag.
 
     Returns:
         The columns of `views.estimates.estimates`, `slice` being the comparison; runs that did not
@@ -61,7 +62,7 @@ def _of_run(
     """The rows of one run.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         key: Key of the run.
         model: Its model.
         units: Codes of the units of resampling, by the number of the case.
@@ -89,8 +90,8 @@ def _of_run(
 
 
 def grouped_by(store: Store, question_set: QuestionSet) -> str:
-    """The tag by whose values each query ranked the pictures of only its own group; "" where all
-    queries ranked all pictures.
+    """Return the tag that restricted each query to the pictures of its own group; "" if all queries
+    ranked all pictures.
     """
     run = store.run(question_set.runs[0].key).manifest()["run"]
     return str(run["options"].get("group", ""))

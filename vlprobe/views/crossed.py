@@ -1,8 +1,9 @@
 """Both answers to one triplet: the text side (t2t) against the picture side (i2t).
 
-VISLA's figure 9 shows triplets that a model gets wrong both ways (in the paper the false caption is
-nearer than both true ones; here than one of them), its figure 10 those that it gets wrong by only the texts. A case of
-one kind and its counterpart of another have ids that differ only in the kind at their end.
+VISLA's figure 9 shows triplets that a model gets wrong in both ways (in the paper the wrong caption
+is closer than both true ones; here closer than one of them), its figure 10 those that it only gets
+wrong with texts. A case of one kind and its counterpart of another have ids that differ only in the
+kind at their end.
 """
 
 import itertools
@@ -30,7 +31,7 @@ class Crossing(NamedTuple):
 
 
 def crossing(store: Store, question_set: QuestionSet) -> Crossing:
-    """The triplets of a question set that are in both sides, in its order."""
+    """Return the triplets of a question set with both sides, in its order."""
     with store.cursor() as cursor:
         table = cursor.execute(
             'SELECT left_."case" AS texts, right_."case" AS pictures, left_.subtype AS subtype '
@@ -49,8 +50,8 @@ def crossed_outcomes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     Returns:
         model, slice (a subset; "": all), texts and pictures ("held" or "fooled", a tie is a
         failure), n_cases, share (of the triplets of the slice whose two answers are known), low and
-        high (95 % over resampled items, as of every rate), n_items; models that answered one side
-        alone have no row.
+        high (95 % over resampled items, as of every rate), n_items; models that answered only one
+        side have no row.
     """
     both = crossing(store, question_set)
     subtypes = np.array(both.subtypes, dtype=object)

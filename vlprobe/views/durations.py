@@ -9,7 +9,7 @@ from vlprobe.views.records import RunRow
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds that some work is expected to take; NaN where nothing like it was done before."""
+    """Expected duration of some work in seconds; NaN if nothing similar was done before."""
 
     low: float
     high: float
@@ -19,7 +19,7 @@ class Duration:
 
     @property
     def is_known(self) -> bool:
-        """Return whether anything like it was done before."""
+        """Return whether anything similar was done before."""
         return not math.isnan(self.high)
 
 
@@ -30,10 +30,10 @@ UNKNOWN = Duration(math.nan, math.nan)
 def expected(
     runs: Sequence[RunRow], models: Sequence[str], dataset: str, probe: str, limit: int = 0
 ) -> Duration:
-    """The time that these models need for one probe on one dataset.
+    """Estimate the time that these models need for one probe on one dataset.
 
-    A model that ran before is expected to take the same time per case as last time. One that is new takes as long as
-    the quickest to the slowest of the other models did.
+    A model that ran before is expected to take the same time per case as last time. For a new
+    model, the range is from the fastest to the slowest of the other models.
 
     Args:
         runs: Stored runs, newest first.
@@ -43,7 +43,8 @@ def expected(
         limit: Number of items to evaluate; 0: all.
 
     Returns:
-        Seconds, the models one after the other; UNKNOWN if no stored run has these questions, or only a part of them.
+        Total seconds for all models in sequence; UNKNOWN if no stored run has these questions, or
+        only part of them.
     """
     alike = [
         run
@@ -70,7 +71,7 @@ def _scaled(run: RunRow, limit: int) -> float:
 
 
 def in_words(duration: Duration) -> str:
-    """A time as people say it, in minutes; a range where its ends differ.
+    """Format a duration in words; a range if its ends differ.
 
     >>> in_words(Duration(155, 155)), in_words(Duration(100, 400)), in_words(Duration(8, 20))
     ('About 3 minutes', 'About 2 to 7 minutes', 'Less than a minute')

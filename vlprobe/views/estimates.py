@@ -1,4 +1,4 @@
-"""Estimates of stored runs, whole and in slices."""
+"""Estimates of stored runs, overall and in slices."""
 
 import pandas as pd
 
@@ -40,10 +40,11 @@ def estimates(
     averaging: str = POOLED,
     unit: str = "cosine",
 ) -> pd.DataFrame:
-    """Means and intervals of every model over one question set, as a whole or in slices.
+    """Return the mean and interval of each metric and model on one question set, overall or in
+    slices.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         breakdown: "all", "subtype", "rule", "strength_bin", "comparison", "caption_length",
             "word_frequency" or "tag:NAME".
@@ -88,7 +89,7 @@ def estimates(
         for column in ("value", "low", "high"):
             table[column] = table[column].where(~is_cosine, table[column] / table["spread"])
     elif unit not in UNITS:
-        raise InvalidInput(f"Unit '{unit}' is not known. Expected {' or '.join(UNITS)}.")
+        raise InvalidInput(f"Unknown unit '{unit}'. Expected {' or '.join(UNITS)}.")
     position = {name: index for index, name in enumerate(metrics)}
     own_order = question_set.presentation.value_order
 
@@ -116,7 +117,9 @@ def _stored(store: Store, question_set: QuestionSet, breakdown: str) -> pd.DataF
 
 
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
-    """Return whether macro and micro means differ anywhere: they do not where each group is one case."""
+    """Return whether macro and micro means differ anywhere; they do not if each group is one
+    case.
+    """
     of_both = [name for name, metric in question_set.metrics.items() if len(metric.averaging) > 1]
     table = _stored(store, question_set, "all")
     table = table.loc[table["metric"].isin(of_both)]
@@ -128,7 +131,7 @@ def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
 
 
 def slices(store: Store, question_set: QuestionSet) -> list[str]:
-    """The breakdowns available for the estimates of a question set."""
+    """List the breakdowns available for the estimates of a question set."""
     with store.cursor() as cursor:
         files = store.files([question_set.runs[0].key], "estimates")
         rows = cursor.execute(
@@ -143,7 +146,9 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Kinds, subtypes and rules of the cases of a question set, with how many cases each has."""
+    """Return the kinds, subtypes and rules of the cases of a question set, with their numbers of
+    cases.
+    """
     with store.cursor() as cursor:
         return cursor.execute(
             "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
@@ -152,7 +157,7 @@ def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def subtype_counts(store: Store, question_set: QuestionSet, kind: str) -> dict[str, int]:
-    """Count how many cases of a kind each subtype has, by name."""
+    """Count the cases of a kind by subtype."""
     counts: dict[str, int] = {}
     for case_kind, subtype, _, n_cases in _counted(store, question_set):
         if case_kind == kind:
@@ -163,7 +168,7 @@ def subtype_counts(store: Store, question_set: QuestionSet, kind: str) -> dict[s
 def rule_counts(
     store: Store, question_set: QuestionSet, kind: str, subtype: str = ""
 ) -> dict[str, int]:
-    """Count how many cases of a kind, and of one subtype of it where one is named, each rule has, by name."""
+    """Count the cases of a kind, optionally of one subtype, by rule."""
     counts: dict[str, int] = {}
     for case_kind, of_subtype, rule, n_cases in _counted(store, question_set):
         if case_kind == kind and subtype in ("", of_subtype):
@@ -179,8 +184,8 @@ def _counted(store: Store, question_set: QuestionSet) -> list[tuple[str, str, st
 
 
 def mixed_kinds(store: Store, question_set: QuestionSet) -> frozenset[str]:
-    """Kinds of cases that hold edits of `perturb.kinds` beside LGIP's: their overall numbers answer another question
-    than the paper's.
+    """List the kinds of cases with edits of `perturb.kinds` in addition to LGIP's; their overall
+    numbers are not comparable with the paper's.
     """
     asked = choices(store, question_set)
     return frozenset(asked.loc[asked["subtype"].isin(list(kind_edits.NAMES)), "kind"])
@@ -199,7 +204,7 @@ def tag_values_by_name(store: Store, question_set: QuestionSet, kind: str) -> di
 
 
 def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
-    """Tags of a question set as `name=value`, for tags with at most 60 values."""
+    """List the tags of a question set as `name=value`, for tags with at most 60 values."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',

@@ -1,4 +1,4 @@
-"""The data of the papers' figures, for a user's runs: severity curves, edit distances, shared words,
+"""Data for the papers' figures from a user's runs: severity curves, edit distances, word overlap,
 overlap by depth.
 """
 
@@ -46,7 +46,7 @@ _ESTIMATE_COLUMNS = ["model", "slice", "value", "low", "high", "n_items", "n_cas
 
 
 def severity_steps(edit: str) -> dict[str, str]:
-    """The slices of a RoCOCO edit from weak to strong, with their strength in words.
+    """Return the slices of a RoCOCO edit from weak to strong, with labels for their strength.
 
     >>> severity_steps("danger")["danger:2"], severity_steps("mix")["mix:0.9"]
     ('2', '10 %')
@@ -57,7 +57,7 @@ def severity_steps(edit: str) -> dict[str, str]:
 
 
 def request_fields(store: Store, question_set: QuestionSet) -> dict:
-    """The dataset, options, seed and limit of a question set, as a request takes them."""
+    """Return the dataset, options, seed and limit of a question set, as fields of a request."""
     run = _run_description(store, question_set)
     defaults = registry.load_probe(run["probe"]).defaults
     options = {name: value for name, value in run["options"].items() if name in defaults}
@@ -71,8 +71,8 @@ def request_fields(store: Store, question_set: QuestionSet) -> dict:
 
 
 def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFrame:
-    """A RoCOCO metric by what was altered, from every question set that differs in nothing but what
-    was altered.
+    """Return a RoCOCO metric by alteration, from all question sets that differ only in the
+    alteration.
 
     Returns:
         model, slice, value, low, high, n_items, n_cases; the models of the question set, and each
@@ -112,8 +112,8 @@ def _fixed_conditions(run: Mapping) -> tuple:
 
 
 def published_severity(edit: str, metric: str) -> pd.DataFrame:
-    """The values that RoCOCO prints for an edit at its strengths (tables 3, 4, 6, 7): model, slice, value; a
-    loss is positive.
+    """Return the values published in RoCOCO for an edit at each strength (tables 3, 4, 6, 7):
+    model, slice, value; a loss is positive.
     """
     if edit in ("mix", "patch"):
         numbers, slices = (4, 7), {f"{edit}_{lam}": f"{edit}:{lam}" for lam in LAMBDAS}
@@ -135,8 +135,8 @@ def published_severity(edit: str, metric: str) -> pd.DataFrame:
 
 
 def published_depths(setting: str) -> pd.DataFrame:
-    """The values that PRSM prints for CLIP in one setting, for all versions of a query: model, slice
-    (depth), value.
+    """Return the values published in PRSM for CLIP in one setting, for all versions of a query:
+    model, slice (depth), value.
     """
     splits = {name: f"{name.lower()}/{versions}" for name, versions in PRSM_VERSIONS.items()}
     names = (
@@ -161,8 +161,8 @@ def published_depths(setting: str) -> pd.DataFrame:
 
 
 def published_comparisons(metric: str) -> pd.DataFrame:
-    """The values that PRSM's table 1 prints for CLIP under one metric of top overlaps: model, slice (a comparison,
-    or P1, P2, P3 of all versions), value; nothing of another metric.
+    """Return the values of PRSM's table 1 for CLIP and one overlap metric: model, slice (a
+    comparison, or P1, P2, P3 for all versions), value; empty for other metrics.
     """
     measure = metric.removeprefix("prsm_")
     if measure not in [f"local_{depth}" for depth in DEPTHS[1:]]:
@@ -179,10 +179,9 @@ def published_comparisons(metric: str) -> pd.DataFrame:
 
 
 def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """PRSM's overlap by how many first pictures are compared: setting, model, slice (depth), value
-    and interval.
+    """Return PRSM's overlap by depth: setting, model, slice (depth), value and interval.
 
-    A depth that is not smaller than the gallery has no row.
+    Depths that reach the gallery size have no row.
     """
     table = estimates.estimates(store, question_set, "subtype").dropna(subset=["value"])
     names = {f"prsm_local_{depth}": depth for depth in DEPTHS}
@@ -192,7 +191,7 @@ def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def published_boundaries() -> pd.DataFrame:
-    """The values that EqBen's table 12 prints: model, slice (threshold in seconds), value."""
+    """Return the values of EqBen's table 12: model, slice (threshold in seconds), value."""
     cells = tradeoff.published_values("eqben", 12, "boundary_accuracy")
     slices = [f"{float(split.removesuffix('s')):g}" for split in cells["slice"]]
     columns = {"model": cells["model"].tolist(), "slice": slices, "value": cells["value"].tolist()}
@@ -200,7 +199,7 @@ def published_boundaries() -> pd.DataFrame:
 
 
 def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Share of boundaries found by the distance that is forgiven: model, slice (seconds), value and
+    """Return the share of boundaries found by tolerance: model, slice (seconds), value and
     interval.
     """
     table = estimates.estimates(store, question_set, "all").dropna(subset=["value"])
@@ -212,7 +211,7 @@ def boundaries(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 def edited_orders(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     """Compute how far an edit moves the order of candidates: model, moved (mean of shares, 0 to 1), people
-    (the same of people's orders; NaN where they were not asked), n_cases.
+    (the same for human orders; NaN if unknown), n_cases.
     """
     table = estimates.estimates(store, question_set, "all")
     rows = []
@@ -230,7 +229,7 @@ def captions(
     page: int,
     size: int,
 ) -> tuple[list[str], int]:
-    """One page of the distinct first texts of a question set in its order, and how many there are."""
+    """Return one page of the distinct first texts of a question set, in order, and the total."""
     with store.cursor() as cursor:
         distinct = cursor.execute(
             'SELECT texts[1] AS caption FROM read_parquet(?) GROUP BY caption ORDER BY min("case")',
@@ -243,7 +242,7 @@ def captions(
 def item_captions(
     store: Store, question_set: QuestionSet, most_items: int
 ) -> dict[str, tuple[str, ...]]:
-    """The captions of the first pictures of a question set of RoCOCO, by the id of their item."""
+    """Return the captions of the first pictures of a RoCOCO question set, by item id."""
     captions: dict[str, dict[str, None]] = {}
     with store.cursor() as cursor:
         rows = cursor.execute(
@@ -276,12 +275,12 @@ def edit_distances(
     subset: str = "",
     bins: int = 30,
 ) -> pd.DataFrame:
-    """Count how many letters must change to turn one caption of a triplet into another, spread over the
-    triplets.
+    """Return the distribution of edit distances between the captions of triplets.
 
-    Returns:
-        model (which two captions), left, right, share; the last bin has all beyond. Source: VISLA,
-        figure 8.
+
+
+    Returns: model (the pair of captions), left, right, share; the last bin includes all larger
+        values. Source: VISLA, figure 8.
     """
     table = _triplets(store, question_set)
     texts = table.loc[table["subtype"] == subset, "texts"] if subset else table["texts"]
@@ -307,11 +306,11 @@ def edit_distances(
 
 
 def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Text-to-text accuracy by how much the words mislead: the false caption's shared words minus
-    the true one's.
+    """Return the text-to-text accuracy by lure, the word overlap of the wrong caption minus that of
+    the true ones.
 
     The lure is the larger Jaccard index of N with a true caption minus that of the two true
-    captions, -1 to 1: from 0 on, counting shared words gives the wrong answer.
+    captions, -1 to 1; from 0 up, counting shared words gives the wrong answer.
 
     Returns:
         model, slice (a bin of `lure_bins`, its lower edge included), value, low, high, n_items,
@@ -347,11 +346,12 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 
 def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> pd.DataFrame:
-    """An accuracy of a subset, of the runs of a question set and of the models that VISLA prints.
+    """Return an accuracy on a subset for the runs of a question set and for VISLA's published
+    models.
 
     Args:
-        store: Where results are.
-        question_set: Of VISLA.
+        store: The store with the results.
+        question_set: A question set of VISLA.
         metric: One of ACCURACIES.
         subset: One of SIZE_TABLES.
 
@@ -380,7 +380,9 @@ def sizes(store: Store, question_set: QuestionSet, metric: str, subset: str) -> 
 
 
 def all_sizes(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """`sizes` of every accuracy and subset one below the other, with the columns metric and slice."""
+    """Return `sizes` for every accuracy and subset in one table, with the columns metric and
+    slice.
+    """
     tables = [
         sizes(store, question_set, metric, subset).assign(metric=metric, slice=subset)
         for metric in ACCURACIES
@@ -412,7 +414,7 @@ def _published_sizes(metric: str, subset: str) -> list[tuple]:
 
 
 def _fact(of_model: pd.DataFrame, name: str) -> float:
-    """A printed fact in millions; NaN where the tables have none."""
+    """A printed fact in millions; NaN if the tables have none."""
     cells = of_model.loc[(of_model["metric"] == name) & (of_model["split"] == "all")]
     for cell in cells.to_dict("records"):
         return cell["value"] * papers.MILLIONS.get(cell["unit"], math.nan)
@@ -420,7 +422,7 @@ def _fact(of_model: pd.DataFrame, name: str) -> float:
 
 
 def _samples(model: str) -> float:
-    """Millions of pairs that VISLA prints of a model of the same weights; NaN where it prints none."""
+    """Millions of pairs that VISLA prints of a model of the same weights; NaN if it prints none."""
     names = papers.printed_names("visla", model)
     cells = runs.published("visla")
     facts = cells.loc[[papers.plain(name) in names for name in cells["model"]]]
@@ -429,8 +431,8 @@ def _samples(model: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FirstLists:
-    """A caption, and the first five pictures of two models for it in the gallery without altered pictures, such as
-    before and after a fine-tuning (EqBen, figure 9).
+    """A caption and the first five pictures of two models in the gallery without altered pictures,
+    such as before and after fine-tuning (EqBen, figure 9).
     """
 
     caption: str
@@ -444,18 +446,19 @@ class FirstLists:
 def first_lists(
     store: Store, question_set: QuestionSet, before: str, after: str, count: int
 ) -> list[FirstLists]:
-    """Captions whose first five pictures differ between two models, those first whose own picture
-    rose most.
+    """Return captions whose first five pictures differ between two models, starting with those
+    whose own picture gained most ranks.
 
     Args:
-        store: Where results are.
-        question_set: Of `rococo`, which both models answered.
-        before: A model.
-        after: Another one.
-        count: So many captions at most.
+        store: The store with the results.
+        question_set: A question set of `rococo` that both models answered.
+        before: The first model.
+        after: The second model.
+        count: Maximum number of captions.
 
-    Returns:
-        An empty list where a run did not keep what stands first in its galleries.
+
+
+    Returns: An empty list if a run did not store its first candidates.
     """
     runs = [question_set.run(model).key for model in (before, after)]
     if not all(store.run(key).has_table(rococo_galleries.TABLE) for key in runs):
@@ -484,5 +487,5 @@ def first_lists(
 
 
 def gallery_pictures(store: Store, question_set: QuestionSet) -> dict[str, str]:
-    """Return the names of the pictures of the gallery by item."""
+    """Return the names of the gallery's pictures by item."""
     return {item: entry.name for item, entry in item_pictures(store, question_set).items()}

@@ -1,4 +1,4 @@
-"""Kinds of cases that a question set has, and the one to show if the user names none."""
+"""Kinds of cases in a question set, and the default kind."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
     Args:
         store: The store with the results.
         question_set: The models and their runs.
-        models: The models that have to have answers; by default, all.
+        models: Models that must have answers; by default, all.
 
     Raises:
         NotFound: No kind of the probe has cases.
@@ -45,7 +45,7 @@ def default_kind(store: Store, question_set: QuestionSet, models: Sequence[str] 
 def choose_kind(
     store: Store, question_set: QuestionSet, kind: str = "", models: Sequence[str] = ()
 ) -> str:
-    """Return the named kind, or without a name the `default_kind`.
+    """Return the given kind, or the `default_kind`.
 
     Raises:
         NotFound: No case of the question set is of the named kind.

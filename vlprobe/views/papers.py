@@ -56,7 +56,7 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
     """Fill a paper's table with the runs of one question set, above the published rows.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: Question set of the paper's probe.
         number: The table's number in the paper.
 
@@ -133,7 +133,7 @@ def _whole(rows: pd.DataFrame) -> Numbers:
 
 
 def belongs(name: str, slices: tuple[str, ...]) -> bool:
-    """Return whether a slice has one of the names, or a word of its name is one: a file
+    """Return whether the name of a slice, or a word in it, is one of the names: a file
     `eqkubric_counting` is `counting`.
     """
     return (
@@ -272,15 +272,14 @@ def spread(
     means over three).
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         averaging: As of `estimates`; of the numbers of each seed.
-        unit: As of `estimates`.
+        unit: As in `estimates`.
 
-    Returns:
-        A row a model, metric and slice (a policy, or a strength of mixed pictures): n_seeds (2 or
-        more), mean, sd (of one seed, n - 1 below the line), lowest, highest. Empty where nothing was
-        drawn twice.
+    Returns: One row per model, metric and slice (a policy, or a strength of mixed pictures):
+        n_seeds (2 or more), mean, sd (of one seed, n - 1 below the line), lowest, highest. Empty
+        where nothing was drawn twice.
     """
     if "rule" not in estimates.slices(store, question_set):
         return pd.DataFrame(columns=pd.Index(SPREAD_COLUMNS))
@@ -295,7 +294,7 @@ def spread(
 
 
 def rescaled(cells: pd.DataFrame) -> pd.Series:
-    """The values of published cells in the units of this program: shares instead of per cents."""
+    """Return the published values in vlprobe's units: shares instead of percentages."""
     scales = np.array([SCALE.get(unit, 1.0) for unit in cells["unit"]], dtype=np.float64)
     return pd.Series(cells["value"].to_numpy() * scales, index=cells.index)
 
@@ -338,7 +337,7 @@ def _places(table: PaperTable, column: Column, start: str) -> list[_Place]:
 
 
 def mark(note: str) -> str:
-    """Return the one of the MARKS that a note is; "" if it is none.
+    """Return the mark of a note, one of MARKS; "" if it has none.
 
     >>> mark("suspect: too low"), mark("table 3 prints 0.009"), mark("gallery not stated"), mark("")
     ('doubted', 'differs', 'remark', '')
@@ -351,7 +350,7 @@ def mark(note: str) -> str:
 
 
 def cells(paper: str = "") -> pd.DataFrame:
-    """The printed cells of one paper or of all, in the order of print, without a run.
+    """Return the published cells of one paper or all papers, in order, without runs.
 
     Returns:
         PRINTED_COLUMNS: `printed` is the text as printed; `run`, `low`, `high` (in the printed unit) are NaN.
@@ -365,30 +364,30 @@ def cells(paper: str = "") -> pd.DataFrame:
 
 
 def papers_of(probe: str) -> tuple[str, ...]:
-    """The papers of which a run of the probe fills cells, its own first."""
+    """Return the papers with cells for runs of the probe, its own paper first."""
     names = dict.fromkeys(table.paper for table in TABLES.get(probe, ()))
     return tuple(sorted(names, key=lambda name: name != probe))
 
 
 def probes_of(paper: str) -> tuple[str, ...]:
-    """The probes whose runs fill cells of the paper, its own first."""
+    """Return the probes with cells in the paper, its own probe first."""
     probes = (probe for probe in TABLES if paper in papers_of(probe))
     return tuple(sorted(probes, key=lambda name: name != paper))
 
 
 def beside(store: Store, question_set: QuestionSet, model: str, paper: str = "") -> pd.DataFrame:
-    """The printed cells of a paper, with the numbers of one model's run.
+    """Return the published cells of a paper with the numbers of one model's run.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The question set of the run.
-        model: Whose run.
+        model: The model of the run.
         paper: One of `papers_of` the question set's probe; "": the probe's own.
 
     Returns:
-        As `cells`; `run`, `low`, `high` are the run's estimate and interval in the printed unit and
-        with its sign, NaN where nothing of the run means the same as the cell; beside facts about a
-        model those of the run's model. `same_weights` says that it is the one that the cell is about.
+        As `cells`; `run`, `low`, `high` are the run's estimate and interval in the published unit
+        and sign, NaN if the run has no number with the same meaning; for facts about a model, those
+        of the run's model. `same_weights` is true if it is the model of the cell.
     """
     facts = passport_facts(store, model, question_set.run(model).model_digest)
     paper = paper or question_set.probe
@@ -476,12 +475,14 @@ def printed_names(paper: str, model: str) -> set[str]:
 
 
 def plain(name: str) -> str:
-    """One spelling of names that the tables of a paper spell differently."""
+    """Normalize names that the tables of a paper spell differently."""
     return name.lower().replace("/", "-")
 
 
 def passport_facts(store: Store, model: str, digest: str) -> Mapping[str, float]:
-    """Return the doctor's findings for these weights: parameters (millions) and embedding_dimension; NaN if unknown."""
+    """Return facts from the model checks of these weights: parameters (millions) and
+    embedding_dimension; NaN if unknown.
+    """
     passport: Mapping[str, str] = next(
         (
             examination.passport
@@ -526,11 +527,12 @@ def deviations(
 
 
 def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> pd.DataFrame:
-    """Shares of values in bins: model (the name), left, right, share; the last bin has all beyond.
+    """Compute histograms: model (the name), left, right, share; the last bin includes all larger
+    values.
 
     Args:
         values_by_name: Each of shape (n,), n > 0.
-        edges: Edges of the bins, rising, shape (bins + 1,).
+        edges: Edges of the bins, ascending, shape (bins + 1,).
     """
     columns = ["model", "left", "right", "share"]
     tables = []
@@ -544,7 +546,7 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
 
 
 def gallery_size(store: Store, question_set: QuestionSet) -> float:
-    """Count the pictures in the galleries of PRSM's queries; NaN where galleries differ in size."""
+    """Return the gallery size of PRSM's queries; NaN if galleries differ in size."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT min(gallery_size), max(gallery_size) FROM read_parquet(?)",
@@ -555,7 +557,7 @@ def gallery_size(store: Store, question_set: QuestionSet) -> float:
 
 
 def chances(store: Store, question_set: QuestionSet) -> dict[str, float]:
-    """Return the value of guessing on each metric of a question set, by name; NaN where that is not defined."""
+    """Return the chance level of each metric of a question set, by name; NaN if undefined."""
     levels = {name: metric.chance for name, metric in question_set.metrics.items()}
     if question_set.probe == "prsm":
         size = gallery_size(store, question_set)

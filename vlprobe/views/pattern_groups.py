@@ -31,7 +31,7 @@ MOST_COUNTED = 1 << 24  # possible pairs of words that are counted; of more, sor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatternGroups:
-    """Members of patterns, a row each; a case may be in several patterns, or none."""
+    """Members of patterns, one row each; a case may be in several patterns or none."""
 
     cases: np.ndarray  # numbers of cases, int32, rising
     codes: np.ndarray  # the pattern of each, int32: its place in `keys`
@@ -41,7 +41,7 @@ class PatternGroups:
 
     @property
     def nbytes(self) -> int:
-        """Their size in memory, without that of texts."""
+        """Size in memory without texts (bytes)."""
         return self.cases.nbytes + self.codes.nbytes + 100 * len(self.keys)
 
 
@@ -49,14 +49,14 @@ NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
 
 
 def answers(groups: PatternGroups, table: AnswerTable) -> tuple[np.ndarray, np.ndarray]:
-    """The answers of a model to the members of patterns, one row per member.
+    """Return the answers of a model to the members of patterns, one row per member.
 
-    A case of a search for captions that was lost to another altered caption carries no information about this one, and
-    is not a member.
+    A caption search lost to another altered caption carries no information about this one, so it is
+    not a member.
 
     Returns:
-        Whether the row counts, bool of shape (n_rows,): the model answered; and whether the model
-        believed it, ties included.
+        Whether the row counts, bool of shape (n_rows,): the model answered; and whether it was
+            fooled, ties included.
     """
     margins = table.margins[groups.cases]
     is_fooled = margins <= 0
@@ -92,13 +92,13 @@ def members(groups: PatternGroups, table: AnswerTable, keys: Sequence[str]) -> n
 
 
 def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
-    """The patterns that a case is of."""
+    """Return the patterns of a case."""
     first, last = np.searchsorted(groups.cases, [case, case + 1]).tolist()
     return tuple(groups.keys[code] for code in groups.codes[first:last].tolist())
 
 
 def words_of(key: str) -> tuple[str, str]:
-    """The removed and inserted words of a pattern of words; ("", "") of any other.
+    """Return the removed and inserted words of a word pattern; ("", "") for other patterns.
 
     >>> words_of("four>five"), words_of("type:color")
     (('four', 'five'), ('', ''))
@@ -110,7 +110,7 @@ def words_of(key: str) -> tuple[str, str]:
 
 
 def pattern_groups(table: CaseTable, probe: str, kind: str) -> PatternGroups:
-    """The patterns of one kind of cases; NONE if no model can be fooled.
+    """Return the patterns of one kind of cases; NONE if no model can be fooled.
 
     Args:
         table: The cases of a question set.

@@ -51,7 +51,7 @@ PRSM_VERSIONS = {"P1": "o-c1-c2", "P2": "p1-p2-p3-np", "P3": "o-a1-a2-a12"}  # o
 
 @dataclass(frozen=True, slots=True)
 class PrintedSource:
-    """The source of a paper's numbers."""
+    """Source of a paper's numbers."""
 
     title: str
     authors: str
@@ -61,7 +61,7 @@ class PrintedSource:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a paper's table, and the number of a run that belongs there."""
+    """One column of a paper's table, with the corresponding metric of runs."""
 
     group: str  # the heading that it shares with its neighbors
     title: str
@@ -130,8 +130,8 @@ TABLES: Mapping[str, tuple[PaperTable, ...]] = _tables(_DESCRIBED["tables"])
 
 
 def load() -> "pd.DataFrame":
-    """The published numbers, one row a cell: `table` is int64, `value` float64, the rest text; an
-    empty note is ''.
+    """Load the published numbers, one row per cell: `table` is int64, `value` float64, the rest
+    text; an empty note is ''.
     """
     import pandas as pd
 
@@ -147,7 +147,7 @@ def load() -> "pd.DataFrame":
 
 
 def texts() -> "pd.Series":
-    """The values of `load` in their printed form: 0.010, not 0.01."""
+    """Return the values of `load` as printed (0.010, not 0.01)."""
     import pandas as pd
 
     cells = pd.read_csv(_CSV, dtype="str", keep_default_na=False, encoding="utf-8")

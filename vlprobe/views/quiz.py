@@ -1,4 +1,4 @@
-"""Questions for people: a picture, a true caption and a lie; and the results of people against the models.
+"""Quiz questions (a picture, a true caption and a lie), and the results of people and models.
 
 A question is the same one that the models answered: the score of the picture's first caption against the false one.
 Kinds in which a model ranks a whole gallery have no such question.
@@ -61,7 +61,7 @@ class QuizQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuizRound:
-    """Questions, how they were drawn, and what they were drawn from."""
+    """Questions, with the draw and its population."""
 
     set_key: str
     kind: str
@@ -85,18 +85,20 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class ModelBesidePeople:
-    """A model on the questions that people answered, each as often as they did."""
+    """A model's result on the questions that people answered, weighted by their number of
+    answers.
+    """
 
     model: str
     rate: float  # right
     difference: CrossedMean  # people minus model
     p_holm: float  # over the models
-    verdict: str  # of people: "better", "worse", "tied", or "" where nothing is known
+    verdict: str  # of people: "better", "worse", "tied", or "" if nothing is known
 
 
 @dataclass(frozen=True, slots=True)
 class HumanBaseline:
-    """The share of correct answers of people, and of the models to compare them with."""
+    """Share of correct answers of people and of the models."""
 
     n_people: int
     n_votes: int
@@ -112,7 +114,7 @@ class HumanBaseline:
 
 
 def quiz_kinds(probe: str) -> tuple[str, ...]:
-    """The kinds of a probe that people can also answer."""
+    """Return the kinds of a probe that people can answer too."""
     presentation = registry.load_probe(probe).presentation
     return tuple(name for name, kind in presentation.kinds.items() if _is_asked(kind))
 
@@ -125,14 +127,14 @@ def quiz_round(
     seed: int = 0,
     count: int = N_QUESTIONS,
 ) -> QuizRound:
-    """Questions of one kind, the same for the same seed.
+    """Draw questions of one kind, reproducible by seed.
 
-    A fair draw samples cases uniformly at random. A hard one takes only those that
-    fooled two models in three, one a picture and of as many types as there are; where too few did,
-    those that fooled fewer.
+    A fair draw samples cases uniformly at random. A hard draw takes only cases that fooled two
+    thirds of the models, one per picture and of varied types; if there are too few, cases that
+    fooled fewer models.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         kind: One of `quiz_kinds`.
         draw: How questions are chosen.
@@ -193,11 +195,11 @@ def quiz_margins(
     models: Sequence[str],
     numbers: np.ndarray,
 ) -> np.ndarray:
-    """Return the score of the first caption minus that of the false one, with the first picture: float64, shape
-    (n_models, n_cases).
+    """Return the score of the first caption minus that of the wrong one, for the first picture:
+    float64, shape (n_models, n_cases).
 
-    Where a case makes several comparisons, its margin is that of the worst of them: then the
-    scores themselves are read.
+    If a case has several comparisons, its stored margin is the smallest one, so the scores are read
+    instead.
     """
     presentation = question_set.presentation
     margins = np.full((len(models), len(numbers)), np.nan)
@@ -319,15 +321,15 @@ def human_baseline(
     ballots: Sequence[Ballot],
     models: Sequence[str],
 ) -> HumanBaseline:
-    """Compute how often people are right, and how much more often than each model on the same questions.
+    """Compute how often people are right, and the difference from each model on the same questions.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         kind: Kind of the questions.
-        ballots: First votes on questions of fair draws; a second one of a person on a case does
-            not count.
-        models: Those that are compared with people.
+        ballots: First votes on questions of fair draws; a person's second vote on a case does not
+            count.
+        models: Models to compare with people.
     """
     first_votes: dict[tuple[int, int], Ballot] = {}
     for ballot in ballots:

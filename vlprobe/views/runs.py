@@ -26,10 +26,9 @@ SHIPPED = "Bundled results"
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The models that answered the same questions, all by one version of probe and metrics.
+    """Models that answered the same questions with the same version of probe and metrics.
 
-    Made once by `question_set` and handed down, so that everything beside each other rests on the
-    same runs.
+    Created once by `question_set` and passed on, so that all views use the same runs.
     """
 
     key: str
@@ -44,18 +43,18 @@ class QuestionSet:
 
     @property
     def ordered_models(self) -> tuple[str, ...]:
-        """Names of the models as every page lists them: those of vlprobe, then by name, controls last."""
+        """Names of the models in page order: bundled models, then by name, controls last."""
         return tuple(sorted(self.models, key=registry.model_order))
 
     @property
     def rated_models(self) -> tuple[str, ...]:
-        """The models that count, in this order: all but controls, unless there is nothing else."""
+        """Models without controls, in order; all models if there are only controls."""
         models = self.ordered_models
         return tuple(name for name in models if not registry.is_control(name)) or models
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name; of those that only some options add, the ones that the runs have."""
+        """The probe's metrics by name, including option-dependent metrics that the runs have."""
         optional = {metric.name for metric in registry.load_probe(self.probe).optional_metrics}
         stored = {name for run in self.runs for name in run.metrics}
         return {
@@ -66,29 +65,29 @@ class QuestionSet:
 
     @property
     def presentation(self) -> Presentation:
-        """The texts and settings that the probe is shown with."""
+        """Display texts and settings of the probe."""
         return registry.load_probe(self.probe).presentation
 
     @property
     def shipped(self) -> bool:
-        """Return whether all its runs came with vlprobe."""
+        """Return whether all runs are bundled."""
         return all(run.shipped for run in self.runs)
 
     @property
     def is_scored(self) -> bool:
-        """Return whether any model has scores; else all answers are right or wrong only."""
+        """Return whether any model has scores, not only right or wrong answers."""
         return any(run.is_scored for run in self.runs)
 
     @property
     def label(self) -> str:
-        """The fields that people select it by: dataset, probe, size and options."""
+        """Label for pickers: dataset, probe, size and options."""
         newest = self.runs[0]
         size = extent(newest.n_items, newest.n_units)
         label = _label(newest.dataset, newest.probe, size, newest.options, newest.older)
         return f"{SHIPPED} · {label}" if self.shipped else label
 
     def run(self, model: str) -> RunRow:
-        """The run of this model. Raises NotFound."""
+        """Return the run of this model. Raises NotFound."""
         for run in self.runs:
             if run.model == model:
                 return run
@@ -96,20 +95,21 @@ class QuestionSet:
 
 
 def metrics(probe: str) -> dict[str, Metric]:
-    """The probe's metrics by name, with those that only runs with some options have."""
+    """Return the probe's metrics by name, including option-dependent ones."""
     loaded = registry.load_probe(probe)
     return {metric.name: metric for metric in (*loaded.metrics, *loaded.optional_metrics)}
 
 
 def kinds(probe: str) -> dict[str, str]:
-    """The kinds of the probe's cases in plain words; the first is shown first."""
+    """Return the labels of the probe's kinds of cases, in display order."""
     return dict(registry.load_probe(probe).kinds)
 
 
 def known_manifests(store: Store) -> list[dict]:
-    """Manifests of the stored runs whose probe is known here, oldest first.
+    """Return the manifests of stored runs with a known probe, oldest first.
 
-    A stored run never causes a plug-in to be imported: runs of a plug-in that the user did not name are in `unread`.
+    Stored runs never cause a plug-in to be imported; runs of plug-ins that are not allowed are in
+    `unread`.
     """
     return list(store.listing_fact("known_manifests", lambda: _known_manifests(store)))
 
@@ -142,12 +142,12 @@ def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:
 
 
 def run_rows(store: Store) -> list[RunRow]:
-    """All stored runs, newest first."""
+    """Return all stored runs, newest first."""
     return _run_rows(store, known_manifests(store))
 
 
 def runs(store: Store) -> pd.DataFrame:
-    """Stored runs, newest first, as a table with the RUN_COLUMNS of `RunRow`."""
+    """Return the stored runs, newest first, as a table with the RUN_COLUMNS of `RunRow`."""
     rows = run_rows(store)
     return pd.DataFrame(
         [[getattr(row, name) for name in RUN_COLUMNS] for row in rows],
@@ -156,7 +156,7 @@ def runs(store: Store) -> pd.DataFrame:
 
 
 def n_cases_by_model(store: Store) -> dict[str, int]:
-    """Count the cases of each model over all question sets: those of its newest run over each."""
+    """Count the cases of each model over all question sets, using its newest run on each."""
     counts: dict[str, int] = {}
     newest = {(run["case_key"], run["run"]["model"]): run for run in known_manifests(store)}
     for (_, model), manifest in newest.items():
@@ -204,17 +204,15 @@ def _publication(manifest: dict) -> Publication | None:
 
 
 def unread(store: Store) -> list[VlprobeError]:
-    """The error of each stored run or examination that cannot be read, and of each probe that is not
-    known here: the ones that other views leave out.
+    """Return the errors of unreadable runs and examinations, and of unknown probes, which other
+    views omit.
     """
     unknown = _of_unknown_probes(store).values()
     return [*store.read_runs()[1].values(), *examine.read_errors(store), *unknown]
 
 
 def models(store: Store) -> dict[str, str]:
-    """Names of all models that ever answered, the first stored first, with the digest that each had
-    then.
-    """
+    """Return the names of all models with results, oldest first, with their digests."""
     digests: dict[str, str] = {}
     for manifest in known_manifests(store):
         digests.setdefault(manifest["run"]["model"], manifest["run"]["model_digest"])
@@ -222,13 +220,13 @@ def models(store: Store) -> dict[str, str]:
 
 
 def question_set_rows(store: Store) -> list[QuestionSetRow]:
-    """Return the question sets, the most complete comparison first: every surface opens on it.
+    """Return the question sets, the most complete comparison first, which is the default on every
+    surface.
 
-    A set is ranked by its pictures times its models, without controls and models that failed a
-    check on these pictures; of equal sets the newest is first. Bundled sets follow: published
-    answers of real models, then drawn scenes, each in the order of probes. Sets that only controls
-    answered are last. The models are those of `question_set`: the label says so where their answers
-    are of an older version.
+    Sets are ranked by pictures times models, without controls and models that failed a check on
+    these pictures; ties are ordered by age, newest first. Bundled sets follow: published answers of
+    real models, then drawn scenes, each in the order of probes. Sets with only controls are last.
+    The models are those of `question_set`; the label marks answers of an older version.
     """
     return list(store.listing_fact("question_set_rows", lambda: _question_set_rows(store)))
 
@@ -275,7 +273,7 @@ def _question_set_rows(store: Store) -> list[QuestionSetRow]:
 
 
 def question_sets(store: Store) -> pd.DataFrame:
-    """`question_set_rows` as a table."""
+    """Return `question_set_rows` as a table."""
     columns = pd.Index([column.name for column in fields(QuestionSetRow)])
     rows = [[getattr(row, name) for name in columns] for row in question_set_rows(store)]
     return pd.DataFrame(rows, columns=columns)
@@ -291,7 +289,7 @@ def _position(row: QuestionSetRow) -> int:
 
 
 def extent(n_items: int, n_units: int) -> str:
-    """The size of a question set in words: pictures, or questions where several share a picture.
+    """Describe the size of a question set: pictures, or questions if several share a picture.
 
     >>> extent(500, 500), extent(7512, 1561)
     ('500 pictures', '7,512 questions')
@@ -319,15 +317,15 @@ def _describe_options(run: dict) -> str:
 
 
 def question_set(store: Store, key: str, version_of: str = "", model: str = "") -> QuestionSet:
-    """The newest run of each model over one question set, all of one version: see
-    `versions.same_version`.
+    """Return the newest run of each model on one question set, all of the same version (see
+    `versions.same_version`).
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         key: The case key of its runs.
-        version_of: The key of a run, for runs of its version.
-        model: A model that has to be among them: where the version lacks it, the newest version
-            that has it.
+        version_of: Key of a run whose version to use.
+        model: A model that must be included; if the version lacks it, the newest version with it is
+            used.
 
     Raises:
         NotFound: no run has this key.
@@ -353,7 +351,7 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
 
 
 def _manifests(store: Store, key: str) -> list[dict]:
-    """The manifests of all runs over one question set, oldest first. Raises NotFound where there is
+    """The manifests of all runs over one question set, oldest first. Raises NotFound if there is
     none.
     """
     store.cases(key)  # rejects a text that is not a key
@@ -372,9 +370,7 @@ def _manifests(store: Store, key: str) -> list[dict]:
 
 
 def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
-    """Runs over the same questions that are of another version than the question set's, newest
-    first.
-    """
+    """Return runs on the same questions with a different version, newest first."""
     manifests = _manifests(store, question_set.key)
     same_version = {
         manifest["key"]
@@ -390,7 +386,7 @@ def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
 
 
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
-    """Sentences on versions: that these runs are of an older one, and which runs are not shown with them."""
+    """Return notes on versions: whether these runs are older, and which runs are hidden."""
     notes = [
         f"{run.model} was asked by an {run.older}. Run it again for current numbers."
         for run in question_set.runs
@@ -408,14 +404,14 @@ def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def examinations(store: Store) -> list[examine.Examination]:
-    """The doctor's findings, latest first: passport, checks and erased edits of each model on each
-    dataset.
+    """Return the model checks, latest first: metadata, checks and erased edits of each model on
+    each dataset.
     """
     return examine.load(store)
 
 
 class Defect(TypedDict):
-    """The number of times that a defect was found in a dataset."""
+    """A defect of a dataset and its count."""
 
     meaning: str
     count: int
@@ -433,11 +429,15 @@ class QuestionFacts(TypedDict):
 
 
 def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
-    """The manifest of the questions: sizes, dropped items with reasons, defects of the data, notes."""
+    """Return the manifest of the question set: sizes, dropped items with reasons, data defects,
+    notes.
+    """
     return cast(QuestionFacts, store.cases(question_set.key).manifest())
 
 
 def published(probe: str) -> pd.DataFrame:
-    """The numbers that the probe's paper prints, one row per cell; see `vlprobe.views.published` for the columns."""
+    """Return the numbers in the probe's paper, one row per cell; see `vlprobe.views.published` for
+    the columns.
+    """
     table = published_csv.load()
     return table.loc[table["paper"] == probe].reset_index(drop=True)

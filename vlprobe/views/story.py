@@ -28,7 +28,7 @@ MOST_OPENERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """The case that a talk begins with, and its place among those that could."""
+    """The first case of the slides and its rank among candidates."""
 
     card: WallCard
     place: int  # from 1; 0: it was chosen, and is not among them
@@ -67,13 +67,13 @@ class Story:
 
 
 def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
-    """The content about one kind of question.
+    """Return the content of slides on one kind of question.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         kind: Kind of the cases.
-        case_id: Case id of the case that is shown first; "": the worst that fools most models.
+        case_id: Id of the first case; "": the worst case that fools the most models.
     """
     is_search = stored_body(question_set.probe, kind).ranks == "pictures"
     newest = question_set.runs[0]
@@ -91,15 +91,16 @@ def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "")
 
 
 def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarray, int]:
-    """Cases that a talk may begin with, those that fool most headline models first.
+    """Return candidates for the first case of the slides, most fooled headline models first.
 
-    Of those that fool as many, each exchange of words comes once before one comes again, the case
-    that is believed furthest first; no picture comes twice. Where some pictures are not on this machine,
-    only cases that have theirs, if there are any. Margins are in each model's own spread over the kind.
-    Of published questions, suspect labels are left out, and cases that fool the first model come first.
+    Among equals, each pair of words appears once before any repeats, largest margin first; no
+    picture appears twice. If some pictures are not on this machine, only cases with pictures are
+    used, if there are any. Margins are in each model's own spread over the kind. For published
+    questions, suspect labels are excluded, and cases that fool the first model come first.
 
-    Returns:
-        Numbers of cases; and how many of all fool every headline model.
+
+
+    Returns: Case numbers, and the number of cases that fool every headline model.
     """
     models = headline_models(store, question_set)
     cases = CaseTable(store, question_set.key)
@@ -137,7 +138,7 @@ def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarra
 
 
 def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Opener | None:
-    """The case with this id, else the first of `order`; None where the kind has no case."""
+    """Return the case with this id, else the first of `order`; None if the kind has no cases."""
     numbers, n_fooling_all = order(store, question_set, kind)
     body = stored_body(question_set.probe, kind)
     if body.ranks == "pictures":
@@ -183,12 +184,11 @@ def mixture(store: Store, dataset: str, models: Collection[str]) -> MixedStory |
     """Return a search among mixed pictures that fools most models.
 
     Args:
-        store: Where results are.
-        dataset: Dataset of the talk: a search in other pictures is not part of it.
-        models: Models of the talk. A search that other models ran is left out.
+        store: The store with the results.
+        dataset: Dataset of the slides.
+        models: Models of the slides.
 
-    Returns:
-        None where nothing of the kind is stored, or no model loses one.
+    Returns: None if no such search is stored or no model loses one.
     """
     table = question_sets(store)
     columns = (table[name].tolist() for name in ("case_key", "probe", "dataset"))

@@ -17,10 +17,10 @@ Averaged = tuple[str, str]  # a metric and an averaging
 
 @readable()
 def measures(store: Store, run_key: str, wanted: Collection[Averaged]) -> dict[Averaged, Measure]:
-    """Measures of one run, a row an item; without rows where it lacks the metric.
+    """Read the measures of one run, one row per item; empty if the run lacks the metric.
 
-    DuckDB takes five times as long over files of this size. Row groups are read one by one, and of
-    each only what is wanted is kept.
+    Row groups are read one by one and filtered; DuckDB takes five times as long for files of this
+    size.
     """
     pieces: dict[Averaged, list[tuple[np.ndarray, ...]]] = {pair: [] for pair in wanted}
     with pq.ParquetFile(store.files([run_key], "sums")[0], read_dictionary=WORDS) as file:

@@ -27,12 +27,12 @@ VERDICT_OF_TAG: dict[str, Verdict] = {tag: verdict for verdict, tag in errata.TA
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """The share of cases in which a model is right: ties are wrong, an answer that changes with the order is half
-    right.
+    """Share of cases in which a model is right; ties are wrong, and an answer that changes with the
+    order is half right.
 
     Attributes:
         model: Its name.
-        all_cases: Over the cases that it answered, NaN where there are none.
+        all_cases: Over the cases that it answered, NaN if there are none.
         without: The same without the cases that reviewers reject.
     """
 
@@ -51,7 +51,7 @@ class Suspect:
         true_text: The caption that is labeled true.
         wrong_text: The caption that is labeled wrong.
         n_rejecting: Strong models that do not score the true caption higher.
-        verdict: What reviewers say, "" where none did.
+        verdict: Verdict of the reviewers; "" without one.
     """
 
     case: int
@@ -84,10 +84,10 @@ def suspects(
     """Rank the cases of one kind by how many strong models reject them.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         kind: Kind of the cases.
-        least_accuracy: From which a model is strong, a share of the cases that it answered.
+        least_accuracy: Minimum accuracy of a strong model, on the cases that it answered.
     """
     runs = [question_set.run(model) for model in question_set.rated_models]
     numbers = CaseTable(store, question_set.key).numbers("kind = ?", [kind])
@@ -131,7 +131,7 @@ def are_suspect(
     and rules have no wrong labels, and cases that fool every model are what readers look for.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
         kind: Kind of the cases.
         numbers: Of cases of the kind.
@@ -146,7 +146,7 @@ def are_suspect(
 
 
 def clear_failures(is_suspect: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """Rank cases by how clearly they fool a model, so that talks and Home begin with its own failures.
+    """Rank cases by how clearly they fool a model, for slides and Home.
 
     Only published questions have labels that strong models reject; of other questions, all cases are equal.
 
@@ -234,7 +234,7 @@ def export(store: Store, question_set: QuestionSet, reviewer: str) -> list[Errat
 def matching_cases(
     store: Store, question_set: QuestionSet, digests: Collection[str]
 ) -> dict[str, list[tuple[int, str]]]:
-    """Return the cases (number and id) of each digest that the question set has."""
+    """Return the cases (number and id) of the question set by digest."""
     cases: dict[str, list[tuple[int, str]]] = {}
     numbers = CaseTable(store, question_set.key).numbers("TRUE", [])
     for start in range(0, len(numbers), 10_000):
@@ -249,9 +249,9 @@ def matching_cases(
 
 
 def apply(store: Store, question_set: QuestionSet, errata_of_file: Sequence[Erratum]) -> int:
-    """Store errata as tags of the cases that they are about; return how many cases got one.
+    """Store errata as tags of their cases and return the number of tagged cases.
 
-    Where reviewers disagree, a question that anybody calls right keeps its label.
+    If reviewers disagree, a label that any reviewer accepts is kept.
     """
     verdict_of: dict[str, Verdict] = {}
     for erratum in errata_of_file:

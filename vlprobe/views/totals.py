@@ -56,10 +56,10 @@ class Benchmark:
     """A benchmark with published totals.
 
     Attributes:
-        task: Its name in mteb's results.
-        label: Its name for people.
-        sizes: How many questions the whole benchmark has, as released and without repeated rows: a
-            run on a part of it is not compared.
+        task: Name in mteb's results.
+        label: Display name.
+        sizes: Number of questions of the full benchmark, as released and without duplicates; runs
+            on a part are not compared.
         metrics: Per probe that can ask its questions, the probe's metrics to those of mteb. The last
             one is the share of cases in which a model is not fooled.
     """
@@ -70,7 +70,7 @@ class Benchmark:
     metrics: Mapping[str, Mapping[str, str]]
 
     def matches(self, dataset: str) -> bool:
-        """Return whether a data set's name has the benchmark's."""
+        """Return whether the name of a dataset contains that of the benchmark."""
         return self.label.split()[0].lower() in dataset.lower()
 
 
@@ -90,20 +90,20 @@ BENCHMARKS = (
 
 
 def benchmarks_of(probe: str, dataset: str) -> list[Benchmark]:
-    """Return the benchmarks whose questions a run may be about: at most one unless names are mixed."""
+    """Return the benchmarks that a run may belong to, usually at most one."""
     return [each for each in BENCHMARKS if probe in each.metrics and each.matches(dataset)]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A run's numbers with those that are published for its checkpoint.
+    """A run's results next to the published totals of its checkpoint.
 
     Attributes:
         benchmark: The question set.
         published: The published values, shares from 0 to 1, in the order of the benchmark's metrics.
         measured: The run's values.
         agrees: Whether each published value is in the run's 95 % interval.
-        authors: Who published the run's answers, "" where they were computed here.
+        authors: Who published the run's answers, "" if they were computed here.
     """
 
     benchmark: Benchmark
@@ -114,7 +114,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The comparison as one line for a person."""
+        """The comparison as one sentence."""
         totals, measured = (
             " / ".join(f"{100 * value:.2f}" for value in values)
             for values in (self.published, self.measured)
@@ -140,7 +140,7 @@ def load() -> pd.DataFrame:
 
 
 def published_name(model: str) -> str:
-    """Return the name under which a model's totals are published, "" where there are none.
+    """Return the name under which a model's totals are published, "" if there are none.
 
     Args:
         model: A name on the hub, or a model as vlprobe types it: `hf:NAME`, `openclip:ARCH/TAG`, or a
@@ -168,7 +168,7 @@ def published_name(model: str) -> str:
 
 
 def of_model(model: str) -> pd.DataFrame:
-    """Return the published totals of a model: columns task, metric, value in per cent, mteb_version.
+    """Return the published totals of a model: columns task, metric, value in percent, mteb_version.
 
     Raises:
         NotFound: none are published under this name.
@@ -189,7 +189,7 @@ def compare(store: Store, model: str, case_key: str = "") -> list[Comparison]:
     """Compare a model's stored runs on whole benchmarks with its published totals.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         model: Its name as it was run.
         case_key: Only the question set of this key; "": all.
 
@@ -229,7 +229,7 @@ def _compared(
     measured: pd.DataFrame,
     authors: str,
 ) -> Comparison | None:
-    """Compare the estimates of one run; None where it did not ask the whole benchmark, or nothing is
+    """Compare the estimates of one run; None if it did not ask the whole benchmark, or nothing is
     published.
     """
     names = [(benchmark.task, metric) for metric in metrics.values()]
@@ -251,7 +251,7 @@ def of_questions(
     """Return the published totals that mean the same as the cases of a kind in which a model is fooled.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The question set.
         kind: Kind of the cases.
         model: The model that the totals are shown with.

@@ -1,4 +1,4 @@
-"""Searches for a picture that a mixture wins: how many there are, and in which order they are shown."""
+"""Picture searches lost to a mixture: their number and order."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class SearchCounts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position of a search among those that are lost to their own mixture, those that fool most models first; ids
-    of cases, "" if there is none.
+    """Position of a search among those lost to their own mixture, most fooled models first; ids of
+    cases, "" if there is none.
     """
 
     place: int  # from 1; 0: it is not among them
@@ -39,7 +39,7 @@ class Place:
 
 
 def strengths(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
-    """The mixtures in the question set: blends before patches, those that change least first."""
+    """List the mixtures of the question set: blends before patches, weakest first."""
     with store.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT subtype FROM read_parquet(?) WHERE kind = ?",
@@ -73,18 +73,19 @@ def order(
     subtype: str,
     counted: Collection[str] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The searches that a model loses to their own mixture: those that fool most models first, and
-    of these every picture once before one comes again, the worst of it first.
+    """Return the searches that a model loses to their own mixture, most fooled models first; among
+    equals, each picture appears once before any repeats.
 
     Args:
-        store: Where results are.
+        store: The store with the results.
         question_set: The models and their runs.
-        model: Whose searches.
+        model: The model.
         subtype: Strength of the mixtures.
-        counted: Models that are counted; without any, all but controls.
+        counted: Models to count; empty: all except controls.
 
-    Returns:
-        Numbers of cases; and how many of the counted models lose each.
+
+
+    Returns: Case numbers, and the number of counted models that lose each.
     """
     of_model = outcomes(store, question_set, model)
     is_chosen = of_model.is_own & np.isin(of_model.numbers, _numbers(store, question_set, subtype))
@@ -110,7 +111,7 @@ def order(
 
 
 def real_models(question_set: QuestionSet) -> tuple[str, ...]:
-    """The models that are not controls; all, if there are no others."""
+    """Return the models that are not controls; all models if there are only controls."""
     models = question_set.ordered_models
     return tuple(name for name in models if not registry.is_control(name)) or models
 
